@@ -1,0 +1,1 @@
+"""Trade computation for memory in training, as MLIR passes in xDSL."""

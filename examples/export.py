@@ -1,0 +1,80 @@
+"""Lower an example training step with JAX and write it as StableHLO text with locations.
+
+    python examples/export.py gpt_train large -o gpt_train.mlir
+    python examples/export.py --all
+
+`--all` writes every file of `examples/stablehlo/` (the `jax.checkpoint` twins at the small size only), each in a process of its own: JAX numbers the functions of a
+process, so two exports in one process would change each other's names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import jax
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from examples.models import chain, gpt, mlp  # noqa: E402
+from examples.models.step import Step  # noqa: E402
+
+BUILDERS: dict[str, Callable[..., Step]] = {
+    "chain": chain.build,
+    "mlp": mlp.build,
+    "gpt": gpt.build,
+    "gpt_train": partial(gpt.build, train=True),
+}
+SIZES = ("small", "large")
+
+
+def as_text(step: Step) -> str:
+    """Pretty StableHLO with debug information; file names are relative to the repository or to site-packages."""
+    folders = rf"^(.*/site-packages/|{re.escape(str(HERE.parent))}/)"
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", folders)
+    return step.lower().as_text(debug_info=True)
+
+
+def file_name(example: str, size: str, checkpoint: bool) -> str:
+    return f"{example}.{size}{'.checkpoint' if checkpoint else ''}.mlir"
+
+
+def export_all() -> None:
+    folder = HERE / "stablehlo"
+    folder.mkdir(exist_ok=True)
+    for example in BUILDERS:
+        for size in SIZES:
+            for checkpoint in (False, True) if size == "small" else (False,):
+                target = folder / file_name(example, size, checkpoint)
+                print(f"exporting {target.name}", file=sys.stderr)
+                options = ["--checkpoint"] if checkpoint else []
+                subprocess.run([sys.executable, __file__, example, size, *options, "-o", str(target)], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("example", nargs="?", choices=sorted(BUILDERS))
+    parser.add_argument("size", nargs="?", choices=SIZES)
+    parser.add_argument("--checkpoint", action="store_true", help="wrap every block in jax.checkpoint")
+    parser.add_argument("--all", action="store_true", help="write every file of examples/stablehlo/")
+    parser.add_argument("-o", "--output", type=Path, help="file to write; standard output if not given")
+    options = parser.parse_args()
+    if options.all:
+        return export_all()
+    if options.size is None:
+        parser.error("name an example and a size, or give --all")
+    text = as_text(BUILDERS[options.example](options.size, options.checkpoint))
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        options.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
