@@ -1,0 +1,33 @@
+# make demo   the whole road on one example, with the bytes before and after
+# make test   lint, then every test, the lit suite included
+# make lint   ruff and pyright alone
+#
+# Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint
+.DELETE_ON_ERROR:
+
+demo: $(INSTALLED)
+	$(RUN)/python examples/demo.py
+
+test: lint
+	$(RUN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/pyright
+
+$(RUN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is $$($(PYTHON) -V 2>&1); Python 3.11 or newer is needed (make PYTHON=python3.12 ...)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml | $(RUN)/python
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,plot,test]'
+	@touch $@

@@ -1,0 +1,142 @@
+"""Which folder may import which, and that the packages are all listed."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BELOW = frozenset({"dialects", "rules", "analysis", "planning"})
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "dialects": frozenset(),
+    "planning": frozenset(),
+    "rules": frozenset({"dialects"}),
+    "analysis": frozenset({"dialects", "rules", "planning"}),
+    "transforms": BELOW,
+    "reports": BELOW,
+    "interpreters": frozenset({"dialects", "rules"}),
+    "frontends": BELOW | {"transforms", "reports", "interpreters"},
+    "tools": BELOW | {"transforms", "reports", "interpreters", "frontends"},
+}
+# Modules that differ from their folder.
+EXCEPTIONS: dict[str, frozenset[str]] = {
+    "interpreters/meter.py": frozenset({"dialects", "rules", "analysis"}),
+    "interpreters/equivalence.py": frozenset({"dialects"}),
+}
+NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "build"})
+HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
+MAY_BE_HEAVY = frozenset({"frontends", "reports"})
+
+
+@dataclass(frozen=True)
+class Import:
+    name: str  # absolute and dotted: "recompute.rules.cost", "jax.numpy"
+    line: int
+    lazy: bool  # inside a function, or for the type checker only
+
+
+def imports_of(node: ast.AST, package: tuple[str, ...], lazy: bool = False) -> Iterator[Import]:
+    """Every import below `node`, a part of a module in `package`, with relative names made absolute."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, lazy) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            base = package[: len(package) - child.level + 1] if child.level else ()
+            module = ".".join((*base, *filter(None, [child.module])))
+            yield from (Import(f"{module}.{alias.name}", child.lineno, lazy) for alias in child.names)
+        else:
+            yield from imports_of(child, package, lazy or is_lazy(child))
+
+
+def is_lazy(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def violations(path: str, source: str) -> list[str]:
+    """What the module at `path` (relative to the root, with slashes) imports and must not, one line each."""
+    folder = path.split("/")[0] if "/" in path else ""
+    package = ("recompute", *path.split("/")[:-1])
+    allowed = EXCEPTIONS.get(path, MAY_IMPORT.get(folder, frozenset(MAY_IMPORT)))
+    found: list[str] = []
+    for entry in imports_of(ast.parse(source), package):
+        first, second, *_ = (*entry.name.split("."), "")
+        if first == "recompute" and second in MAY_IMPORT.keys() - allowed - {folder}:
+            found.append(f"{path}:{entry.line}: must not import {second}")
+        if first in HEAVY and folder not in MAY_BE_HEAVY:
+            found.append(f"{path}:{entry.line}: must not import {first}")
+        elif first in HEAVY and not entry.lazy:
+            found.append(f"{path}:{entry.line}: must import {first} inside a function")
+    return found
+
+
+def sources() -> list[Path]:
+    return [path for folder in MAY_IMPORT for path in sorted((ROOT / folder).rglob("*.py"))] + sorted(ROOT.glob("*.py"))
+
+
+def test_imports_point_one_way():
+    assert [
+        line for path in sources() for line in violations(path.relative_to(ROOT).as_posix(), path.read_text())
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("dialects/recompute.py", "from ..rules import cost", "dialects/recompute.py:1: must not import rules"),
+        ("dialects/stablehlo/ops.py", "from ... import rules", "dialects/stablehlo/ops.py:1: must not import rules"),
+        ("rules/cost.py", "import recompute.analysis.liveness", "rules/cost.py:1: must not import analysis"),
+        ("planning/solve.py", "def f():\n  from ..dialects import x", "planning/solve.py:2: must not import dialects"),
+        ("analysis/order.py", "from recompute import transforms", "analysis/order.py:1: must not import transforms"),
+        ("reports/svg.py", "from ..transforms.clone import clone", "reports/svg.py:1: must not import transforms"),
+        (
+            "interpreters/equivalence.py",
+            "from ..rules import x",
+            "interpreters/equivalence.py:1: must not import rules",
+        ),
+        ("interpreters/numpy.py", "from ..analysis import x", "interpreters/numpy.py:1: must not import analysis"),
+        ("frontends/jax/jit.py", "from ...tools import x", "frontends/jax/jit.py:1: must not import tools"),
+        ("frontends/jax/jit.py", "import jax.numpy", "frontends/jax/jit.py:1: must import jax inside a function"),
+        (
+            "reports/svg.py",
+            "if True:\n  import matplotlib",
+            "reports/svg.py:2: must import matplotlib inside a function",
+        ),
+        ("tools/opt.py", "def f():\n  import jax", "tools/opt.py:2: must not import jax"),
+        ("universe.py", "import torch", "universe.py:1: must not import torch"),
+    ],
+)
+def test_a_wrong_import_is_seen(path: str, source: str, expected: str):
+    assert violations(path, source) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("rules/cost.py", "from .. import dialects\nfrom . import views\nimport numpy\nimport recompute.dialects"),
+        ("interpreters/meter.py", "from ..analysis.liveness import timeline"),
+        ("transforms/plan.py", "from ..planning import solve\nfrom ..analysis import problem"),
+        ("reports/svg.py", "if TYPE_CHECKING:\n  import matplotlib\ndef f():\n  import matplotlib"),
+        ("universe.py", "from .transforms import passes\nfrom .tools import main"),
+    ],
+)
+def test_a_right_import_is_left_alone(path: str, source: str):
+    assert violations(path, source) == []
+
+
+def test_every_package_is_listed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT) for path in sources()}
+    assert sorted(listed) == sorted(".".join(("recompute", *folder.parts)) for folder in folders)
+
+
+def test_every_folder_with_sources_has_a_rule():
+    top = {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/**/*.py")}
+    assert {name for name in top if not name.startswith(".")} <= MAY_IMPORT.keys() | NOT_PACKAGES
