@@ -1,0 +1,16 @@
+"""Values that are computed from constants alone: they can be made anywhere, so they cost no memory and gate nothing."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ..rules.effects import why_impure
+from .order import Order, read_values
+
+
+def constants_only(order: Order) -> set[SSAValue]:
+    found = set[SSAValue]()
+    for op in order.operations:
+        if all(value in found for value in read_values(op)) and why_impure(op) is None:
+            found.update(op.results)
+    return found

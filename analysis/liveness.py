@@ -1,0 +1,162 @@
+"""How many bytes are alive at each operation of a step, in program order.
+
+Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
+reader. Temporaries are what is neither an argument nor a result of the function; constants, and what is computed from
+constants alone, cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ..dialects.recompute import Names
+from ..rules.names import name_of
+from .constants import constants_only
+from .functions import single_block
+from .order import Order
+from .phases import Phases
+from .storage import Storages, storages, value_bytes
+
+# Their regions run with storage of their own; the regions of a reduction see scalars.
+LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive."""
+
+    label: str
+    phase: str
+    region: str
+    bytes: int
+    first: int
+    last: int
+    recomputed: bool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """`live_bytes[i]`: temporaries alive while operation i runs, `inner_bytes[i]` of its regions included."""
+
+    operations: tuple[str, ...]
+    phases: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    inner_bytes: tuple[int, ...]
+    live_bytes: tuple[int, ...]
+    argument_bytes: int
+    result_bytes: int
+    aliased_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(self.live_bytes, default=0)
+
+    @property
+    def peak_index(self) -> int:
+        return self.live_bytes.index(self.peak_bytes) if self.live_bytes else 0
+
+    @property
+    def device_bytes(self) -> int:
+        """Arguments, results and temporaries; a result in a donated argument's place counts once."""
+        return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
+
+
+def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
+    """The timeline of an inlined function of one block. Raises `Refusal` for dynamic shapes."""
+    order = phases.order if phases is not None else Order.of(single_block(function))
+    phase_of = phases.phase if phases is not None else dict[Operation, str]()
+    terminator = order.operations[-1]
+    returned = set(terminator.operands)
+    spans = _spans(order, returned)
+    inner = tuple(_inner_bytes(op) for op in order.operations)
+    buffers = tuple(_buffer(root, first, last, phase_of.get(order.operations[first], "")) for root, first, last in spans)
+    return Timeline(
+        operations=tuple(name_of(op) for op in order.operations),
+        phases=tuple(phase_of.get(op, "") for op in order.operations),
+        buffers=buffers,
+        inner_bytes=inner,
+        live_bytes=_live_bytes(len(order.operations), buffers, inner),
+        argument_bytes=sum(value_bytes(argument) for argument in order.block.args),
+        result_bytes=sum(value_bytes(value) for value in terminator.operands),
+        aliased_bytes=_aliased_bytes(function, order.block),
+    )
+
+
+def _spans(order: Order, outside: set[SSAValue]) -> list[tuple[SSAValue, int, int]]:
+    """(owner, first, last) of each storage made in the block, without constants and without those of `outside`."""
+    shared = storages(order)
+    constants = constants_only(order)
+    not_counted = {shared.of(value) for value in outside}
+    last = _last_positions(order, shared)
+    return [
+        (result, index, max(index, last.get(result, index)))
+        for index, op in enumerate(order.operations)
+        for result in op.results
+        if shared.of(result) is result and result not in constants and result not in not_counted
+    ]
+
+
+def _last_positions(order: Order, shared: Storages) -> dict[SSAValue, int]:
+    """Position of the last operation that reads each storage, through any view."""
+    last = dict[SSAValue, int]()
+    for op in order.operations:
+        for result in op.results:
+            root = shared.of(result)
+            positions = (order.position[reader] for reader in order.readers(result))
+            last[root] = max(last.get(root, -1), max(positions, default=-1))
+    return last
+
+
+def _buffer(root: SSAValue, first: int, last: int, phase: str) -> Buffer:
+    op = root.owner
+    assert isinstance(op, Operation), "arguments have no buffer of their own"
+    region = op.attributes.get(Names.REGION)
+    return Buffer(
+        label=name_of(op),
+        phase=phase,
+        region=region.data if isinstance(region, StringAttr) else "",
+        bytes=value_bytes(root),
+        first=first,
+        last=last,
+        recomputed=Names.DUPLICATED in op.attributes,
+    )
+
+
+def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) -> tuple[int, ...]:
+    change = [0] * (length + 1)
+    for buffer in buffers:
+        change[buffer.first] += buffer.bytes
+        change[buffer.last + 1] -= buffer.bytes
+    return tuple(alive + extra for alive, extra in zip(accumulate(change[:-1]), inner, strict=True))
+
+
+def _inner_bytes(op: Operation) -> int:
+    """Peak of what the regions of a loop or a branch hold while they run, the values that they yield included."""
+    if name_of(op) not in LOOPS_AND_BRANCHES:
+        return 0
+    return max((_block_peak(block) for region in op.regions for block in region.blocks), default=0)
+
+
+def _block_peak(block: Block) -> int:
+    order = Order.of(block)
+    inner = tuple(_inner_bytes(op) for op in order.operations)
+    buffers = [_buffer(root, first, last, "") for root, first, last in _spans(order, set())]
+    return max(_live_bytes(len(order.operations), buffers, inner), default=0)
+
+
+def _aliased_bytes(function: FuncOp, block: Block) -> int:
+    """Bytes of the arguments in whose place a result is written (`tf.aliasing_output`)."""
+    return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
+
+
+def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
+    if not isinstance(function.arg_attrs, ArrayAttr):
+        return False
+    attributes = function.arg_attrs.data[argument.index]
+    return isinstance(attributes, DictionaryAttr) and "tf.aliasing_output" in attributes.data

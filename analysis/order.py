@@ -1,0 +1,59 @@
+"""Program order as numbers. xDSL's `is_before_in_block` walks the block each time; this walks it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+
+
+@dataclass(frozen=True)
+class Order:
+    """The operations of one block and their positions; valid until the block is changed."""
+
+    block: Block
+    operations: tuple[Operation, ...]
+    position: dict[Operation, int]
+
+    @classmethod
+    def of(cls, block: Block) -> Order:
+        operations = tuple(block.ops)
+        return cls(block, operations, {op: index for index, op in enumerate(operations)})
+
+    def owner_here(self, op: Operation) -> Operation | None:
+        """The operation of this block that is `op` or holds it in a region."""
+        current: Operation | None = op
+        while current is not None and current not in self.position:
+            current = current.parent_op()
+        return current
+
+    def definition(self, value: SSAValue) -> int:
+        """Position of the operation that makes the value; -1 for arguments and values from outside the block."""
+        owner = value.owner
+        return -1 if isinstance(owner, Block) else self.position.get(owner, -1)
+
+    def readers(self, value: SSAValue) -> list[Operation]:
+        """Operations of this block that read the value, themselves or in their regions, in program order."""
+        found = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
+        return sorted(found, key=self.position.__getitem__)
+
+
+def read_values(op: Operation) -> list[SSAValue]:
+    """The operands, and what its regions read from outside of it, each once, in order of reading."""
+    values = dict.fromkeys(op.operands)
+    if not op.regions:
+        return list(values)
+    inside: set[SSAValue] = set()
+    for region in op.regions:
+        for block in region.blocks:
+            inside.update(block.args)
+        for inner in region.walk():
+            inside.update(inner.results)
+            inside.update(arg for nested in inner.regions for block in nested.blocks for arg in block.args)
+            values.update(dict.fromkeys(inner.operands))
+    return [value for value in values if value not in inside]
+
+
+def producers(op: Operation) -> list[Operation]:
+    """The operations that make what `op` reads."""
+    return [owner for value in read_values(op) if isinstance(owner := value.owner, Operation)]

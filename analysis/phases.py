@@ -1,0 +1,136 @@
+"""When each operation of a training step runs: primal, residual, gradient or update.
+
+    primal     forward in time, and a result of the step that is known before the gradient (the loss) needs it
+    residual   forward in time, computed only for the backward pass: masks, local derivatives
+    gradient   backward: needs a cotangent
+    update     after the gradient, not needed by it: the optimizer
+
+"Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
+Sources, in order: `recompute.phase` attributes, locations, program position. They are checked against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ..dialects.diagnostics import Refusal
+from ..dialects.recompute import Names
+from ..rules.names import name_of
+from .functions import single_block
+from .order import Order, producers
+from .scopes import Direction, scope_of
+
+FORWARD = frozenset({"primal", "residual"})
+BACKWARD = frozenset({"gradient"})
+
+_FROM_PHASE = {
+    "primal": Direction.FORWARD,
+    "residual": Direction.FORWARD,
+    "gradient": Direction.BACKWARD,
+    "update": Direction.NONE,
+}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phase of every operation of the function's block."""
+
+    order: Order
+    phase: Mapping[Operation, str]
+
+    def is_forward(self, op: Operation) -> bool:
+        return self.phase[op] in FORWARD
+
+    def is_gradient(self, op: Operation) -> bool:
+        return self.phase[op] in BACKWARD
+
+
+def phases(function: FuncOp, use_attributes: bool = True) -> Phases | None:
+    """Classify every operation, or None when nothing in the function is a gradient.
+
+    Raises `Refusal` when the sources disagree, and for gradients of gradients.
+    """
+    order = Order.of(single_block(function))
+    explicit = _explicit_phases(order) if use_attributes else {}
+    direction = {op: _direction(op, explicit.get(op)) for op in order.operations}
+    backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
+    if not backward:
+        return None
+    boundary = order.position[backward[0]]
+    _check_position(order, direction, backward[0])
+    gradient = _gradient_operations(order, direction, boundary)
+    returned = _ancestors_of_early_results(order, boundary)
+    phase = dict[Operation, str]()
+    for index, op in enumerate(order.operations):
+        if index < boundary:
+            phase[op] = "primal" if op in returned else "residual"
+        else:
+            phase[op] = "gradient" if op in gradient else "update"
+    for op, stated in explicit.items():
+        if (stated in FORWARD) != (phase[op] in FORWARD):
+            raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
+    return Phases(order, phase | explicit)
+
+
+def _explicit_phases(order: Order) -> dict[Operation, str]:
+    return {
+        op: stated.data
+        for op in order.operations
+        if isinstance(stated := op.attributes.get(Names.PHASE), StringAttr)
+    }
+
+
+def _direction(op: Operation, stated: str | None) -> Direction:
+    scope = scope_of(op.location)
+    if scope.direction is Direction.NESTED:
+        raise Refusal(op, f"'{scope.name}' is a gradient of a gradient; only first-order gradients are supported")
+    if stated is None:
+        return scope.direction
+    located, said = scope.direction, _FROM_PHASE[stated]
+    if Direction.NONE not in (located, said) and located is not said:
+        raise Refusal(op, f"the attribute says phase '{stated}', the location '{scope.name}' says {located.value}")
+    return said
+
+
+def _check_position(order: Order, direction: Mapping[Operation, Direction], first: Operation) -> None:
+    """Forward operations come before the first gradient operation, as every tape-based differentiation writes them."""
+    for op in order.operations[order.position[first] :]:
+        if direction[op] is Direction.FORWARD:
+            raise Refusal(
+                op,
+                f"sources disagree: the location puts {name_of(op)} ('{scope_of(op.location).name}') in the forward "
+                f"pass, but it stands after the gradient operation {name_of(first)} "
+                f"('{scope_of(first.location).name}'); a step with several gradients needs one function each",
+            )
+
+
+def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:
+    """Backward operations, and what stands after the boundary without direction but is needed by one of them."""
+    found = set[Operation]()
+    needed = set[Operation]()
+    for op in reversed(order.operations[boundary:]):
+        if direction[op] is Direction.BACKWARD or op in needed:
+            found.add(op)
+            needed.update(producers(op))
+    return found
+
+
+def _ancestors_of_early_results(order: Order, boundary: int) -> set[Operation]:
+    """Forward operations that a result which exists before the gradient needs; all, if there is no such result."""
+    *_, terminator = order.operations
+    early = [v.owner for v in terminator.operands if -1 < order.definition(v) < boundary]
+    if not early:
+        return set(order.operations[:boundary])
+    found = set[Operation]()
+    stack = [owner for owner in early if isinstance(owner, Operation)]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack.extend(producers(op))
+    return found & set(order.operations)

@@ -1,0 +1,100 @@
+"""Which forward operations belong together: the named scopes of the model, one instance for each time they are run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from xdsl.ir import Attribute, Operation
+
+from ..rules.names import name_of
+from .phases import Phases
+from .scopes import scope_of
+
+Path = tuple[str, ...]
+# One scope around this share of the forward operations is the model, not one of its blocks.
+NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True)
+class NoSuchRegion(ValueError):
+    """A pattern that no scope matches; `known` are the scopes that exist."""
+
+    pattern: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        exist = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
+        return f"no region matches '{self.pattern}'; the scopes are: {exist}"
+
+
+def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
+    """The region instance of each forward operation that is in one.
+
+    `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
+    Raises `NoSuchRegion`.
+    """
+    paths = _paths(phases)
+    chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
+    region_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
+    if not region_path and pattern != "auto":
+        raise NoSuchRegion(pattern, scope_names(phases))
+    return _instances(region_path)
+
+
+def scope_names(phases: Phases) -> tuple[str, ...]:
+    """Every scope of the forward pass with its parents, sorted."""
+    paths = _paths(phases).values()
+    return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
+
+
+def _paths(phases: Phases) -> dict[Operation, Path]:
+    """Scope paths of the forward operations; the called functions where nothing is scoped."""
+    scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
+    scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
+    return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
+
+
+def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
+    """Descend while one scope, entered once, holds nearly all operations; every scope of that level is a region.
+
+    A scope that is entered again and again is a layer already, however much it holds.
+    """
+    inside, depth, level = paths, 1, dict[Operation, Path]()
+    while inside:
+        level = {op: path[:depth] for op, path in inside.items()}
+        largest, share = Counter(level.values()).most_common(1)[0]
+        deeper = {op: path for op, path in inside.items() if path[:depth] == largest and len(path) > depth}
+        entered = len({name for op, name in _instances(level).items() if level[op] == largest})
+        if not deeper or entered > 1 or share < NEARLY_ALL * len(inside):
+            break
+        inside, depth = deeper, depth + 1
+    siblings = set(level.values())
+    return lambda path: path[:depth] if path[:depth] in siblings else None
+
+
+def _matching(pattern: str) -> Callable[[Path], Path | None]:
+    def chosen(path: Path) -> Path | None:
+        prefixes = (path[:depth] for depth in range(1, len(path) + 1))
+        return next(
+            (p for p in prefixes if fnmatchcase("/".join(p), pattern) or fnmatchcase(p[-1], pattern)),
+            None,
+        )
+
+    return chosen
+
+
+def _instances(region_path: Mapping[Operation, Path]) -> dict[Operation, str]:
+    """Number the repetitions of a scope: a new instance starts when its first (operation, location) comes again."""
+    first = dict[Path, tuple[str, Attribute]]()
+    count = Counter[Path]()
+    named = dict[Operation, str]()
+    for op, path in region_path.items():
+        key = (name_of(op), op.location)
+        if first.setdefault(path, key) == key:
+            count[path] += 1
+        repetition = count[path] - 1
+        named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
+    return named

@@ -1,0 +1,32 @@
+"""What crosses from the forward into the backward pass: the values that a training step holds on to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from .constants import constants_only
+from .phases import Phases
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A forward value that the backward pass reads. `via` says how it gets there; today always by a direct use."""
+
+    value: SSAValue
+    position: int
+    via: str = "use"
+
+
+def residuals(phases: Phases) -> list[Residual]:
+    """Values made in forward time, not from constants alone, that a gradient or update operation reads."""
+    order = phases.order
+    constants = constants_only(order)
+    return [
+        Residual(result, index)
+        for index, op in enumerate(order.operations)
+        if phases.is_forward(op)
+        for result in op.results
+        if result not in constants and any(not phases.is_forward(reader) for reader in order.readers(result))
+    ]

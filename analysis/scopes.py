@@ -1,0 +1,118 @@
+"""What a location says of an operation: its named scopes, the functions it was called through, its direction.
+
+JAX writes one path per operation. Transformations wrap parts of it:
+
+    jit(step)/jvp(model)/block0/tanh              forward, scope model/block0
+    jit(step)/transpose(jvp(model))/block0/mul    backward, the same scope
+    jit(step)/jvp(block0)/jit(_where)/select_n    forward, in block0, through the function _where
+    jit(step)/sub                                 neither
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
+from xdsl.ir import Attribute
+
+_WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
+# Parts that JAX and we put in; nobody's scopes.
+_PLUMBING = frozenset({"checkpoint", "rematted_computation", "recompute"})
+_CALLS = frozenset({"jit", "pjit"})
+
+
+class Direction(Enum):
+    NONE = "neither direction"
+    FORWARD = "the forward pass"
+    BACKWARD = "the backward pass"
+    NESTED = "a gradient of a gradient"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`path`: named scopes from the outside in; `functions`: called functions, the entry function left out."""
+
+    name: str
+    path: tuple[str, ...]
+    functions: tuple[str, ...]
+    direction: Direction
+
+
+NOWHERE = Scope("", (), (), Direction.NONE)
+
+
+def path_of(location: Attribute) -> str:
+    """The operation's path in its location, or "" when it has none."""
+    if isinstance(location, NameLoc):
+        # `"while:"("…/while"(…))`: JAX puts the kind of a call around the path.
+        return path_of(location.location) if location.desc.data.endswith(":") else location.desc.data
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        return next((path for part in location.locations if (path := path_of(part))), "")
+    return ""
+
+
+def split_path(path: str) -> list[str]:
+    """The parts between slashes that are not inside parentheses."""
+    parts, depth, start = list[str](), 0, 0
+    for index, character in enumerate(path):
+        depth += (character == "(") - (character == ")")
+        if character == "/" and depth == 0:
+            parts.append(path[start:index])
+            start = index + 1
+    return [*parts, path[start:]]
+
+
+def unwrap(part: str) -> tuple[list[str], str]:
+    """`transpose(jvp(block0))` is `["transpose", "jvp"], "block0"`."""
+    wrappers = list[str]()
+    while match := _WRAPPER.match(part):
+        wrappers.append(match[1])
+        part = match[2]
+    return wrappers, part
+
+
+def _direction(wrappers: list[str]) -> Direction:
+    if wrappers.count("jvp") > 1 or wrappers.count("transpose") > 1:
+        return Direction.NESTED
+    if "jvp" not in wrappers:
+        return Direction.NONE
+    return Direction.BACKWARD if "transpose" in wrappers else Direction.FORWARD
+
+
+_STRENGTH = [Direction.NONE, Direction.FORWARD, Direction.BACKWARD, Direction.NESTED]
+
+
+@lru_cache(maxsize=100_000)
+def parse_path(path: str) -> Scope:
+    """Read one path; the last part is the operation itself."""
+    if not path:
+        return NOWHERE
+    scopes, functions, direction = list[str](), list[str](), Direction.NONE
+    *parts, _operation = split_path(path)
+    for index, part in enumerate(parts):
+        wrappers, inner = unwrap(part)
+        direction = max(direction, _direction(wrappers), key=_STRENGTH.index)
+        if not inner or inner in _PLUMBING:
+            continue
+        if _CALLS & set(wrappers):
+            functions.extend([inner] if index else [])
+        else:
+            scopes.extend(inner.split("/"))
+    return Scope(path, tuple(scopes), tuple(functions), direction)
+
+
+def scope_of(location: Attribute) -> Scope:
+    return parse_path(path_of(location))
+
+
+def as_backward(path: str) -> str:
+    """The path of a copy that runs in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
+    parts = split_path(path)
+    for index, part in enumerate(parts):
+        wrappers, _ = unwrap(part)
+        if "jvp" in wrappers and "transpose" not in wrappers:
+            return "/".join([*parts[:index], f"transpose({part})", "recompute", *parts[index + 1 :]])
+    return "/".join([*parts[:-1], "transpose(jvp())", "recompute", parts[-1]])

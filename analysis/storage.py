@@ -1,0 +1,55 @@
+"""Which values share one storage. A reshape or a transpose is another way to look at its operand, not a copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.diagnostics import Refusal
+from ..rules.names import name_of
+from ..rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes
+from .order import Order
+
+
+@dataclass(frozen=True)
+class Storages:
+    """`root`: the value that owns the storage of each value. Values from outside the block own theirs."""
+
+    root: Mapping[SSAValue, SSAValue]
+
+    def of(self, value: SSAValue) -> SSAValue:
+        return self.root.get(value, value)
+
+    def bytes_of(self, value: SSAValue) -> int:
+        """Bytes of the storage behind the value. Raises `Refusal` for dynamic shapes."""
+        return value_bytes(self.of(value))
+
+
+def value_bytes(value: SSAValue) -> int:
+    size = type_bytes(value.type)
+    if size is not None:
+        return size
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
+    raise Refusal(owner, f"the bytes of {value.type} are not known; recomputation needs static shapes")
+
+
+def storages(order: Order) -> Storages:
+    """Follow views to the value that owns the storage.
+
+    A reshape of something that does not lie row by row (a transpose, a broadcast) has to copy, and owns its result.
+    """
+    root = dict[SSAValue, SSAValue]()
+    strided = set[SSAValue]()
+    for op in order.operations:
+        for index, result in enumerate(op.results):
+            source = forwarded_operand(op, index)
+            if source is None and name_of(op) in DENSE_VIEWS and op.operands[0] not in strided:
+                source = op.operands[0]
+            elif source is not None and (source in strided or name_of(op) in STRIDED_VIEWS):
+                strided.add(result)
+            if source is not None:
+                root[result] = root.get(source, source)
+    return Storages(root)

@@ -1,0 +1,152 @@
+"""The recompute dialect: an ordering token, the operation that waits for it, and the attributes of the passes.
+
+    %t = recompute.token %cotangent : tensor<8xf32>
+    %y = recompute.depend %x after %t : tensor<8xf32>
+
+`token` exists once its gradient values exist; `depend` gives back the same values, available only after the token.
+What reads `%y` therefore cannot run before the gradient has arrived. Neither carries data of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_attr_definition
+class TokenType(ParametrizedAttribute, TypeAttribute):
+    """`!recompute.token`: an ordering dependency without data."""
+
+    name = "recompute.token"
+
+
+class AllocatesItsToken(MemoryEffect):
+    """A token is removed when nobody waits for it, and never merged with its like."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        return frozenset({EffectInstance(MemoryEffectKind.ALLOC, op.results[0])})
+
+
+def _parse_values(parser: Parser) -> list[UnresolvedOperand]:
+    return parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+
+
+def _parse_attributes_and_types(parser: Parser) -> tuple[dict[str, Attribute], list[Attribute]]:
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    return attributes, parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+
+
+def _print_attributes_and_types(printer: Printer, op: Operation, values: Sequence[SSAValue]) -> None:
+    if op.attributes:
+        printer.print_string(" ")
+        printer.print_attribute(DictionaryAttr(op.attributes))
+    printer.print_string(" : ")
+    printer.print_list(values, lambda value: printer.print_attribute(value.type))
+
+
+@irdl_op_definition
+class TokenOp(IRDLOperation):
+    """Exists once the values of `gates` exist."""
+
+    name = "recompute.token"
+
+    gates = var_operand_def()
+    token = result_def(TokenType)
+
+    traits = traits_def(AllocatesItsToken())
+
+    def __init__(self, gates: Sequence[SSAValue]):
+        super().__init__(operands=[gates], result_types=[TokenType()])
+
+    def verify_(self) -> None:
+        if not self.gates:
+            raise VerifyException("a token needs at least one gradient value to wait for")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TokenOp:
+        position = parser.pos
+        operands = _parse_values(parser)
+        attributes, types = _parse_attributes_and_types(parser)
+        op = cls(parser.resolve_operands(operands, types, position))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.gates, printer.print_operand)
+        _print_attributes_and_types(printer, self, self.gates)
+
+
+@irdl_op_definition
+class DependOp(IRDLOperation):
+    """The same values, available only after the token; result i is value i."""
+
+    name = "recompute.depend"
+
+    values = var_operand_def()
+    token = operand_def(TokenType)
+    delayed = var_result_def()
+
+    traits = traits_def(Pure())
+
+    def __init__(self, values: Sequence[SSAValue], token: SSAValue):
+        super().__init__(operands=[values, token], result_types=[[value.type for value in values]])
+
+    def verify_(self) -> None:
+        if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
+            raise VerifyException("result i of recompute.depend has the type of its value i")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DependOp:
+        position = parser.pos
+        operands = _parse_values(parser)
+        parser.parse_keyword("after")
+        token = parser.resolve_operand(parser.parse_unresolved_operand(), TokenType())
+        attributes, types = _parse_attributes_and_types(parser)
+        op = cls(parser.resolve_operands(operands, types, position), token)
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.values, printer.print_operand)
+        printer.print_string(" after ")
+        printer.print_operand(self.token)
+        _print_attributes_and_types(printer, self, self.values)
+
+
+class Names:
+    """The discardable attributes; `dialects/discardable.py` says what each may hold."""
+
+    PREFIX: ClassVar[str] = "recompute."
+    RECOMPUTE: ClassVar[str] = "recompute.recompute"
+    REGION: ClassVar[str] = "recompute.region"
+    PHASE: ClassVar[str] = "recompute.phase"
+    ID: ClassVar[str] = "recompute.id"
+    COPY: ClassVar[str] = "recompute.copy"
+    DUPLICATED: ClassVar[str] = "recompute.duplicated"
+    NEED_CSE: ClassVar[str] = "recompute.need_cse"
+    TARGET_GRAD: ClassVar[str] = "recompute.target_grad"
+    CHECKPOINT: ClassVar[str] = "recompute.checkpoint"
+
+
+RECOMPUTE = Dialect("recompute", [TokenOp, DependOp], [TokenType])
