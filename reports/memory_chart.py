@@ -1,0 +1,221 @@
+"""The memory timeline as a picture: live bytes over program order, one panel a program, all in one scale."""
+
+# matplotlib leaves its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.liveness import Timeline
+from .bytes import UNITS, human_bytes
+from .memory_bands import Band, Kind, bands, stages
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by lightness as well as by hue, so that neither colour blindness nor a grey print hides them.
+COLOURS = {Kind.RECOMPUTED: "#e69f00", Kind.GRADIENT: "#8a8a8a", Kind.OTHER: "#d4d4d4"}
+# Regions go from light to dark in program order.
+LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
+INK, FAINT = "#222222", "#777777"
+LABELS = {Kind.RECOMPUTED: "recomputed copies", Kind.GRADIENT: "gradients", Kind.OTHER: "other temporaries"}
+COLUMNS = 450
+STYLE = {
+    "svg.hashsalt": "recompute",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.8,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "text.color": INK,
+}
+
+
+def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
+    """Named timelines below each other as SVG text, the same bytes on every run; ratios are against the first.
+
+    Needs matplotlib; `ImportError` says how to install it.
+    """
+    if not timelines:
+        raise ValueError("timelines: at least one is needed")
+    buffer = BytesIO()
+    with style():
+        figure(timelines, title).savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue().decode()
+
+
+def style() -> Any:
+    """A context in which matplotlib has its own defaults and ours, whatever the user's settings are."""
+    try:
+        from matplotlib import style
+    except ImportError as error:
+        raise ImportError("the memory chart needs matplotlib: pip install 'xdsl-recompute[plot]'") from error
+    return style.context(["default", STYLE])
+
+
+Colour = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What all panels share."""
+
+    operations: int
+    peak_bytes: int
+    unit: int  # bytes in a unit of the vertical axis
+    unit_name: str
+    colours: dict[str, Colour]  # of the regions
+    first_name: str
+    first_peak_bytes: int
+
+    def colour(self, layer: Band) -> Colour | str:
+        return self.colours[layer.region] if layer.kind is Kind.KEPT else COLOURS[layer.kind]
+
+
+def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    layers = [bands(timeline) for _, timeline in timelines]
+    scale = scale_of(timelines, layers)
+    height = 1.15 + 2.35 * len(timelines)
+    drawing = Figure(figsize=(9, height), facecolor="white")
+    axes = drawing.subplots(len(timelines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    drawing.subplots_adjust(left=0.085, right=0.985, top=1 - 0.95 / height, bottom=0.5 / height, hspace=0.3)
+    drawing.text(0.02, 1 - 0.14 / height, title, fontsize=12, fontweight="bold", va="top")
+    legend(drawing, scale, {layer.kind for panel in layers for layer in panel if any(layer.live_bytes)}, height)
+    for number, (name, timeline) in enumerate(timelines):
+        draw(axes[number], name, timeline, layers[number], scale)
+        draw_peak(axes[number], timeline, scale, compared=number > 0)
+        if number > 0:
+            draw_first_peak(axes[number], timeline, scale)
+    axes[-1].set_xlabel("operations in program order", color=FAINT)
+    return drawing
+
+
+def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequence[Band]]) -> Scale:
+    peak = max(timeline.peak_bytes for _, timeline in timelines)
+    power = min(max(peak.bit_length() - 1, 0) // 10, len(UNITS) - 1)
+    regions = list(dict.fromkeys(layer.region for panel in layers for layer in panel if layer.kind is Kind.KEPT))
+    steps = max(len(regions) - 1, 1)
+    return Scale(
+        operations=max(len(timeline.operations) for _, timeline in timelines),
+        peak_bytes=peak,
+        unit=1024**power,
+        unit_name=UNITS[power],
+        colours={region: blend(index / steps) for index, region in enumerate(regions)},
+        first_name=timelines[0][0],
+        first_peak_bytes=timelines[0][1].peak_bytes,
+    )
+
+
+def blend(share: float) -> Colour:
+    red, green, blue = (light + share * (dark - light) for light, dark in zip(LIGHT, DARK, strict=True))
+    return red, green, blue
+
+
+def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> None:
+    """One entry for each kind; the regions share one, a strip of their colours in program order."""
+    from matplotlib.legend_handler import HandlerTuple
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = []
+    labels: list[str] = []
+    regions = list(scale.colours)
+    if regions:
+        handles.append(tuple(Patch(facecolor=colour) for colour in scale.colours.values()))
+        names = [shorten(name) for name in dict.fromkeys((regions[0], regions[-1]))]
+        labels.append(f"kept for the backward: {' … '.join(names)}")
+    for kind, colour in COLOURS.items():
+        if kind in kinds:
+            handles.append(Patch(facecolor=colour))
+            labels.append(LABELS[kind])
+    drawing.legend(
+        handles,
+        labels,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
+        loc="upper left",
+        bbox_to_anchor=(0.012, 1 - 0.38 / height),
+        ncols=len(handles),
+        frameon=False,
+        columnspacing=1.6,
+        handlelength=2.2,
+        borderpad=0.2,
+    )
+
+
+def shorten(name: str, limit: int = 20) -> str:
+    return name if len(name) <= limit else f"…{name[1 - limit :]}"
+
+
+def draw(axes: Axes, name: str, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
+    axes.set_title(f"{name}, {len(timeline.operations):,} operations", loc="left", fontsize=10, pad=4)
+    axes.set_xlim(0, scale.operations)
+    axes.set_ylim(0, max(1.28 * scale.peak_bytes / scale.unit, 1))
+    axes.set_ylabel(f"{scale.unit_name} live", color=FAINT)
+    draw_stages(axes, timeline)
+    draw_layers(axes, timeline, layers, scale)
+
+
+def draw_stages(axes: Axes, timeline: Timeline) -> None:
+    axes.axvline(len(timeline.operations), color=FAINT, linewidth=0.8, zorder=1)
+    for number, stage in enumerate(stages(timeline)):
+        if number % 2:
+            axes.axvspan(stage.start, stage.end, color="#f3f3f3", linewidth=0, zorder=0)
+        middle = (stage.start + stage.end) / 2
+        place = axes.get_xaxis_transform()
+        axes.text(middle, 0.975, stage.name, transform=place, ha="center", va="top", color=FAINT, clip_on=True)
+
+
+def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
+    """Each layer reaches down to zero and the lower ones are drawn over it: no seams between them."""
+    bounds, columns = columns_of(timeline)
+    total = [timeline.live_bytes[column] for column in columns]
+    for layer in reversed(layers):
+        own = [layer.live_bytes[column] for column in columns]
+        # Not drawn where it is empty: its colour would shine through along the edge of the layer below.
+        heights = [size / scale.unit if part else math.nan for size, part in zip(total, own, strict=True)]
+        axes.stairs(heights, bounds, fill=True, color=scale.colour(layer), linewidth=0, zorder=2)
+        total = [size - part for size, part in zip(total, own, strict=True)]
+
+
+def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
+    """Bounds of at most `COLUMNS` columns of operations, and for each column the operation with the most live bytes."""
+    count = len(timeline.operations)
+    columns = min(count, COLUMNS)
+    bounds = [column * count // columns for column in range(columns + 1)]
+    highest = [max(range(*pair), key=timeline.live_bytes.__getitem__) for pair in pairwise(bounds)]
+    return bounds, highest
+
+
+def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
+    """The peak as a dashed line with its size; against the first program also as a ratio."""
+    text = f"peak {human_bytes(timeline.peak_bytes)}"
+    if compared:
+        text += f" = {timeline.peak_bytes / max(scale.first_peak_bytes, 1):.2f} × {scale.first_name}"
+    height = timeline.peak_bytes / scale.unit
+    axes.hlines(height, 0, len(timeline.operations), colors=INK, linewidth=0.9, linestyle=(0, (5, 3)), zorder=4)
+    note(axes, text, height, fontweight="bold")
+
+
+def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
+    """The first program's peak as a dotted line, with its size where that does not touch the other one."""
+    height = scale.first_peak_bytes / scale.unit
+    axes.axhline(height, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)), zorder=3)
+    if abs(scale.first_peak_bytes - timeline.peak_bytes) > scale.peak_bytes / 8:
+        note(axes, f"{scale.first_name} {human_bytes(scale.first_peak_bytes)}", height, color=FAINT)
+
+
+def note(axes: Axes, text: str, height: float, **look: Any) -> None:
+    """Text just above the left end of a horizontal line."""
+    axes.annotate(text, (0, height), xytext=(5, 3), textcoords="offset points", zorder=5, **look)

@@ -1,0 +1,95 @@
+"""What is alive while a step runs, as text, as data and as a picture.
+
+    peak of temporaries  849.3 MiB
+      at stablehlo.dot_general, operation 2210 of 4705
+    device bytes         910.1 MiB
+      = arguments 60.7 MiB + results 60.7 MiB + peak - aliased 60.6 MiB
+
+The numbers come from `analysis/liveness.py`; here they are only grouped and shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import pairwise
+
+from ..analysis.liveness import Timeline
+from .bytes import human_bytes
+from .memory_bands import Stage, kinds_of, stages
+from .memory_chart import to_svg
+
+__all__ = ["to_json", "to_svg", "to_text"]
+
+ROWS = 8
+CHART_HEIGHT = 8
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+def to_json(timeline: Timeline) -> str:
+    """The timeline with its totals, all sizes in bytes, as one JSON object."""
+    totals = {name: getattr(timeline, name) for name in ("peak_bytes", "peak_index", "device_bytes")}
+    return json.dumps(totals | asdict(timeline)) + "\n"
+
+
+def to_text(timeline: Timeline, width: int = 72) -> str:
+    """The peak, what is alive there (the largest groups first) and a chart over program order, `width` columns wide."""
+    if not timeline.operations:
+        return "no operations\n"
+    lines = [*totals(timeline), "", *alive_at_the_peak(timeline), "", *chart(timeline, width)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def totals(timeline: Timeline) -> Iterator[str]:
+    place = timeline.peak_index
+    yield f"peak of temporaries  {human_bytes(timeline.peak_bytes)}"
+    yield f"  at {timeline.operations[place]}, operation {place + 1} of {len(timeline.operations)}"
+    yield f"device bytes         {human_bytes(timeline.device_bytes)}"
+    yield (
+        f"  = arguments {human_bytes(timeline.argument_bytes)} + results {human_bytes(timeline.result_bytes)}"
+        f" + peak - aliased {human_bytes(timeline.aliased_bytes)}"
+    )
+
+
+def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
+    """A table of bytes by region and kind, its rows adding up to the peak."""
+    groups: Counter[tuple[str, str]] = Counter()
+    for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
+        if buffer.first <= timeline.peak_index <= buffer.last:
+            groups[buffer.region or "outside regions", kind.value] += buffer.bytes
+    inner = timeline.inner_bytes[timeline.peak_index]
+    if inner:
+        groups[f"inside {timeline.operations[timeline.peak_index]}", ""] = inner
+    ordered = groups.most_common()
+    rows = ordered[:ROWS]
+    if len(ordered) > ROWS:
+        rows.append(((f"{len(ordered) - ROWS} more", ""), sum(size for _, size in ordered[ROWS:])))
+    yield "alive at the peak"
+    first, second = (max((len(group[column]) for group, _ in rows), default=0) for column in (0, 1))
+    for (region, kind), size in rows:
+        share = 100 * size / max(timeline.peak_bytes, 1)
+        yield f"  {region:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
+
+
+def chart(timeline: Timeline, width: int) -> Iterator[str]:
+    """Live bytes over program order as blocks, each column the maximum of its operations, and the stages below."""
+    top = human_bytes(timeline.peak_bytes)
+    count, columns = len(timeline.operations), width - len(top) - 2
+    heights = [
+        -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(timeline.peak_bytes, 1))
+        for start, end in pairwise(column * count // columns for column in range(columns + 1))
+    ]
+    for row in reversed(range(CHART_HEIGHT)):
+        label = top if row == CHART_HEIGHT - 1 else "0 B" if row == 0 else ""
+        bars = "".join(EIGHTHS[min(max(height - 8 * row, 0), 8)] for height in heights)
+        yield f"{label:>{len(top)}} │{bars}"
+    yield " " * (len(top) + 1) + "└" + "".join(ruler(stage, count, columns) for stage in stages(timeline))
+
+
+def ruler(stage: Stage, count: int, columns: int) -> str:
+    """The part of the chart's lower edge that belongs to `stage`, its name in it where it fits."""
+    first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
+    room = end - first
+    return f" {stage.name} ".center(room - 1, "─") + "┴" if room > len(stage.name) + 2 else "─" * room

@@ -1,0 +1,174 @@
+"""The memory timeline's text, data and picture, on a step of two blocks made by hand."""
+
+# matplotlib leaves its settings untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import json
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from recompute.analysis.liveness import Buffer, Timeline
+from recompute.reports.memory_bands import Kind, bands, kinds_of, shortened, stages
+from recompute.reports.memory_chart import COLUMNS, columns_of
+from recompute.reports.memory_timeline import to_json, to_svg, to_text
+
+MIB = 1024**2
+PHASES = ("primal", "primal", "primal", "primal", "gradient", "gradient", "gradient", "update")
+
+
+def timeline_of(*buffers: Buffer, phases: tuple[str, ...] = PHASES, inner_bytes: int = 0) -> Timeline:
+    """A timeline over `phases` with these temporaries; the first operation needs `inner_bytes` more."""
+    inner = (inner_bytes, *[0] * (len(phases) - 1))
+    live = tuple(
+        inner[index] + sum(b.bytes for b in buffers if b.first <= index <= b.last) for index in range(len(phases))
+    )
+    operations = tuple(f"test.op{index}" for index in range(len(phases)))
+    return Timeline(operations, phases, buffers, inner, live, 3 * MIB, 2 * MIB, MIB)
+
+
+def forward(region: str, size: int, first: int, last: int) -> Buffer:
+    return Buffer("stablehlo.tanh", "primal", region, size, first, last, False)
+
+
+PLAIN = timeline_of(
+    forward("model/block0", 4 * MIB, 0, 6),
+    forward("model/block0", MIB, 0, 1),
+    forward("model/block1", 8 * MIB, 2, 5),
+    Buffer("stablehlo.dot_general", "gradient", "model/block1", 2 * MIB, 4, 6, False),
+    Buffer("stablehlo.multiply", "update", "", MIB // 2, 7, 7, False),
+    inner_bytes=512,
+)
+RECOMPUTED = timeline_of(
+    forward("model/block0", 4 * MIB, 0, 6),
+    forward("model/block1", 8 * MIB, 2, 3),
+    Buffer("stablehlo.tanh", "gradient", "model/block1", 8 * MIB, 5, 5, True),
+)
+
+
+def test_what_is_kept_is_what_lives_while_a_gradient_operation_runs():
+    assert kinds_of(PLAIN) == [Kind.KEPT, Kind.FORWARD, Kind.KEPT, Kind.GRADIENT, Kind.UPDATE]
+    assert kinds_of(RECOMPUTED) == [Kind.KEPT, Kind.FORWARD, Kind.RECOMPUTED]
+
+
+def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
+    layers = bands(PLAIN)
+    assert [(layer.kind, layer.region) for layer in layers] == [
+        (Kind.KEPT, "model/block0"),
+        (Kind.KEPT, "model/block1"),
+        (Kind.GRADIENT, ""),
+        (Kind.OTHER, ""),
+    ]
+    assert layers[1].live_bytes == (0, 0, 8 * MIB, 8 * MIB, 8 * MIB, 8 * MIB, 0, 0)
+    assert layers[-1].live_bytes == (MIB + 512, MIB, 0, 0, 0, 0, 0, MIB // 2)
+    assert tuple(map(sum, zip(*(layer.live_bytes for layer in layers), strict=True))) == PLAIN.live_bytes
+
+
+def test_regions_are_cut_where_they_part():
+    assert shortened(["model/block0/mlp", "model/block1", ""]) == {
+        "model/block0/mlp": "model/block0",
+        "model/block1": "model/block1",
+        "": "",
+    }
+    assert shortened(["block0/mlp"]) == {"block0/mlp": "block0/mlp"}
+    assert shortened([]) == {}
+
+
+def test_stages():
+    assert [(stage.name, stage.start, stage.end) for stage in stages(PLAIN)] == [
+        ("forward", 0, 4),
+        ("backward", 4, 7),
+        ("update", 7, 8),
+    ]
+    assert [stage.name for stage in stages(timeline_of(phases=("primal", "")))] == ["forward"]
+
+
+def test_text():
+    assert to_text(PLAIN, width=50) == (
+        """\
+peak of temporaries  14.0 MiB
+  at test.op4, operation 5 of 8
+device bytes         18.0 MiB
+  = arguments 3.0 MiB + results 2.0 MiB + peak - aliased 1.0 MiB
+
+alive at the peak
+  model/block1  kept for the backward     8.0 MiB   57.1 %
+  model/block0  kept for the backward     4.0 MiB   28.6 %
+  model/block1  gradient                  2.0 MiB   14.3 %
+
+14.0 MiB │                    ██████████
+         │          ▇▇▇▇▇▇▇▇▇▇██████████
+         │          ████████████████████
+         │          ████████████████████
+         │          ████████████████████▄▄▄▄▄
+         │▇▇▇▇▇▇▇▇▇▇█████████████████████████
+         │███████████████████████████████████
+     0 B │███████████████████████████████████▃▃▃▃▃
+         └───── forward ─────┴── backward ──┴─────
+"""
+    )
+
+
+def test_text_names_the_largest_groups_and_adds_up_the_others():
+    small = (forward(f"block{index}", (index + 1) * MIB, 0, 7) for index in range(10))
+    rows = to_text(timeline_of(*small)).split("alive at the peak\n")[1].split("\n\n")[0].splitlines()
+    assert rows[0].split() == ["block9", "kept", "for", "the", "backward", "10.0", "MiB", "18.2", "%"]
+    assert rows[-1].split() == ["2", "more", "3.0", "MiB", "5.5", "%"]
+    assert len(rows) == 9
+
+
+def test_text_counts_what_an_operation_needs_inside():
+    inside = timeline_of(forward("", MIB, 0, 1), inner_bytes=3 * MIB)
+    assert "inside test.op0" in to_text(inside)
+
+
+def test_text_of_nothing():
+    assert to_text(timeline_of(phases=())) == "no operations\n"
+    assert "peak of temporaries  0 B" in to_text(timeline_of())
+
+
+def test_json():
+    data = json.loads(to_json(PLAIN))
+    assert (data["peak_bytes"], data["peak_index"], data["device_bytes"]) == (14 * MIB, 4, 18 * MIB)
+    assert data["live_bytes"] == list(PLAIN.live_bytes)
+    assert [Buffer(**buffer) for buffer in data["buffers"]] == list(PLAIN.buffers)
+
+
+def test_chart_keeps_the_peak_of_a_program_with_more_operations_than_columns():
+    phases = ("primal",) * (3 * COLUMNS + 1)
+    spike = timeline_of(forward("", MIB, 0, len(phases) - 1), forward("", MIB, 777, 777), phases=phases)
+    bounds, highest = columns_of(spike)
+    assert len(bounds) == len(highest) + 1 == COLUMNS + 1
+    assert (bounds[0], bounds[-1]) == (0, len(phases))
+    assert 777 in highest
+
+
+def test_svg_shows_peaks_and_their_ratio():
+    svg = to_svg([("plain step", PLAIN), ("recomputed", RECOMPUTED)], "A step of two blocks")
+    ElementTree.fromstring(svg)
+    # Letters are drawn as paths; matplotlib says in a comment what they spell.
+    texts = ("A step of two blocks", "peak 14.0 MiB", "peak 12.0 MiB = 0.86 × plain step", "recomputed copies")
+    assert [text for text in texts if f"<!-- {text} -->" not in svg] == []
+
+
+def test_svg_is_the_same_on_every_run_whatever_the_settings():
+    import matplotlib
+
+    first = to_svg([("plain", PLAIN)], "title")
+    with matplotlib.rc_context({"font.size": 30, "svg.hashsalt": "other", "axes.grid": True}):
+        assert to_svg([("plain", PLAIN)], "title") == first
+
+
+def test_svg_of_nothing():
+    with pytest.raises(ValueError, match="timelines: at least one is needed"):
+        to_svg([], "title")
+    to_svg([("empty", timeline_of(phases=("primal",)))], "title")
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'xdsl-recompute\[plot\]'"):
+        to_svg([("plain", PLAIN)], "title")
