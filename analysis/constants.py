@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.ir import SSAValue
 
 from ..rules.effects import why_impure
 from .order import Order, read_values
 
 
-def constants_only(order: Order) -> set[SSAValue]:
-    found = set[SSAValue]()
+def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> set[SSAValue]:
+    """The values of a block that come from constants alone; `outside` are those that its region may capture."""
+    found = set(outside)
     for op in order.operations:
         if all(value in found for value in read_values(op)) and why_impure(op) is None:
             found.update(op.results)

@@ -7,7 +7,7 @@ constants alone, cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -21,6 +21,7 @@ from .constants import constants_only
 from .functions import single_block
 from .order import Order
 from .phases import Phases
+from .regions import find_regions
 from .storage import Storages, storages, value_bytes
 
 # Their regions run with storage of their own; the regions of a reduction see scalars.
@@ -72,10 +73,13 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     order = phases.order if phases is not None else Order.of(single_block(function))
     phase_of = phases.phase if phases is not None else dict[Operation, str]()
     terminator = order.operations[-1]
-    returned = set(terminator.operands)
-    spans = _spans(order, returned)
-    inner = tuple(_inner_bytes(op) for op in order.operations)
-    buffers = tuple(_buffer(root, first, last, phase_of.get(order.operations[first], "")) for root, first, last in spans)
+    constants = constants_only(order)
+    spans = _spans(order, terminator.operands, constants)
+    inner = tuple(_inner_bytes(op, constants) for op in order.operations)
+    regions = find_regions(phases, "auto") if phases is not None else {}
+    buffers = tuple(
+        _buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans
+    )
     return Timeline(
         operations=tuple(name_of(op) for op in order.operations),
         phases=tuple(phase_of.get(op, "") for op in order.operations),
@@ -88,14 +92,23 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     )
 
 
-def _spans(order: Order, outside: set[SSAValue]) -> list[tuple[SSAValue, int, int]]:
-    """(owner, first, last) of each storage made in the block, without constants and without those of `outside`."""
+@dataclass(frozen=True)
+class _Span:
+    """A storage that `operation` makes, and the positions of the first and the last operation that need it."""
+
+    operation: Operation
+    root: SSAValue
+    first: int
+    last: int
+
+
+def _spans(order: Order, returned: Iterable[SSAValue], constants: Container[SSAValue]) -> list[_Span]:
+    """The storages made in the block, without constants and what is `returned`."""
     shared = storages(order)
-    constants = constants_only(order)
-    not_counted = {shared.of(value) for value in outside}
+    not_counted = {shared.of(value) for value in returned}
     last = _last_positions(order, shared)
     return [
-        (result, index, max(index, last.get(result, index)))
+        _Span(op, result, index, max(index, last.get(result, index)))
         for index, op in enumerate(order.operations)
         for result in op.results
         if shared.of(result) is result and result not in constants and result not in not_counted
@@ -113,18 +126,16 @@ def _last_positions(order: Order, shared: Storages) -> dict[SSAValue, int]:
     return last
 
 
-def _buffer(root: SSAValue, first: int, last: int, phase: str) -> Buffer:
-    op = root.owner
-    assert isinstance(op, Operation), "arguments have no buffer of their own"
-    region = op.attributes.get(Names.REGION)
+def _buffer(span: _Span, phase: str, region: str) -> Buffer:
+    stated = span.operation.attributes.get(Names.REGION)
     return Buffer(
-        label=name_of(op),
+        label=name_of(span.operation),
         phase=phase,
-        region=region.data if isinstance(region, StringAttr) else "",
-        bytes=value_bytes(root),
-        first=first,
-        last=last,
-        recomputed=Names.DUPLICATED in op.attributes,
+        region=stated.data if isinstance(stated, StringAttr) else region,
+        bytes=value_bytes(span.root),
+        first=span.first,
+        last=span.last,
+        recomputed=Names.DUPLICATED in span.operation.attributes,
     )
 
 
@@ -136,17 +147,18 @@ def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) ->
     return tuple(alive + extra for alive, extra in zip(accumulate(change[:-1]), inner, strict=True))
 
 
-def _inner_bytes(op: Operation) -> int:
+def _inner_bytes(op: Operation, constants: Iterable[SSAValue]) -> int:
     """Peak of what the regions of a loop or a branch hold while they run, the values that they yield included."""
     if name_of(op) not in LOOPS_AND_BRANCHES:
         return 0
-    return max((_block_peak(block) for region in op.regions for block in region.blocks), default=0)
+    return max((_block_peak(block, constants) for region in op.regions for block in region.blocks), default=0)
 
 
-def _block_peak(block: Block) -> int:
+def _block_peak(block: Block, outside: Iterable[SSAValue]) -> int:
     order = Order.of(block)
-    inner = tuple(_inner_bytes(op) for op in order.operations)
-    buffers = [_buffer(root, first, last, "") for root, first, last in _spans(order, set())]
+    constants = constants_only(order, outside)
+    inner = tuple(_inner_bytes(op, constants) for op in order.operations)
+    buffers = [_buffer(span, "", "") for span in _spans(order, (), constants)]
     return max(_live_bytes(len(order.operations), buffers, inner), default=0)
 
 

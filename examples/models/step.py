@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,19 @@ def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
 def maybe_checkpoint(block: Callable[..., Any], checkpoint: bool) -> Callable[..., Any]:
     """The block itself, or the block under `jax.checkpoint`."""
     return jax.checkpoint(block) if checkpoint else block
+
+
+def random_inputs(step: Step, seed: int = 0) -> tuple[Any, ...]:
+    """Fresh arguments for one run (donated ones are gone after it): small normal floats, integers below 32.
+
+    Adam's second moments are positive; the integers are token ids and step counts, 32 is the smallest vocabulary.
+    """
+    generator = np.random.default_rng(seed)
+
+    def fill(path: jax.tree_util.KeyPath, like: jax.ShapeDtypeStruct) -> jax.Array:
+        if not jnp.issubdtype(like.dtype, jnp.floating):
+            return jnp.asarray(generator.integers(0, 32, like.shape), like.dtype)
+        values = generator.normal(0.0, 0.1, like.shape)
+        return jnp.asarray(np.abs(values) if "nu" in jax.tree_util.keystr(path) else values, like.dtype)
+
+    return jax.tree_util.tree_map_with_path(fill, step.arguments)

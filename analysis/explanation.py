@@ -1,0 +1,85 @@
+"""What a step holds for its backward pass, and what recomputing each region would change: the data of `-t explain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ..dialects.diagnostics import position_of
+from ..rules.flops import flops
+from .liveness import Timeline, timeline
+from .phases import Phases
+from .policy import Decision, decide
+from .residuals import residuals
+from .storage import storages, value_bytes
+
+
+@dataclass(frozen=True)
+class RegionRow:
+    """One region instance. Bytes are of temporaries; `reason` is None where recomputing is worth it."""
+
+    region: str
+    position: str
+    operations: int
+    held_bytes: int
+    copies: int
+    gates: int
+    freed_bytes: int
+    pinned_bytes: int
+    extra_flops: int
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`held_bytes`: forward values that the backward pass reads, in and outside of regions."""
+
+    function: str
+    timeline: Timeline
+    residuals: int
+    held_bytes: int
+    held_outside_bytes: int
+    step_flops: int
+    regions: tuple[RegionRow, ...]
+
+
+def explain(function: FuncOp, phases: Phases, regions: str = "auto") -> Explanation:
+    """Explain one function, which is inlined and has phases. Raises `NoSuchRegion` and `Refusal`."""
+    crossing = residuals(phases)
+    shared = storages(phases.order)
+    owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
+    held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
+    decisions = decide(phases, regions)
+    region_of = {op: d.region for d in decisions for op in (*d.inside, *d.outputs)}
+    by_region = dict[str, int]()
+    for root, size in held.items():
+        assert isinstance(root.owner, Operation), "arguments were left out above"
+        region = region_of.get(root.owner, "")
+        by_region[region] = by_region.get(region, 0) + size
+    return Explanation(
+        function=function.sym_name.data,
+        timeline=timeline(function, phases),
+        residuals=len(crossing),
+        held_bytes=sum(held.values()),
+        held_outside_bytes=by_region.get("", 0),
+        step_flops=sum(flops(op) for op in phases.order.operations),
+        regions=tuple(_row(decision, by_region.get(decision.region, 0)) for decision in decisions),
+    )
+
+
+def _row(decision: Decision, held: int) -> RegionRow:
+    unit = decision.unit
+    return RegionRow(
+        region=decision.region,
+        position=position_of(decision.first),
+        operations=len(decision.inside) + len(decision.outputs),
+        held_bytes=held,
+        copies=len(unit.originals) if unit else 0,
+        gates=len(unit.gates) if unit else 0,
+        freed_bytes=unit.freed_bytes if unit else 0,
+        pinned_bytes=unit.pinned_bytes if unit else 0,
+        extra_flops=unit.extra_flops if unit else 0,
+        reason=decision.reason,
+    )

@@ -1,0 +1,148 @@
+"""What holds after recomputation, and cannot be seen in the numbers: a saving that is not there computes the same.
+
+Each check yields `(operation, what is wrong)`; `recompute-verify` reports the first as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.recompute import Names
+from ..rules.names import name_of
+from ..rules.storage import FORWARDS
+from .constants import constants_only
+from .order import read_values
+from .phases import Phases
+from .policy import explicit_mark
+from .units import is_copy
+
+Violation = tuple[Operation, str]
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A function with copies, and what the checks need to know of it."""
+
+    phases: Phases
+
+    @cached_property
+    def constants(self) -> set[SSAValue]:
+        return constants_only(self.phases.order)
+
+    @cached_property
+    def copies(self) -> list[Operation]:
+        return [op for op in self.phases.order.operations if is_copy(op)]
+
+    def delays(self, value: SSAValue) -> Operation | None:
+        """The barrier or depend that makes the value."""
+        owner = value.owner
+        return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
+
+
+def violations(phases: Phases) -> Iterator[Violation]:
+    """Everything that is wrong with the copies of a function, in the order of the checks below."""
+    function = Recomputed(phases)
+    for check in (_originals_read, _copies_twice, _copies_outside, _copies_ungated, _gates_idle):
+        yield from check(function)
+
+
+def _originals_read(function: Recomputed) -> Iterator[Violation]:
+    """R3: no gradient operation reads an original that was to be recomputed."""
+    order, phases = function.phases.order, function.phases
+    for op in order.operations:
+        if not explicit_mark(op) or Names.ID not in op.attributes or not phases.is_forward(op):
+            continue
+        for reader in (reader for result in op.results for reader in order.readers(result)):
+            if phases.is_gradient(reader):
+                yield reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed"
+
+
+def _copies_twice(function: Recomputed) -> Iterator[Violation]:
+    """R2: one copy per region instance and operation."""
+    seen = set[tuple[object, ...]]()
+    for op in function.copies:
+        key = tuple(op.attributes.get(name) for name in (Names.REGION, Names.ID, Names.COPY))
+        if key in seen:
+            yield op, f"a second copy of {name_of(op)} with the same region, id and copy number"
+        seen.add(key)
+
+
+def _copies_outside(function: Recomputed) -> Iterator[Violation]:
+    """A copy belongs to the backward pass."""
+    for op in function.copies:
+        if not function.phases.is_gradient(op):
+            yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
+
+
+def _copies_ungated(function: Recomputed) -> Iterator[Violation]:
+    """R7: a copy reads copies, constants, and values that wait for a gradient; nothing that is there before."""
+    for op in function.copies:
+        for value in read_values(op):
+            if value in function.constants or _waits(function, value):
+                continue
+            yield op, f"this copy of {name_of(op)} reads {_words(value)} without waiting for a gradient"
+
+
+def _waits(function: Recomputed, value: SSAValue) -> bool:
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return False
+    if is_copy(owner):
+        return True
+    return (delay := function.delays(value)) is not None and bool(gates_of(function, delay))
+
+
+def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
+    """The gradient values that a depend (through its token) or a barrier waits for."""
+    if name_of(delay) == "recompute.depend":
+        token = delay.operands[-1].owner
+        candidates = token.operands if isinstance(token, Operation) else ()
+    else:
+        candidates = delay.operands
+    return [value for value in candidates if is_gradient_value(function, value)]
+
+
+def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
+    """Made in the backward pass, not from constants alone, and not a delayed forward value."""
+    while (delay := function.delays(value)) is not None:
+        value = delay.operands[delay.results.index(value)]
+    owner = value.owner
+    return (
+        isinstance(owner, Operation)
+        and value not in function.constants
+        and not is_copy(owner)
+        and function.phases.is_gradient(owner)
+    )
+
+
+def _gates_idle(function: Recomputed) -> Iterator[Violation]:
+    """A token that nobody waits for, or that waits for no gradient; a barrier whose gradient legs nobody reads."""
+    for op in function.phases.order.operations:
+        if name_of(op) == "recompute.token":
+            if not any(is_gradient_value(function, value) for value in op.operands):
+                yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
+            elif op.results[0].first_use is None:
+                yield op, "nobody waits for this token"
+        elif name_of(op) in FORWARDS and _holds_copies_back(op):
+            gates = gates_of(function, op)
+            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates and i < len(op.results)]
+            if legs and all(leg.first_use is None for leg in legs):
+                yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
+
+
+def _holds_copies_back(delay: Operation) -> bool:
+    return any(is_copy(use.operation) for result in delay.results for use in result.uses)
+
+
+def _words(value: SSAValue) -> str:
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return f"argument {value.index}" if hasattr(value, "index") else "an argument"
+    region = owner.attributes.get(Names.REGION)
+    inside = f" of region '{region.data}'" if isinstance(region, StringAttr) else ""
+    return f"{name_of(owner)}{inside}"

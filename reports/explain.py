@@ -1,0 +1,75 @@
+"""The explanation of a step, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ..analysis.explanation import Explanation, RegionRow
+from .bytes import human_bytes
+
+_COLUMNS = ("region", "held", "freed", "kept instead", "extra FLOPs", "copies", "decision")
+
+
+def to_text(explanation: Explanation) -> str:
+    """What the step holds, then one line per region."""
+    timeline = explanation.timeline
+    lines = [
+        f"function @{explanation.function}",
+        f"  temporaries  {human_bytes(timeline.peak_bytes)} at their peak",
+        f"  device       {human_bytes(timeline.device_bytes)} = arguments {human_bytes(timeline.argument_bytes)} "
+        f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
+        f"  held         {human_bytes(explanation.held_bytes)} in {explanation.residuals} forward values that the "
+        f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every region",
+        "",
+    ]
+    if not explanation.regions:
+        return "\n".join([*lines, "  no regions: the locations name no scope (see jax.named_scope)", ""])
+    return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.regions)]), ""])
+
+
+def _cells(row: RegionRow, explanation: Explanation) -> tuple[str, ...]:
+    share = row.extra_flops / explanation.step_flops if explanation.step_flops else 0.0
+    return (
+        row.region,
+        human_bytes(row.held_bytes),
+        human_bytes(row.freed_bytes),
+        human_bytes(row.pinned_bytes),
+        f"{row.extra_flops:.3g} ({share:.1%})",
+        str(row.copies),
+        "recompute" if row.reason is None else f"keep: {row.reason}",
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell; the first and the last to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    last = len(widths) - 1
+
+    def cell(column: int, text: str) -> str:
+        return text.ljust(widths[column]) if column in (0, last) else text.rjust(widths[column])
+
+    return ["  " + "  ".join(cell(column, text) for column, text in enumerate(row)).rstrip() for row in rows]
+
+
+def to_json(explanations: Sequence[Explanation]) -> str:
+    """Every number of the explanations; the timeline as its totals (`-t memory-timeline{format=json}` has it whole)."""
+    return json.dumps([_as_dict(explanation) for explanation in explanations], indent=2) + "\n"
+
+
+def _as_dict(explanation: Explanation) -> dict[str, object]:
+    timeline = explanation.timeline
+    return {
+        "function": explanation.function,
+        "peak_bytes": timeline.peak_bytes,
+        "device_bytes": timeline.device_bytes,
+        "argument_bytes": timeline.argument_bytes,
+        "result_bytes": timeline.result_bytes,
+        "aliased_bytes": timeline.aliased_bytes,
+        "residuals": explanation.residuals,
+        "held_bytes": explanation.held_bytes,
+        "held_outside_bytes": explanation.held_outside_bytes,
+        "step_flops": explanation.step_flops,
+        "regions": [asdict(row) for row in explanation.regions],
+    }

@@ -1,0 +1,64 @@
+"""Reading and writing for the command-line tools: one-line errors, and a file is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+class FileError(Exception):
+    """`str()` is the line for the user."""
+
+
+def read_text(path: str | None) -> tuple[str, str]:
+    """(text, name for diagnostics) of a file, or of standard input for None and `-`. Raises `FileError`."""
+    name = "<stdin>" if path in (None, "-") else str(path)
+    try:
+        data = sys.stdin.buffer.read() if path in (None, "-") else Path(path or "").read_bytes()
+    except OSError as error:
+        raise FileError(f"{name}: error: cannot be read: {error.strerror}") from error
+    try:
+        return data.decode("utf-8"), name
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise FileError(f"{name}:{line}:{column}: error: not UTF-8 text; MLIR bytecode is not read here") from error
+
+
+def write_text(path: str | None, text: str) -> None:
+    """Write to standard output, or replace the file in one step. Raises `FileError` and leaves the old file then."""
+    if path in (None, "-"):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    target = Path(path or "")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text)  # a device or a pipe: there is nothing to keep whole
+            return
+        _replace(target.resolve(), text)
+    except OSError as error:
+        raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write a neighbour, flush it to disk, then rename: whoever looks sees the old file or the new one."""
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,98 @@
+"""Reports as output formats of the driver: `-t memory-timeline{format=text|json|svg}`, `-t explain{format=text|json}`.
+
+They look at a copy of the module, inlined: what a step holds shows only there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.target import Target
+
+from ..analysis.explanation import Explanation, explain
+from ..analysis.functions import functions_of
+from ..analysis.liveness import Timeline, timeline
+from ..analysis.phases import phases
+from ..analysis.regions import NoSuchRegion
+from ..dialects.diagnostics import Refusal
+from ..reports import explain as explain_report
+from ..reports import memory_timeline as timeline_report
+from ..transforms.inline import inline
+from ..transforms.phase import steps_of
+
+
+class UnknownFormat(ValueError):
+    """A report format that the target does not have."""
+
+    def __init__(self, target: str, given: str, known: tuple[str, ...]):
+        super().__init__(f"unknown format '{given}' for {target}; known are {', '.join(known)}")
+
+
+def timelines_of(module: ModuleOp) -> list[tuple[str, Timeline]]:
+    """(function name, timeline) of every function that can be called from outside, inlined."""
+    copy = module.clone()
+    inline(copy)
+    return [(function.sym_name.data, timeline(function, phases(function))) for function in functions_of(copy)]
+
+
+def explanations_of(module: ModuleOp, regions: str) -> list[Explanation]:
+    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such region."""
+    copy = module.clone()
+    inline(copy)
+    return [_explain(function, regions) for function, _ in steps_of(copy)]
+
+
+def _explain(function: FuncOp, regions: str) -> Explanation:
+    classified = phases(function)
+    assert classified is not None, "steps_of yields functions with a gradient"
+    try:
+        return explain(function, classified, regions)
+    except NoSuchRegion as error:
+        raise Refusal(function, str(error)) from error
+
+
+_TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {
+    "text": lambda found: "\n".join(f"@{name}\n{timeline_report.to_text(one)}" for name, one in found),
+    "json": lambda found: "".join(timeline_report.to_json(one) for _, one in found),
+    "svg": lambda found: timeline_report.to_svg(found, "Memory over the step"),
+}
+
+
+@dataclass(frozen=True)
+class MemoryTimelineTarget(Target):
+    """Live bytes over program order; `format` is text, json or svg (svg needs the `plot` extra)."""
+
+    name = "memory-timeline"
+
+    format: str = "text"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        if self.format not in _TIMELINE_FORMATS:
+            raise UnknownFormat(self.name, self.format, tuple(_TIMELINE_FORMATS))
+        output.write(_TIMELINE_FORMATS[self.format](timelines_of(module)))
+
+
+_EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
+    "text": lambda found: "\n".join(explain_report.to_text(one) for one in found),
+    "json": explain_report.to_json,
+}
+
+
+@dataclass(frozen=True)
+class ExplainTarget(Target):
+    """What the step holds, and per region what recomputing frees and costs, or why it is not worth it."""
+
+    name = "explain"
+
+    format: str = "text"
+    regions: str = "auto"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        if self.format not in _EXPLAIN_FORMATS:
+            raise UnknownFormat(self.name, self.format, tuple(_EXPLAIN_FORMATS))
+        output.write(_EXPLAIN_FORMATS[self.format](explanations_of(module, self.regions)))

@@ -1,0 +1,179 @@
+"""recompute-clone: copy the marked operations of each region to where the gradient needs them.
+
+    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.region = "block0"}
+    ...
+    %9 = stablehlo.multiply %ct, %1            // gradient
+
+becomes
+
+    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.region = "block0", recompute.id = 0}
+    ...
+    %t = recompute.token %ct
+    %x = recompute.depend %0 after %t
+    %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.region = "block0"}
+    %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
+
+Later gradient operations read `%x` in place of `%0` too: else the value and its delayed twin would both stay alive.
+The dead originals are left to `recompute-cse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..analysis.phases import Phases
+from ..analysis.policy import explicit_mark
+from ..analysis.scopes import as_backward, path_of, split_path
+from ..analysis.units import Kept, Step, Unit, find_unit, why_not_recomputable
+from ..dialects.diagnostics import Remark, emit
+from ..dialects.recompute import DependOp, Names, TokenOp
+from .phase import steps_of
+
+FIRST_COPY = IntegerAttr(1, i64)
+
+
+@dataclass(frozen=True)
+class Cloned:
+    """What was done: the units in the order of the backward pass, and a remark for each mark that had no effect."""
+
+    units: tuple[Unit, ...]
+    remarks: tuple[Remark, ...]
+
+
+def clone(module: ModuleOp) -> Cloned:
+    """Copy every marked operation that a gradient operation needs, behind a token for its region."""
+    units, remarks = list[Unit](), list[Remark]()
+    ids = count(_first_free_id(module))
+    for _, phases in steps_of(module):
+        step = Step.of(phases)
+        found = [find_unit(step, region, marked) for region, marked in _marked(phases).items()]
+        remarks.extend(_refused(step))
+        remarks.extend(_unmark(kept) for kept in found if isinstance(kept, Kept))
+        ready = [unit for unit in found if isinstance(unit, Unit)]
+        ready.sort(key=lambda unit: phases.order.position[unit.insertion])
+        delayed = dict[SSAValue, SSAValue]()
+        for unit in ready:
+            _recompute(unit, phases, ids, delayed)
+        units.extend(ready)
+    return Cloned(tuple(units), tuple(remarks))
+
+
+def _marked(phases: Phases) -> dict[str, list[Operation]]:
+    """Marked forward operations by region; marks outside every region form one of their own."""
+    found = dict[str, list[Operation]]()
+    for op in phases.order.operations:
+        if phases.is_forward(op) and explicit_mark(op):
+            region = op.attributes.get(Names.REGION)
+            found.setdefault(region.data if isinstance(region, StringAttr) else "", []).append(op)
+    return found
+
+
+def _first_free_id(module: ModuleOp) -> int:
+    taken = (op.attributes.get(Names.ID) for op in module.walk())
+    return max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
+
+
+def _refused(step: Step) -> Iterator[Remark]:
+    """Marks on operations that must not run twice: said, and taken back."""
+    for op in step.phases.order.operations:
+        if explicit_mark(op) and (reason := why_not_recomputable(step, op)) is not None:
+            del op.attributes[Names.RECOMPUTE]
+            yield Remark(op, reason)
+
+
+def _unmark(kept: Kept) -> Remark:
+    return Remark(kept.operation, f"region '{kept.region}' is not recomputed: {kept.reason}")
+
+
+def _recompute(unit: Unit, phases: Phases, ids: Iterator[int], delayed: dict[SSAValue, SSAValue]) -> None:
+    token = TokenOp(unit.gates)
+    depend = DependOp(unit.inputs, token.token)
+    mapping: dict[SSAValue, SSAValue] = dict(zip(unit.inputs, depend.delayed, strict=True))
+    copies = [_copy(op, next(ids), mapping) for op in unit.originals]
+    for op, word in ((token, "token"), (depend, "depend")):
+        op.location = _backward(unit.originals[0].location, word)
+    new = [token, depend, *copies]
+    _state_phase(new, unit.insertion)
+    Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
+    _name(depend)
+    _redirect(unit, mapping)
+    _read_delayed(unit, phases, mapping, delayed)
+
+
+def _copy(op: Operation, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
+    op.attributes[Names.ID] = IntegerAttr(number, i64)
+    copy = op.clone(mapping)
+    for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
+        copy.attributes.pop(name, None)
+    copy.attributes |= {Names.COPY: FIRST_COPY, Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
+    for inner in copy.walk():
+        inner.location = _backward(inner.location)
+    return copy
+
+
+def _backward(location: LocationAttr, operation: str | None = None) -> LocationAttr:
+    """The same place in the source, as a recomputation in the backward pass."""
+    path = path_of(location) or "recompute"
+    if operation is not None:
+        path = "/".join([*split_path(path)[:-1], operation])
+    position = location.location if isinstance(location, NameLoc) else location
+    return NameLoc(StringAttr(as_backward(path)), position)
+
+
+def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
+    """Where phases are written on operations, they are written on the new ones too."""
+    if Names.PHASE in reader.attributes:
+        for op in operations:
+            op.attributes[Names.PHASE] = StringAttr("gradient")
+
+
+def _name(depend: DependOp) -> None:
+    for value, delayed in zip(depend.values, depend.delayed, strict=True):
+        delayed.name_hint = value.name_hint
+
+
+def _redirect(unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
+    """Gradient operations read the copies."""
+    copied = {result for op in unit.originals for result in op.results}
+    for reader in unit.readers:
+        for op in reader.walk():
+            for index, operand in enumerate(op.operands):
+                if operand in copied:
+                    op.operands[index] = mapping[operand]
+                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
+
+
+def _read_delayed(
+    unit: Unit, phases: Phases, mapping: Mapping[SSAValue, SSAValue], delayed: dict[SSAValue, SSAValue]
+) -> None:
+    """Gradient operations from the insertion point on read a unit's inputs behind its token.
+
+    `delayed` maps a delayed value of an earlier unit to the original, so that the latest unit's value is read.
+    """
+    newest = {value: mapping[value] for value in unit.inputs}
+    newest |= {old: newest[original] for old, original in delayed.items() if original in newest}
+    start = phases.order.position[unit.insertion]
+    for value, replacement in newest.items():
+        for use in list(value.uses):
+            owner = phases.order.owner_here(use.operation)
+            if owner is not None and phases.is_gradient(owner) and phases.order.position[owner] >= start:
+                use.operation.operands[use.index] = replacement
+    delayed.update((mapping[value], value) for value in unit.inputs)
+
+
+@dataclass(frozen=True)
+class ClonePass(ModulePass):
+    """Copy marked operations into the backward pass, behind dependency tokens."""
+
+    name = "recompute-clone"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        emit(clone(op).remarks)

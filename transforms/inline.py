@@ -1,0 +1,105 @@
+"""recompute-inline: put the bodies of private functions in the place of their calls, inside loops too.
+
+    %1 = call @_where(%m, %x) loc("jit(f)/jvp(block0)/jit(_where)")
+
+becomes the body of `@_where`, each operation with the call's path in front of its own:
+`jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; only
+after inlining do the values that cross from one to the other show. Private functions that nobody calls are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..analysis.functions import single_block
+from ..analysis.scopes import path_of
+from ..dialects.diagnostics import Refusal
+
+
+def inline(module: ModuleOp) -> int:
+    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    inlined = 0
+    done = set[str]()
+    for function in list(functions.values()):
+        inlined += _inline_calls_of(function, functions, done, ())
+    _drop_uncalled(module)
+    return inlined
+
+
+def _inline_calls_of(
+    function: FuncOp, functions: dict[str, FuncOp], done: set[str], callers: tuple[str, ...]
+) -> int:
+    """Callees first, so that each body is copied only once it holds no more calls."""
+    name = function.sym_name.data
+    if name in done:
+        return 0
+    if name in callers:
+        raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
+    inlined = 0
+    for call in [op for op in function.walk() if isinstance(op, CallOp)]:
+        callee = functions.get(call.callee.string_value())
+        if callee is None or not _can_be_inlined(callee):
+            continue
+        inlined += _inline_calls_of(callee, functions, done, (*callers, name))
+        _inline_call(call, callee)
+        inlined += 1
+    done.add(name)
+    return inlined
+
+
+def _can_be_inlined(callee: FuncOp) -> bool:
+    return callee.sym_visibility is not None and callee.sym_visibility.data == "private" and bool(callee.body.blocks)
+
+
+def _inline_call(call: CallOp, callee: FuncOp) -> None:
+    block = call.parent
+    assert block is not None, "a call stands in a block"
+    mapping: dict[SSAValue, SSAValue] = dict(zip(single_block(callee).args, call.operands, strict=True))
+    copies = list[Operation]()
+    for op in single_block(callee).ops:
+        if isinstance(op, ReturnOp):
+            for result, value in zip(call.results, op.operands, strict=True):
+                result.replace_all_uses_with(mapping[value])
+            break
+        copies.append(copy := op.clone(mapping))
+        for inner in copy.walk():
+            inner.location = called_from(call.location, inner.location)
+    block.insert_ops_before(copies, call)
+    call.detach()
+    call.erase()
+
+
+def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
+    """The location of an inlined operation: the call's path, then its own; its own source position."""
+    outer, own = path_of(call), path_of(location)
+    if not outer:
+        return location
+    position = location
+    while isinstance(position, NameLoc) and isinstance(position.location, LocationAttr):
+        position = position.location
+    return NameLoc(StringAttr(f"{outer}/{own}" if own else outer), position)
+
+
+def _drop_uncalled(module: ModuleOp) -> None:
+    called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
+    for op in list(module.ops):
+        if isinstance(op, FuncOp) and _can_be_inlined(op) and op.sym_name.data not in called:
+            op.detach()
+            op.erase()
+
+
+@dataclass(frozen=True)
+class InlinePass(ModulePass):
+    """Inline private functions, prefixing locations with the call's path."""
+
+    name = "recompute-inline"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        inline(op)

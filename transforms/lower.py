@@ -1,0 +1,105 @@
+"""recompute-lower: turn tokens into what the target understands.
+
+    %t = recompute.token %ct                          %x1, %ct1 = stablehlo.optimization_barrier %x, %ct
+    %x1 = recompute.depend %x after %t        ->
+    ... %ct ...                                       ... %ct1 ...
+
+`target=stablehlo`: one barrier over the delayed values and the gradient values. Later readers of a gradient value read
+the barrier's result: an unused leg would be pruned by XLA, and with it the order. `target=none` drops tokens, for
+executors that run operations one after the other in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..analysis.order import Order
+from ..dialects.diagnostics import Refusal
+from ..dialects.recompute import DependOp, Names, TokenOp
+from ..dialects.stablehlo import OptimizationBarrierOp
+
+
+def lower(module: ModuleOp, target: str) -> None:
+    """Remove every operation of the recompute dialect. Raises `ValueError` for an unknown target."""
+    if target not in TARGETS:
+        raise ValueError(f"unknown target '{target}' for recompute-lower; known are {', '.join(TARGETS)}")
+    orders = dict[Block, Order]()
+    for token in [op for op in module.walk() if isinstance(op, TokenOp)]:
+        block = token.parent
+        assert block is not None, "a token stands in a block"
+        if block not in orders:
+            # Lowering keeps the operations in their order, so positions stay comparable.
+            orders[block] = Order.of(block)
+        TARGETS[target](token, orders[block])
+        token.detach()
+        token.erase()
+
+
+def _to_stablehlo(token: TokenOp, order: Order) -> None:
+    gates = list[SSAValue](token.gates)
+    waiting = order.readers(token.token)
+    for depend in waiting:
+        if not isinstance(depend, DependOp):
+            raise Refusal(depend, "only recompute.depend can wait for a token when lowering to stablehlo")
+        gates = _barrier(depend, gates, order)
+
+
+def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
+    """One barrier in place of the depend; returns the gate values that whoever comes later reads."""
+    values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
+    barrier = OptimizationBarrierOp(values)
+    barrier.location = depend.location
+    if Names.PHASE in depend.attributes:
+        barrier.attributes[Names.PHASE] = depend.attributes[Names.PHASE]
+    Rewriter.insert_op(barrier, InsertPoint.before(depend))
+    passed = dict(zip(values, barrier.results, strict=True))
+    for old, new in zip(depend.delayed, barrier.results, strict=False):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    _read_behind(gates, passed, depend, order)
+    depend.detach()
+    depend.erase()
+    return [passed[gate] for gate in gates]
+
+
+def _read_behind(gates: list[SSAValue], passed: dict[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
+    """Readers of a gate after the barrier read the barrier's result."""
+    start = order.position[depend]
+    for gate in gates:
+        for use in list(gate.uses):
+            owner = order.owner_here(use.operation)
+            if owner is not None and owner is not depend and order.position[owner] > start:
+                use.operation.operands[use.index] = passed[gate]
+
+
+def _drop(token: TokenOp, order: Order) -> None:
+    for use in list(token.token.uses):
+        depend = use.operation
+        if not isinstance(depend, DependOp):
+            raise Refusal(depend, "only recompute.depend can wait for a token")
+        for value, delayed in zip(depend.values, depend.delayed, strict=True):
+            delayed.replace_all_uses_with(value)
+        depend.detach()
+        depend.erase()
+
+
+TARGETS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _to_stablehlo, "none": _drop}
+
+
+@dataclass(frozen=True)
+class LowerPass(ModulePass):
+    """Lower tokens for a target: `stablehlo` (barriers, for XLA) or `none` (in-order executors)."""
+
+    name = "recompute-lower"
+
+    target: str = "stablehlo"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lower(op, self.target)

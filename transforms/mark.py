@@ -1,0 +1,72 @@
+"""recompute-mark: turn a policy into marks. Marked operations are the ones that `recompute-clone` copies.
+
+`regions=auto` or `regions=<pattern>` marks the inside of every region that is worth it:
+
+    %1 = stablehlo.dot_general ... {recompute.region = "block0", recompute.recompute = true}
+    %2 = stablehlo.add ...         {recompute.region = "block0", recompute.checkpoint}       // an output: kept
+
+An explicit `recompute.recompute` on an operation is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.passes import ModulePass
+
+from ..analysis.policy import Decision, decide, explicit_mark
+from ..analysis.regions import NoSuchRegion
+from ..dialects.diagnostics import Refusal, Remark, emit
+from ..dialects.recompute import Names
+from .phase import steps_of
+
+
+def mark(module: ModuleOp, regions: str) -> list[Remark]:
+    """Mark what the policy chooses; returns a remark for each region that is left alone.
+
+    `regions` is `auto` or a shell-style pattern. Raises `Refusal` when there is no gradient or no such region.
+    """
+    remarks = list[Remark]()
+    for function, phases in steps_of(module):
+        try:
+            decisions = decide(phases, regions)
+        except NoSuchRegion as error:
+            raise Refusal(function, str(error)) from error
+        if not decisions:
+            remarks.append(Remark(function, "no regions: the locations name no scope (see jax.named_scope)"))
+        for decision in decisions:
+            _write(decision)
+        remarks.extend(_left_alone(decisions))
+    return remarks
+
+
+def _write(decision: Decision) -> None:
+    if not decision.recomputed:
+        return
+    path = StringAttr(decision.region)
+    for op in decision.inside:
+        op.attributes[Names.REGION] = path
+        if explicit_mark(op) is None:
+            op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+    for op in decision.outputs:
+        op.attributes[Names.REGION] = path
+        op.attributes[Names.CHECKPOINT] = UnitAttr()
+
+
+def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
+    return [Remark(d.first, f"region '{d.region}' is not recomputed: {d.reason}") for d in decisions if d.reason]
+
+
+@dataclass(frozen=True)
+class MarkPass(ModulePass):
+    """Mark operations by policy; `regions` is `auto` or a pattern such as `block*`."""
+
+    name = "recompute-mark"
+
+    regions: str = "auto"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        emit(mark(op, self.regions))

@@ -1,0 +1,49 @@
+"""recompute-verify: the invariants that the numbers do not show, as errors at the operation.
+
+Operands are defined before they are read; `recompute.` attributes are known and well-typed; copies wait for a
+gradient, are read in place of their originals, and exist once; tokens wait for gradients and are waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.dominance import verify_dominance
+from ..analysis.functions import functions_of
+from ..analysis.invariants import violations
+from ..analysis.phases import phases
+from ..analysis.units import is_copy
+from ..dialects.diagnostics import Refusal
+from ..dialects.discardable import verify_attributes
+
+
+def verify_input(module: ModuleOp) -> None:
+    """What xDSL's verifier leaves out: dominance and the `recompute.` attributes. Raises `Refusal`."""
+    verify_dominance(module)
+    verify_attributes(module)
+
+
+def verify(module: ModuleOp) -> None:
+    """All invariants of a module with copies. Raises `Refusal` at the first violation."""
+    verify_input(module)
+    for function in functions_of(module):
+        classified = phases(function)
+        if classified is not None:
+            for op, wrong in violations(classified):
+                raise Refusal(op, wrong)
+        elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
+            raise Refusal(copy, "a copy in a function without gradient operations")
+
+
+@dataclass(frozen=True)
+class VerifyPass(ModulePass):
+    """Check dominance, attributes, gates and copies."""
+
+    name = "recompute-verify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        verify(op)
