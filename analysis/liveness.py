@@ -77,9 +77,7 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     spans = _spans(order, terminator.operands, constants)
     inner = tuple(_inner_bytes(op, constants) for op in order.operations)
     regions = find_regions(phases, "auto") if phases is not None else {}
-    buffers = tuple(
-        _buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans
-    )
+    buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans)
     return Timeline(
         operations=tuple(name_of(op) for op in order.operations),
         phases=tuple(phase_of.get(op, "") for op in order.operations),

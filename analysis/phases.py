@@ -79,9 +79,7 @@ def phases(function: FuncOp, use_attributes: bool = True) -> Phases | None:
 
 def _explicit_phases(order: Order) -> dict[Operation, str]:
     return {
-        op: stated.data
-        for op in order.operations
-        if isinstance(stated := op.attributes.get(Names.PHASE), StringAttr)
+        op: stated.data for op in order.operations if isinstance(stated := op.attributes.get(Names.PHASE), StringAttr)
     }
 
 

@@ -1,4 +1,7 @@
-"""What a policy says of each region: recompute its inside, or why not. Marking and explaining read the same decisions."""
+"""What a policy says of each region: recompute its inside, or why not.
+
+Marking and explaining read the same decisions.
+"""
 
 from __future__ import annotations
 

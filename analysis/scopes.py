@@ -109,7 +109,7 @@ def scope_of(location: Attribute) -> Scope:
 
 
 def as_backward(path: str) -> str:
-    """The path of a copy that runs in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
+    """The path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
     parts = split_path(path)
     for index, part in enumerate(parts):
         wrappers, _ = unwrap(part)

@@ -25,6 +25,8 @@ from .order import read_values
 from .phases import Phases
 from .storage import Storages, storages, value_bytes
 
+NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -119,7 +121,7 @@ def region_outputs(step: Step, region: Sequence[Operation]) -> set[Operation]:
 
 
 def find_unit(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Kept | None:
-    """The unit that recomputes the marked operations of a region; `Kept` when it cannot be; None if nothing reads them."""
+    """The unit that recomputes the marked operations of a region; `Kept` if it cannot be; None if nobody reads them."""
     position = step.phases.order.position
     allowed = [op for op in marked if why_not_recomputable(step, op) is None]
     readers = sorted({r for op in allowed for r in gradient_readers(step, op)}, key=position.__getitem__)
@@ -130,8 +132,7 @@ def find_unit(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Ke
     insertion = readers[0]
     gates = _gates(step, readers, position[insertion])
     if not gates:
-        reason = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
-        return Kept(region, insertion, reason)
+        return Kept(region, insertion, NO_GATE)
     inputs = _inputs(step, originals)
     freed = _freed_bytes(step, originals, inputs, readers)
     pinned = _pinned_bytes(step, inputs, position[insertion])

@@ -1,4 +1,4 @@
-"""What the `recompute.` attributes may hold. xDSL has no hook for discardable attributes, so we check them ourselves."""
+"""What the `recompute.` attributes may hold. xDSL has no hook for discardable attributes, so we check them here."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
+from xdsl.dialects.builtin import ModuleOp
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import Timeline, timeline
 from recompute.analysis.phases import phases
@@ -25,7 +27,6 @@ from recompute.rules.flops import flops
 from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import Recomputation, recompute
-from xdsl.dialects.builtin import ModuleOp
 
 HERE = Path(__file__).resolve().parent
 DEFAULT = HERE / "stablehlo" / "gpt_train.large.mlir"

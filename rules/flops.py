@@ -7,16 +7,16 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.stablehlo.attributes import DotAttr
 from .names import name_of
 
 # Data movement costs no arithmetic.
-FREE = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "bitcast_convert broadcast_in_dim concatenate constant convert gather iota optimization_barrier reshape "
-        "slice transpose while"
-    ).split()
-) | {"recompute.token", "recompute.depend"}
+_FREE_STABLEHLO = """
+bitcast_convert broadcast_in_dim concatenate constant convert gather iota optimization_barrier reshape slice transpose
+while
+""".split()
+
+FREE = frozenset(f"stablehlo.{name}" for name in _FREE_STABLEHLO) | {"recompute.token", "recompute.depend"}
 
 
 def _elements(type_: Attribute) -> int:

@@ -33,9 +33,7 @@ def inline(module: ModuleOp) -> int:
     return inlined
 
 
-def _inline_calls_of(
-    function: FuncOp, functions: dict[str, FuncOp], done: set[str], callers: tuple[str, ...]
-) -> int:
+def _inline_calls_of(function: FuncOp, functions: dict[str, FuncOp], done: set[str], callers: tuple[str, ...]) -> int:
     """Callees first, so that each body is copied only once it holds no more calls."""
     name = function.sym_name.data
     if name in done:

@@ -1,7 +1,7 @@
 """recompute-phase: write the phase of every operation of a training step as `recompute.phase`.
 
-    %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
-    %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
+%1 = stablehlo.tanh %0 {recompute.phase = "primal"}
+%2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 
 NO_GRADIENT = (
-    "no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = \"gradient\"; "
+    'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
     "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo) or set the attribute"
 )
 
