@@ -1,0 +1,187 @@
+"""Our recomputation beside `jax.checkpoint` on every block: bytes, operations and results of the same step under XLA.
+
+    python benchmarks/against_jax_checkpoint.py
+    python benchmarks/against_jax_checkpoint.py gpt --run-large --json results.json
+
+Each example is compiled three times with barriers kept: as it is, with every block under `jax.checkpoint`, and as it is
+but sent through `recompute-opt`. The results are compared at the small size. Exit status 1: a bar was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from examples.export import BUILDERS
+from examples.models.step import Step, random_inputs
+from examples.with_jax import PIPELINE, bits, compile_with, recompute
+from recompute.reports.bytes import human_bytes
+
+PLAIN, CHECKPOINT, OURS = "plain", "jax.checkpoint", "ours"
+TEMP_SLACK = 0.01
+FLOPS_SLACK = 0.005
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What XLA says about a compiled step."""
+
+    temp_bytes: int
+    alias_bytes: int
+    argument_bytes: int
+    output_bytes: int
+    flops: float
+    dots: int
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How the results of the step at one size agree with the plain step's."""
+
+    size: str
+    bit_equal: bool  # ours, with fusion off
+    ours: float  # largest relative distance of a result, with XLA's default passes
+    checkpoint: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    example: str
+    size: str
+    costs: dict[str, Cost]
+    closeness: tuple[Closeness, ...]
+
+    def missed(self) -> Iterator[str]:
+        """The bars that ours misses, in words."""
+        plain, checkpoint, ours = (self.costs[name] for name in (PLAIN, CHECKPOINT, OURS))
+        if ours.temp_bytes > checkpoint.temp_bytes * (1 + TEMP_SLACK):
+            yield f"temporaries {ours.temp_bytes} bytes, {CHECKPOINT} {checkpoint.temp_bytes}"
+        if ours.flops > checkpoint.flops * (1 + FLOPS_SLACK):
+            yield f"{ours.flops:.0f} floating-point operations, {CHECKPOINT} {checkpoint.flops:.0f}"
+        if ours.alias_bytes != plain.alias_bytes:
+            yield f"aliased {ours.alias_bytes} bytes, plain {plain.alias_bytes}"
+        for close in self.closeness:
+            if not close.bit_equal:
+                yield f"{close.size} results differ from plain with fusion off"
+            if math.isinf(close.ours):
+                yield f"{close.size} results are not finite"
+            if close.ours > close.checkpoint:
+                yield f"{close.size} results {close.ours:.1e} from plain, {CHECKPOINT} {close.checkpoint:.1e}"
+
+
+def lower_all(example: str, size: str, pipeline: str) -> tuple[Step, dict[str, jax.stages.Lowered]]:
+    step = BUILDERS[example](size)
+    plain = step.lower()
+    checkpoint = BUILDERS[example](size, checkpoint=True).lower()
+    return step, {PLAIN: plain, CHECKPOINT: checkpoint, OURS: recompute(plain, pipeline)}
+
+
+def cost_of(lowered: jax.stages.Lowered) -> Cost:
+    start = time.perf_counter()
+    compiled = compile_with(lowered)
+    seconds = time.perf_counter() - start
+    memory = compiled.memory_analysis()
+    return Cost(
+        temp_bytes=memory.temp_size_in_bytes,
+        alias_bytes=memory.alias_size_in_bytes,
+        argument_bytes=memory.argument_size_in_bytes,
+        output_bytes=memory.output_size_in_bytes,
+        flops=compiled.cost_analysis()["flops"],
+        dots=len(re.findall(r" dot\(", compiled.as_text())),
+        compile_seconds=seconds,
+    )
+
+
+def closeness_of(size: str, step: Step, lowered: dict[str, jax.stages.Lowered]) -> Closeness:
+    unfused = {name: compile_with(lowered[name], "fusion")(*random_inputs(step)) for name in (PLAIN, OURS)}
+    default = {name: compile_with(each)(*random_inputs(step)) for name, each in lowered.items()}
+    return Closeness(
+        size,
+        bit_equal=bits(unfused[PLAIN]) == bits(unfused[OURS]),
+        ours=distance(default[PLAIN], default[OURS]),
+        checkpoint=distance(default[PLAIN], default[CHECKPOINT]),
+    )
+
+
+def distance(reference: Any, results: Any) -> float:
+    """The largest |a - b| / |a| (Euclidean norms) over the results."""
+    pairs = zip(jax.tree.leaves(reference), jax.tree.leaves(results), strict=True)
+    return max(relative_distance(np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in pairs)
+
+
+def relative_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Infinite where one of them is not finite: such inputs compare nothing."""
+    far = np.linalg.norm((a - b).ravel())
+    if not np.isfinite(far):
+        return math.inf
+    return float(far / np.linalg.norm(a.ravel())) if far else 0.0
+
+
+def compare(example: str, size: str, pipeline: str, run_large: bool) -> Comparison:
+    step, lowered = lower_all(example, size, pipeline)
+    costs = {name: cost_of(each) for name, each in lowered.items()}
+    runs = [("small", *lower_all(example, "small", pipeline))] if size != "small" else []
+    if size == "small" or run_large:
+        runs.append((size, step, lowered))
+    return Comparison(example, size, costs, tuple(closeness_of(*run) for run in runs))
+
+
+def table(comparison: Comparison) -> Iterator[str]:
+    plain, checkpoint = comparison.costs[PLAIN], comparison.costs[CHECKPOINT]
+    yield (
+        f"{comparison.example + ' ' + comparison.size:16} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "
+        f"{'GFLOP':>8} {'/plain':>7} {'/ckpt':>7} {'dots':>5} {'aliased':>10} {'arguments':>9} {'results':>9} {'s':>4}"
+    )
+    for name, cost in comparison.costs.items():
+        yield (
+            f"  {name:14} {human_bytes(cost.temp_bytes):>11} {cost.temp_bytes / plain.temp_bytes:7.3f} "
+            f"{cost.temp_bytes / checkpoint.temp_bytes:7.3f} {cost.flops / 1e9:8.2f} {cost.flops / plain.flops:7.3f} "
+            f"{cost.flops / checkpoint.flops:7.3f} {cost.dots:5} {human_bytes(cost.alias_bytes):>10} "
+            f"{human_bytes(cost.argument_bytes):>9} {human_bytes(cost.output_bytes):>9} {cost.compile_seconds:4.1f}"
+        )
+    for close in comparison.closeness:
+        yield (
+            f"  {close.size} results, fusion off: {'equal bits' if close.bit_equal else 'DIFFERENT'}; default passes: "
+            f"ours {close.ours:.1e}, {CHECKPOINT} {close.checkpoint:.1e} from plain"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
+    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--pipeline", default=PIPELINE, help="for recompute-opt -p (default: %(default)s)")
+    parser.add_argument("--run-large", action="store_true", help="compare results at the large size as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
+    options = parser.parse_args()
+    unknown = set(options.examples) - BUILDERS.keys()
+    if unknown:
+        parser.error(f"no example {', '.join(sorted(unknown))}; there are {', '.join(BUILDERS)}")
+    comparisons: list[Comparison] = []
+    for example in options.examples or BUILDERS:
+        comparison = compare(example, options.size, options.pipeline, options.run_large)
+        comparisons.append(comparison)
+        lines = [*table(comparison), *(f"  MISSED: {line}" for line in comparison.missed())]
+        print("\n".join(lines), flush=True)
+    if options.json:
+        records = [asdict(comparison) | {"missed": list(comparison.missed())} for comparison in comparisons]
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+    sys.exit(any(list(comparison.missed()) for comparison in comparisons))
+
+
+if __name__ == "__main__":
+    main()
