@@ -1,0 +1,132 @@
+"""Attributes and types as numbers: two numbers are equal only if the attributes are equal bit for bit.
+
+xDSL's own equality is not used where it is too coarse (floats: 0.73 takes all NaNs for one) or too fine (unregistered
+attributes of two parse contexts are never equal). A constant stored once and the same constant stored element by
+element are the same constant.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Hashable
+from functools import singledispatchmethod
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    DictionaryAttr,
+    FloatData,
+    SymbolRefAttr,
+    TensorType,
+    UnregisteredAttr,
+)
+from xdsl.ir import Attribute, Data, ParametrizedAttribute
+
+from ..dialects.dense import DenseAttr
+
+_SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
+_ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*(?![\w$.<])")
+
+
+class OpaqueAttributeError(Exception):
+    """The attribute names something that lies outside of it, so equal spelling does not mean equal content."""
+
+
+class AttributeKeys:
+    """Numbers attributes. `functions`: the names of all functions; an attribute may not refer to one of them."""
+
+    def __init__(self, functions: frozenset[str]):
+        self._functions = functions
+        self._numbers: dict[Hashable, int] = {}
+        self._first: list[Attribute] = []
+        # The attribute is kept beside its number, so that its id is not given to another one.
+        self._seen: dict[int, tuple[Attribute, int]] = {}
+
+    def number(self, attribute: Attribute) -> int:
+        """The number of the attribute. Raises `OpaqueAttributeError`."""
+        if (known := self._seen.get(id(attribute))) is not None:
+            return known[1]
+        number = self._numbers.setdefault(self._key(attribute), len(self._numbers))
+        if number == len(self._first):
+            self._first.append(attribute)
+        self._seen[id(attribute)] = attribute, number
+        return number
+
+    def text(self, number: int) -> str:
+        """The attribute as text, for messages."""
+        return str(self._first[number])
+
+    @singledispatchmethod
+    def _key(self, attribute: Attribute) -> Hashable:
+        raise OpaqueAttributeError(f"{attribute} is neither data nor parameters")
+
+    @_key.register
+    def _parameters(self, attribute: ParametrizedAttribute) -> Hashable:
+        return (type(attribute), *map(self.number, attribute.parameters))
+
+    @_key.register(Data)
+    def _data(self, attribute: Data[Any]) -> Hashable:
+        if type(attribute.data) in (int, str, bytes):
+            return type(attribute), attribute.data
+        # Its own equality, and its text because floats inside may compare equal with different bits (-0.0 == 0.0).
+        return type(attribute), attribute, repr(attribute.data)
+
+    @_key.register
+    def _float(self, attribute: FloatData) -> Hashable:
+        return FloatData, struct.pack("<d", attribute.data)
+
+    @_key.register(ArrayAttr)
+    def _array(self, attribute: ArrayAttr[Attribute]) -> Hashable:
+        return (ArrayAttr, *map(self.number, attribute.data))
+
+    @_key.register
+    def _dictionary(self, attribute: DictionaryAttr) -> Hashable:
+        return (DictionaryAttr, *((name, self.number(attribute.data[name])) for name in sorted(attribute.data)))
+
+    @_key.register(TensorType)
+    def _tensor(self, attribute: TensorType[Attribute]) -> Hashable:
+        return TensorType, attribute.get_shape(), self.number(attribute.element_type), self.number(attribute.encoding)
+
+    @_key.register
+    def _small_constant(self, attribute: DenseAttr) -> Hashable:
+        count = 1 if attribute.is_splat else prod(attribute.type.get_shape())
+        return "dense", self.number(attribute.type), _without_repetition(attribute.data.data, count)
+
+    @_key.register(DenseIntOrFPElementsAttr)
+    def _constant(self, attribute: DenseIntOrFPElementsAttr) -> Hashable:
+        count = prod(attribute.get_shape())
+        return "dense", self.number(attribute.type), _without_repetition(attribute.data.data, count)
+
+    @_key.register
+    def _resource(self, attribute: DenseResourceAttr) -> Hashable:
+        raise OpaqueAttributeError(f"the content of the resource '{attribute.resource_handle.data}' is unknown")
+
+    @_key.register
+    def _symbol(self, attribute: SymbolRefAttr) -> Hashable:
+        self._refuse_function(attribute.root_reference.data)
+        names = (attribute.root_reference, *attribute.nested_references.data)
+        return (SymbolRefAttr, *(name.data for name in names))
+
+    @_key.register
+    def _text(self, attribute: UnregisteredAttr) -> Hashable:
+        text = attribute.value.data
+        if "dense_resource" in text or _ALIAS.search(text):
+            raise OpaqueAttributeError(f"the text of {attribute} refers to something outside of it")
+        for quoted, plain in _SYMBOL.findall(text):
+            self._refuse_function(quoted or plain)
+        return UnregisteredAttr, attribute.attr_name.data, attribute.is_type.data, attribute.is_opaque.data, text
+
+    def _refuse_function(self, name: str) -> None:
+        if name in self._functions:
+            raise OpaqueAttributeError(f"it refers to the function @{name} by name")
+
+
+def _without_repetition(data: bytes, count: int) -> bytes:
+    """One element's bytes if all `count` elements are alike, otherwise the bytes of all."""
+    if count > 1 and len(data) % count == 0 and data == (element := data[: len(data) // count]) * count:
+        return element
+    return data

@@ -1,0 +1,171 @@
+"""Where two terms begin to differ: the path of operands that leads there, and what stands there on each side.
+
+Only explains. A wrong answer here is a misleading sentence, never a wrong verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dialects.diagnostics import position_of
+from .terms import Attributes, Head, Side, Terms
+
+LONGEST_TEXT = 60
+BEFORE: Side = 0
+AFTER: Side = 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`path`: the steps from the value to the first difference; `before`, `after`: what is found there."""
+
+    path: tuple[str, ...]
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        where = f"{self.path[-1]}: " if self.path else ""
+        return f"{where}before {self.before}, after {self.after}"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two terms that should be equal, and the step that led from the parent to them."""
+
+    before: int
+    after: int
+    step: str = ""
+    parent: _Pair | None = None
+
+    def path(self) -> tuple[str, ...]:
+        steps: list[str] = []
+        pair: _Pair | None = self
+        while pair is not None:
+            steps.append(pair.step)
+            pair = pair.parent
+        return tuple(step for step in reversed(steps) if step)
+
+
+def first_difference(terms: Terms, before: int, after: int) -> Difference:
+    """The first difference between two terms with different numbers: depth first, operands before regions.
+
+    Where regions are compared, their arguments stand for each other. Visits each pair of terms once.
+    """
+    start = _Pair(before, after)
+    seen = {(before, after)}
+    pending = [start]
+    last_regions = start
+    while pending:
+        pair = pending.pop()
+        if (found := _difference_here(terms, pair)) is not None:
+            return Difference(pair.path(), *found)
+        inside = _region_pairs(terms, pair, seen)
+        last_regions = pair if inside else last_regions
+        new = [each for each in _operand_pairs(terms, pair) + inside if (each.before, each.after) not in seen]
+        seen.update((each.before, each.after) for each in new)
+        pending.extend(each for each in reversed(new) if each.before != each.after)
+    return Difference(last_regions.path(), "one region", "another")
+
+
+def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
+    """What stands on each side if the two differ in more than what their operands and regions compute."""
+    a, b = _head(terms, pair.before), _head(terms, pair.after)
+    before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
+    counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
+    if (a.kind, a.name) != (b.kind, b.name):
+        return before, after
+    if a.attributes != b.attributes:
+        texts = first_attribute(terms, a.attributes, b.attributes)
+        return f"{before} with {texts[0]}", f"{after} with {texts[1]}"
+    if a.types != b.types:
+        return f"{before} of type {_types(terms, a)}", f"{after} of type {_types(terms, b)}"
+    if counts[0] != counts[1] or len(a.bodies) != len(b.bodies):
+        return (
+            f"{before} with {counts[0]} operands, {len(a.bodies)} regions",
+            f"{after} with {counts[1]} operands, {len(b.bodies)} regions",
+        )
+    return None
+
+
+def describe(terms: Terms, side: Side, number: int) -> str:
+    """What the term is, and where it comes from in the source if that is known."""
+    head, operands = _head(terms, number), terms.terms[number][1]
+    match head.kind:
+        case "operation" | "effect":
+            position = position_of(terms.origins[side][number])
+            return head.name if position == "<unknown>" else f"{head.name} at {position}"
+        case "result":
+            return f"result {head.name} of {describe(terms, side, operands[0])}"
+        case "parameter":
+            return f"argument {head.name}"
+        case "bound":
+            return "an argument of the region"
+        case "state":
+            return "no effect"
+        case "attributed":
+            return f"a {head.name}"
+
+
+def _head(terms: Terms, number: int) -> Head:
+    return terms.heads[terms.terms[number][0]]
+
+
+def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
+    """The operands without the captures, which are compared inside of the regions."""
+    operands = terms.terms[number][1]
+    if (op := terms.origins[side].get(number)) is None:
+        return operands
+    state = 1 if _head(terms, number).kind == "effect" else 0
+    return operands[: state + len(op.operands)]
+
+
+def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
+    before, after = _operands(terms, BEFORE, pair.before), _operands(terms, AFTER, pair.after)
+    head = _head(terms, pair.before)
+    return [_Pair(a, b, _step(head, index), pair) for index, (a, b) in enumerate(zip(before, after, strict=True))]
+
+
+def _step(head: Head, index: int) -> str:
+    """How the path calls the operand of a term at this index."""
+    match head.kind:
+        case "operation":
+            return f"{head.name} operand {index}"
+        case "effect":
+            return f"{head.name} operand {index - 1}" if index else f"the effects before {head.name}"
+        case _:
+            return ""
+
+
+def _region_pairs(terms: Terms, pair: _Pair, seen: set[tuple[int, int]]) -> list[_Pair]:
+    """What the regions of both sides return; their arguments are marked as seen, which makes them equal."""
+    name = _head(terms, pair.before).name
+    pairs: list[_Pair] = []
+    insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())
+    for region, (before, after) in enumerate(zip(*insides, strict=False)):
+        if (len(before.bound), len(before.roots)) != (len(after.bound), len(after.roots)):
+            continue
+        seen.update(zip(before.bound, after.bound, strict=True))
+        last = len(before.roots) - 1
+        for index, (a, b) in enumerate(zip(before.roots, after.roots, strict=True)):
+            what = "the effects" if index == last else f"result {index}"
+            pairs.append(_Pair(a, b, f"{what} of region {region} of {name}", pair))
+    return pairs
+
+
+def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
+    """The first attribute that is not the same, as text."""
+    a, b = dict(before), dict(after)
+    name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
+    return _attribute(terms, name, a.get(name)), _attribute(terms, name, b.get(name))
+
+
+def _attribute(terms: Terms, name: str, number: int | None) -> str:
+    return f"no {name}" if number is None else f"{name} = {_short(terms.attributes.text(number))}"
+
+
+def _types(terms: Terms, head: Head) -> str:
+    return ", ".join(_short(terms.attributes.text(number)) for number in head.types)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"

@@ -1,0 +1,130 @@
+"""Terms: what values are computed from, each written once in a table, so that equal numbers mean equal values.
+
+A *term* is a head (what is done: operation name, attributes, result types, bodies) applied to the numbers of its
+operands.
+
+    %1 = stablehlo.tanh %0                              tanh(#0)
+    %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
+
+A region becomes a closed *body* (lambda lifting): what it computes from its own arguments, written with positions
+instead of names. What does not depend on these arguments is a *capture*: it is passed by number, as one more operand
+of the operation. So a body has no free names, whatever it is nested in: the arguments of a region get numbers never
+used before, and these disappear when the region is closed.
+
+    while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
+                                                                add(0, 2)), roots = (3, 1)](#init, #x)
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from xdsl.ir import Operation
+
+from .attribute_keys import AttributeKeys
+
+Side = Literal[0, 1]
+Kind = Literal["operation", "effect", "result", "parameter", "bound", "state", "attributed"]
+Attributes = tuple[tuple[str, int], ...]
+
+
+class Head(NamedTuple):
+    """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
+
+    An `effect` reads the state before it as its first operand, and is itself the state after it.
+    """
+
+    kind: Kind
+    name: str
+    attributes: Attributes = ()
+    types: tuple[int, ...] = ()
+    bodies: tuple[int, ...] = ()
+
+
+class Body(NamedTuple):
+    """A region without names: positions 0 to n - 1 are its n arguments, n is the state at its start, then come the
+    entries in order of discovery: a capture (None), or a head with the positions it reads."""
+
+    types: tuple[int, ...]
+    entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
+    roots: tuple[int, ...]  # what the terminator reads, then the end state
+    ending: int  # the head of the terminator
+
+
+NO_BLOCK = Body((), (), (), -1)
+
+
+class Inside(NamedTuple):
+    """A region as terms, before it is closed: its arguments, then its first state; its results, then its end state."""
+
+    bound: tuple[int, ...]
+    roots: tuple[int, ...]
+
+    @property
+    def has_effects(self) -> bool:
+        return self.bound[-1] != self.roots[-1]
+
+
+class Terms:
+    """The table. `origins` (first operation of each term) and `insides` (its regions), by side, only explain."""
+
+    def __init__(self, functions: frozenset[str]):
+        self.attributes = AttributeKeys(functions)
+        self.heads: list[Head] = []
+        self.terms: list[tuple[int, tuple[int, ...]]] = []
+        self.origins: tuple[dict[int, Operation], dict[int, Operation]] = ({}, {})
+        self.insides: tuple[dict[int, tuple[Inside, ...]], dict[int, tuple[Inside, ...]]] = ({}, {})
+        self._depths: list[int] = []
+        self._head_numbers: dict[Head, int] = {}
+        self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._body_numbers: dict[Body, int] = {}
+
+    def head(self, head: Head) -> int:
+        number = self._head_numbers.setdefault(head, len(self.heads))
+        if number == len(self.heads):
+            self.heads.append(head)
+        return number
+
+    def term(self, head: Head, operands: tuple[int, ...] = (), depth: int = 0) -> int:
+        """The number of the term. `depth`, only for terms without operands, is 0 outside of all regions."""
+        key = self.head(head), operands
+        number = self._term_numbers.setdefault(key, len(self.terms))
+        if number == len(self.terms):
+            self.terms.append(key)
+            self._depths.append(max((self._depths[operand] for operand in operands), default=depth))
+        return number
+
+    def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
+        """A new value, equal to no other one: an argument of a region at this depth, or the state at its start."""
+        return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
+
+    def body(self, body: Body) -> int:
+        return self._body_numbers.setdefault(body, len(self._body_numbers))
+
+    def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
+        """The body of a region at this depth, and its captures.
+
+        A term depends on the region's arguments exactly if it is as deep as the region: deeper regions are closed.
+        """
+        positions = {number: position for position, number in enumerate(inside.bound)}
+        entries: list[tuple[int, tuple[int, ...]] | None] = []
+        captures: list[int] = []
+        pending = list(reversed(inside.roots))
+        while pending:
+            number = pending[-1]
+            if number in positions:
+                pending.pop()
+                continue
+            entry = None
+            if self._depths[number] >= depth:
+                head, operands = self.terms[number]
+                if missing := [operand for operand in operands if operand not in positions]:
+                    pending.extend(reversed(missing))
+                    continue
+                entry = head, tuple(positions[operand] for operand in operands)
+            else:
+                captures.append(number)
+            positions[number] = len(positions)
+            entries.append(entry)
+        roots = tuple(positions[root] for root in inside.roots)
+        return self.body(Body(types, tuple(entries), roots, ending)), tuple(captures)
