@@ -60,15 +60,16 @@ def bits(results: Any) -> list[bytes]:
 
 
 def main() -> None:
-    step = mlp.build("small")
+    step = mlp.build("large")
     plain = step.lower()
     ours = recompute(plain)
-    before, after = (compile_with(each, "fusion") for each in (plain, ours))
-    equal = bits(before(*random_inputs(step))) == bits(after(*random_inputs(step)))
-    print(f"results: {'equal, bit for bit' if equal else 'DIFFERENT'}")
-    for name, compiled in (("before", before), ("after", after)):
-        print(f"temporaries {name}: {compiled.memory_analysis().temp_size_in_bytes} bytes")
-    sys.exit(not equal)
+    for name, lowered in (("before", plain), ("after", ours)):
+        memory = compile_with(lowered).memory_analysis()
+        print(f"temporaries {name}: {memory.temp_size_in_bytes / 2**20:.1f} MiB")
+    # Fusion rounds differently around any barrier, so the bits are compared without it.
+    first, second = (bits(compile_with(lowered, "fusion")(*random_inputs(step))) for lowered in (plain, ours))
+    print("results: equal, bit for bit" if first == second else "results: DIFFERENT")
+    sys.exit(first != second)
 
 
 if __name__ == "__main__":
