@@ -3,8 +3,8 @@
     python examples/export.py gpt_train large -o gpt_train.mlir
     python examples/export.py --all
 
-`--all` writes every file of `examples/stablehlo/` (the `jax.checkpoint` twins at the small size only), each in a process
-of its own: JAX numbers the functions of a process, so two exports in one process would change each other's names.
+`--all` writes every file of `examples/stablehlo/` (the `jax.checkpoint` twins at the small size only), each in a
+process of its own: JAX numbers the functions of a process, so two exports in one would change each other's names.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ def _dot_flops(op: Operation) -> int:
     """2 x result elements x contracted elements."""
     left = op.operands[0].type
     numbers = op.properties["dot_dimension_numbers"]
-    assert isinstance(left, TensorType) and isinstance(numbers, DotAttr)
+    assert isinstance(left, TensorType) and isinstance(numbers, DotAttr), "dot_general is registered and verified"
     shape = left.get_shape()
-    contracted = prod(shape[dimension.value.data] for dimension in numbers.lhs_contracting_dimensions)
+    contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * _elements(op.results[0].type) * contracted
 
 

@@ -1,0 +1,42 @@
+// RUN: recompute-opt %s -p recompute-clone --split-input-file 2>/dev/null | filecheck %s
+
+// R1, R7: what the gradient reads is copied in front of its first reader, behind a token on the incoming gradient.
+// The tail (%c) is not copied: no gradient operation reads it. R2: two readers share one copy.
+func.func @one_region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %b = stablehlo.tanh %a {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
+  %c = stablehlo.cosine %b {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp(b)/cos")
+  %d = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %b : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  %g2 = stablehlo.multiply %g1, %b : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  %g3 = stablehlo.multiply %g2, %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @one_region
+// CHECK:         %a = stablehlo.sine %x {recompute.id = 0 : i64, recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.id = 1 : i64, recompute.recompute = true}
+// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true}
+// CHECK:         %g0 = stablehlo.multiply %ct, %d
+// CHECK-NEXT:    [[T:%\S+]] = recompute.token %g0 : tensor<4xf32>
+// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x after [[T]] : tensor<4xf32>
+// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]] {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 0 : i64, recompute.need_cse}
+// CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]] {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 1 : i64, recompute.need_cse}
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {recompute.target_grad}
+// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[B]] {recompute.target_grad}
+// Later gradient operations read the delayed input, or both it and %x would stay alive.
+// CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[X]] :
+
+// -----
+
+// R6: an operation of unknown effect is not run twice, whatever the mark says.
+func.func @hidden_state(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = "test.unknown"(%x) {recompute.recompute = true} : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
+  %d = stablehlo.negate %a : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %d, %g1 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @hidden_state
+// CHECK-NEXT:    [[U:%\S+]] = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NOT:     recompute.token

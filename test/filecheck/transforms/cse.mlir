@@ -1,0 +1,34 @@
+// RUN: recompute-opt %s -p recompute-cse | filecheck %s
+// RUN: recompute-opt %s -p recompute-cse,cse,canonicalize,dce,cse,canonicalize,dce,cse,canonicalize,dce | filecheck %s
+
+// R9: forward twins merge, gradient twins merge; a forward operation and its gradient twin stay apart, and say why.
+func.func @phases(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %f1 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %f2 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %f3 = stablehlo.add %f1, %f2 : tensor<4xf32> loc("jit(f)/jvp(b)/add")
+  %g1 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %g2 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %g3 = stablehlo.add %g1, %g2 : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/add")
+  func.return %f3, %g3 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @phases
+// CHECK-NEXT:    %f1 = stablehlo.sine %x {recompute.phase = "primal"}
+// CHECK-NEXT:    %f3 = stablehlo.add %f1, %f1
+// CHECK-NEXT:    %g1 = stablehlo.sine %x {recompute.phase = "gradient"}
+// CHECK-NEXT:    %g3 = stablehlo.add %g1, %g1
+
+// Twin copies of one region merge; a copy never merges with its original, even without a token between them.
+func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %g = stablehlo.negate %x : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
+  %c1 = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %c2 = stablehlo.sine %x {recompute.id = 1, recompute.copy = 1} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %g3 = stablehlo.add %c1, %c2 : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/add")
+  %g4 = stablehlo.add %g3, %g : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/add")
+  func.return %f, %g4 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @copies
+// CHECK-NEXT:    %f = stablehlo.sine
+// CHECK-NEXT:    %g = stablehlo.negate
+// CHECK-NEXT:    %c1 = stablehlo.sine
+// CHECK-NEXT:    %g3 = stablehlo.add %c1, %c1

@@ -1,0 +1,58 @@
+// RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file | filecheck %s
+
+// A private function's body takes the place of its call, and the call's path stands in front of the body's own.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @twice(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(block0)/jit(twice)")
+  func.return %0 : tensor<4xf32>
+}
+func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %a : tensor<4xf32> loc("add")
+  func.return %0 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    [[SUM:%\S+]] = stablehlo.add %x, %x : tensor<4xf32> loc([[LOC:#loc\d*]])
+// CHECK-NEXT:    func.return [[SUM]]
+// CHECK-NOT:   func.func private
+// CHECK:       "jit(f)/jvp(block0)/jit(twice)/add"
+
+// -----
+
+// Calls inside of loops and of called functions are inlined too.
+func.func public @loop(%x: tensor<i32>) -> tensor<i32> {
+  %0 = stablehlo.while(%i = %x) : tensor<i32>
+  cond {
+    %limit = stablehlo.constant dense<5> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %limit, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = func.call @outer(%i) : (tensor<i32>) -> tensor<i32>
+    stablehlo.return %1 : tensor<i32>
+  }
+  func.return %0 : tensor<i32>
+}
+func.func private @outer(%a: tensor<i32>) -> tensor<i32> {
+  %0 = func.call @inner(%a) : (tensor<i32>) -> tensor<i32>
+  func.return %0 : tensor<i32>
+}
+func.func private @inner(%a: tensor<i32>) -> tensor<i32> {
+  %0 = stablehlo.multiply %a, %a : tensor<i32>
+  func.return %0 : tensor<i32>
+}
+// CHECK-LABEL: func.func public @loop
+// CHECK:       do {
+// CHECK-NEXT:    [[SQUARE:%\S+]] = stablehlo.multiply
+// CHECK-NEXT:    stablehlo.return [[SQUARE]]
+// CHECK-NOT:   func.call
+
+// -----
+
+// Public functions keep their calls: somebody else may call them too.
+func.func public @entry(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @shared(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func public @shared(%a: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @entry
+// CHECK-NEXT:    func.call @shared

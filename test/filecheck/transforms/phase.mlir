@@ -1,0 +1,38 @@
+// RUN: recompute-opt %s -p recompute-phase --split-input-file | filecheck %s
+
+// The four phases. The mask is computed in forward time although the loss does not need it: residual.
+func.func @step(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.multiply %x, %w : tensor<4xf32> loc("jit(step)/jvp(block0)/mul")
+  %1 = stablehlo.tanh %0 : tensor<4xf32> loc("jit(step)/jvp(block0)/tanh")
+  %2 = stablehlo.multiply %1, %1 : tensor<4xf32> loc("jit(step)/jvp(block0)/mul")
+  %3 = stablehlo.multiply %1, %2 : tensor<4xf32> loc("jit(step)/transpose(jvp(block0))/mul")
+  %4 = stablehlo.multiply %3, %x : tensor<4xf32> loc("jit(step)/transpose(jvp(block0))/mul")
+  %5 = stablehlo.subtract %w, %4 : tensor<4xf32> loc("jit(step)/sub")
+  func.return %1, %5 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @step
+// CHECK-NEXT:    stablehlo.multiply %x, %w {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.tanh {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "residual"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.subtract {{.*}} {recompute.phase = "update"}
+// CHECK-NEXT:    func.return {recompute.phase = "update"}
+
+// -----
+
+// Attributes are a source of their own; what has none goes by its position and by who needs it.
+func.func @attributes(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.cosine %x {recompute.phase = "residual"} : tensor<4xf32>
+  %2 = stablehlo.negate %0 : tensor<4xf32>
+  %3 = stablehlo.multiply %2, %1 {recompute.phase = "gradient"} : tensor<4xf32>
+  %4 = stablehlo.negate %3 : tensor<4xf32>
+  func.return %4 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @attributes
+// CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.cosine {{.*}} {recompute.phase = "residual"}
+// CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "update"}

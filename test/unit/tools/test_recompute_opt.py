@@ -1,0 +1,175 @@
+"""The driver: what bad input gets, and that a file is written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from recompute.tools.recompute_opt import main
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
+
+STEP = """
+func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
+  %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(block0)/tanh")
+  %g = stablehlo.multiply %ct, %b : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %h = stablehlo.multiply %g, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
+"""
+OTHER = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  BODY\n  func.return %x : tensor<4xf32>\n}\n"
+
+# name -> (text, passes, line of the error, what the line says)
+BAD: dict[str, tuple[str, str, int, str]] = {
+    "truncated": (STEP[: STEP.index("  %h")], "recompute", 6, "expected|Expected"),
+    "not MLIR": ("def f(x):\n  return x\n", "recompute", 1, "."),
+    "use before definition": (
+        OTHER.replace("BODY", "%a = stablehlo.sine %b : tensor<4xf32>\n  %b = stablehlo.sine %x : tensor<4xf32>"),
+        "",
+        2,
+        "operand 0 of stablehlo.sine is read before it is defined",
+    ),
+    "undefined value": (OTHER.replace("BODY", "%a = stablehlo.sine %b : tensor<4xf32>"), "", 1, "not defined"),
+    "misspelt attribute": (
+        OTHER.replace("BODY", "%a = stablehlo.sine %x {recompute.recomput = true} : tensor<4xf32>"),
+        "",
+        2,
+        "unknown attribute 'recompute.recomput'; did you mean 'recompute.recompute'",
+    ),
+    "ill-typed attribute": (
+        OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "forward"} : tensor<4xf32>'),
+        "",
+        2,
+        "'recompute.phase' must be one of \"primal\", \"residual\", \"gradient\", \"update\"",
+    ),
+    "wrong types": (
+        OTHER.replace("BODY", '%a = "stablehlo.sine"(%x) : (tensor<4xf32>) -> tensor<5xf32>'),
+        "",
+        2,
+        "stablehlo.sine",
+    ),
+    "no gradient": (OTHER.replace("BODY", ""), "recompute", 1, "no gradient found"),
+    "sources disagree": (
+        STEP.replace("jit(f)/jvp(block0)/sin", "jit(f)/transpose(jvp(block0))/sin"),
+        "recompute",
+        1,
+        "sources disagree: .*stablehlo.tanh.* stands after the gradient operation stablehlo.sine",
+    ),
+    "attribute against location": (
+        STEP.replace("stablehlo.sine %x", 'stablehlo.sine %x {recompute.phase = "gradient"}'),
+        "recompute",
+        1,
+        "the attribute says phase 'gradient', the location .* says the forward pass",
+    ),
+    "gradient of a gradient": (
+        STEP.replace("transpose(jvp(block0))", "transpose(jvp(transpose(jvp(block0))))"),
+        "recompute",
+        1,
+        "a gradient of a gradient",
+    ),
+    "pattern without a match": (
+        STEP,
+        "recompute{regions=layer*}",
+        2,
+        r"no region matches 'layer\*'; the scopes are: block0",
+    ),
+    "recursion": (
+        "func.func private @f(%x: tensor<f32>) -> tensor<f32> {\n  %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>\n"
+        "  func.return %0 : tensor<f32>\n}\n",
+        "recompute-inline",
+        1,
+        "calls itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_located_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, passes, line, says = BAD[name]
+    source, output = tmp_path / "bad.mlir", tmp_path / "out.mlir"
+    source.write_text(text)
+    output.write_text("the old file")
+    assert main([str(source), "-p", passes, "-o", str(output)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (message,) = captured.err.splitlines()
+    match = re.fullmatch(r"(\S+?):(\d+):(\d+): error: (.*)", message)
+    assert match, message
+    assert match[1] == str(source)
+    assert int(match[2]) >= line
+    assert re.search(says, match[4]), message
+    assert output.read_text() == "the old file"
+
+
+USAGE = {
+    "unknown pass": (["-p", "recompute-clon"], "unknown pass 'recompute-clon'; did you mean 'recompute-clone'"),
+    "unknown option": (["-p", "recompute{region=auto}"], "no option 'region'; did you mean 'regions'"),
+    "option of a pass without any": (["-p", "recompute-cse{x=1}"], "no option 'x'; it has no options"),
+    "ill-typed option": (["-p", "recompute{regions=1}"], "regions"),
+    "unknown target": (["-t", "explian"], "unknown target 'explian'; did you mean 'explain'"),
+    "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; known are text, json"),
+    "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
+}
+
+
+@pytest.mark.parametrize("name", USAGE)
+def test_wrong_usage_exits_with_2(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options, says = USAGE[name]
+    source = tmp_path / "step.mlir"
+    source.write_text(STEP)
+    assert main([str(source), *options]) == 2
+    (message,) = capsys.readouterr().err.splitlines()
+    assert message.startswith("recompute-opt: error: ")
+    assert says in message
+
+
+def test_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere.mlir"]) == 1
+    assert capsys.readouterr().err == "nowhere.mlir: error: cannot be read: No such file or directory\n"
+
+
+def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "step.mlirbc"
+    source.write_bytes(b"ML\xefR\x00\xff")
+    assert main([str(source)]) == 1
+    assert ":1:3: error: not UTF-8 text" in capsys.readouterr().err
+
+
+def test_unwritable_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(STEP)
+    assert main([str(source), "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
+    assert "error: cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+def test_output_may_be_the_input(tmp_path: Path) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(STEP)
+    assert main([str(source), "-o", str(source)]) == 0
+    assert "stablehlo.sine" in source.read_text()
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_split_input_keeps_line_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "two.mlir"
+    source.write_text(OTHER.replace("BODY", "") + "// -----\n" + OTHER.replace("BODY", "%a = nonsense"))
+    assert main([str(source), "--split-input-file"]) == 1
+    assert f"{source}:7:" in capsys.readouterr().err
+
+
+def test_an_unproved_result_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recompute.interpreters.prove import Proof
+    from recompute.tools import recompute_opt
+
+    source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
+    source.write_text(STEP)
+    monkeypatch.setattr(recompute_opt, "prove", lambda before, after: Proof(False, "result #0 differs"))
+    assert main([str(source), "-p", "recompute-inline", "-o", str(output)]) == 1
+    assert "not proved equal to the input: result #0 differs" in capsys.readouterr().err
+    assert not output.exists()
+    assert main([str(source), "-p", "recompute-inline", "--no-proof", "-o", str(output)]) == 0
+    assert output.exists()
