@@ -1,0 +1,211 @@
+"""Bit-exact conversion between the text of a scalar, as MLIR spells it, and its bits.
+
+Bits are what numpy (with `ml_dtypes`) and MLIR's raw buffers hold: little-endian, one byte for types below eight bits, zero-extended. Decimal floats go through a double and
+are then rounded once, to nearest even, as MLIR does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float8E3M4Type,
+    Float8E4M3B11FNUZType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E4M3Type,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    Signedness,
+)
+from xdsl.ir import Attribute
+
+DType: TypeAlias = "np.dtype[Any]"
+Element: TypeAlias = "str | tuple[str, str]"
+"""The text of a scalar; a pair for a complex number."""
+
+FLOATS: dict[type[Attribute], DType] = {
+    Float64Type: np.dtype(np.float64),
+    Float32Type: np.dtype(np.float32),
+    Float16Type: np.dtype(np.float16),
+    BFloat16Type: np.dtype(ml_dtypes.bfloat16),
+    Float8E5M2Type: np.dtype(ml_dtypes.float8_e5m2),
+    Float8E4M3Type: np.dtype(ml_dtypes.float8_e4m3),
+    Float8E4M3FNType: np.dtype(ml_dtypes.float8_e4m3fn),
+    Float8E5M2FNUZType: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    Float8E4M3FNUZType: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    Float8E4M3B11FNUZType: np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+    Float8E3M4Type: np.dtype(ml_dtypes.float8_e3m4),
+    Float8E8M0FNUType: np.dtype(ml_dtypes.float8_e8m0fnu),
+    Float6E2M3FNType: np.dtype(ml_dtypes.float6_e2m3fn),
+    Float6E3M2FNType: np.dtype(ml_dtypes.float6_e3m2fn),
+    Float4E2M1FNType: np.dtype(ml_dtypes.float4_e2m1fn),
+}
+COMPLEX: dict[type[Attribute], DType] = {Float64Type: np.dtype(np.complex128), Float32Type: np.dtype(np.complex64)}
+SUB_BYTE_BITS: dict[DType, int] = {
+    FLOATS[Float6E2M3FNType]: 6,
+    FLOATS[Float6E3M2FNType]: 6,
+    FLOATS[Float4E2M1FNType]: 4,
+    np.dtype(ml_dtypes.int4): 4,
+    np.dtype(ml_dtypes.uint4): 4,
+    np.dtype(ml_dtypes.int2): 2,
+    np.dtype(ml_dtypes.uint2): 2,
+    np.dtype(np.bool_): 1,
+}
+INTEGERS: dict[int, tuple[DType, DType]] = {
+    2: (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2)),
+    4: (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)),
+    8: (np.dtype(np.int8), np.dtype(np.uint8)),
+    16: (np.dtype(np.int16), np.dtype(np.uint16)),
+    32: (np.dtype(np.int32), np.dtype(np.uint32)),
+    64: (np.dtype(np.int64), np.dtype(np.uint64)),
+}
+"""Signed (and signless) and unsigned, by width."""
+
+
+def dtype_of(element_type: Attribute) -> DType:
+    """The numpy type that holds one element. `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128, quantized)."""
+    dtype = FLOATS.get(type(element_type))
+    if dtype is None and isinstance(element_type, IntegerType):
+        dtype = _integer_dtype(element_type)
+    if isinstance(element_type, IndexType):
+        dtype = INTEGERS[64][0]
+    if isinstance(element_type, ComplexType):
+        dtype = COMPLEX.get(type(element_type.element_type))
+    if dtype is None:
+        raise ValueError(f"no numpy type holds elements of type {element_type}")
+    return dtype
+
+
+def _integer_dtype(integer: IntegerType) -> DType | None:
+    if integer.width.data == 1:
+        return np.dtype(np.bool_)
+    pair = INTEGERS.get(integer.width.data)
+    return pair and pair[integer.signedness.data == Signedness.UNSIGNED]
+
+
+def bit_width(dtype: DType) -> int:
+    """Significant bits of an element; fewer than its storage for types below a byte."""
+    return SUB_BYTE_BITS.get(dtype, 8 * dtype.itemsize)
+
+
+def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
+    """The bits of these scalars, one after the other. `ValueError` says which scalar does not fit the type."""
+    if isinstance(element_type, ComplexType):
+        parts = [part for element in elements for part in _pair(element)]
+        return encode(parts, element_type.element_type)
+    scalars = [_scalar(element) for element in elements]
+    dtype = dtype_of(element_type)
+    if type(element_type) in FLOATS:
+        return encode_floats(scalars, dtype).tobytes()
+    unsigned = isinstance(element_type, IntegerType) and element_type.signedness.data == Signedness.UNSIGNED
+    width = bit_width(dtype)
+    bits = [_integer_bits(text, width, unsigned) for text in scalars]
+    return np.array(bits, f"u{dtype.itemsize}").tobytes()
+
+
+def _pair(element: Element) -> tuple[str, str]:
+    if isinstance(element, str):
+        raise ValueError(f"expected a complex number '(real,imaginary)', got '{element}'")
+    return element
+
+
+def _scalar(element: Element) -> str:
+    if isinstance(element, str):
+        return element
+    raise ValueError("a complex number does not fit a real element type")
+
+
+def is_hexadecimal(text: str) -> bool:
+    return text[:2] in ("0x", "0X")
+
+
+def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
+    """The bits of these floats as unsigned integers. Hexadecimal is the bit pattern itself, NaN payloads included."""
+    values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
+    if dtype == FLOATS[Float8E8M0FNUType] and np.any(values <= 0):
+        raise ValueError("f8E8M0FNU has neither zero nor negative values")
+    bits = round_to(values, dtype).view(f"u{dtype.itemsize}")
+    for index, text in enumerate(texts):
+        if is_hexadecimal(text):
+            bits[index] = _bit_pattern(text, bit_width(dtype))
+    return bits
+
+
+def _decimal(text: str) -> float:
+    if "." not in text:
+        raise ValueError(f"'{text}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
+    return float(text)
+
+
+def _bit_pattern(text: str, width: int) -> int:
+    bits = int(text, 16)
+    if bits >> width:
+        raise ValueError(f"'{text}' does not fit the {width} bits of the element type")
+    return bits
+
+
+def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
+    """Round doubles to `dtype`, once, to nearest even, out of range to infinity or what the type has in its place.
+
+    Types that numpy itself does not have are reached through f32, which would round twice: the first step therefore rounds to odd, after which the second is exact
+    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; f32 has two bits more than any of these types).
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        if dtype.kind == "f" and dtype.itemsize > 1 and dtype != FLOATS[BFloat16Type]:
+            return values.astype(dtype)
+        nearest = values.astype(np.float32)
+        inexact_even = (nearest.astype(np.float64) != values) & (nearest.view(np.uint32) % 2 == 0)
+        towards = np.where(values > nearest, np.float32(np.inf), np.float32(-np.inf))
+        return np.where(inexact_even, np.nextafter(nearest, towards), nearest).astype(dtype)
+
+
+def _integer_bits(text: str, width: int, unsigned: bool) -> int:
+    if text in ("true", "false"):
+        if width != 1:
+            raise ValueError(f"'{text}' fits i1 only")
+        return int(text == "true")
+    value = int(text, 16 if "x" in text.lower() else 10)
+    lowest = 0 if unsigned else -(1 << width - 1)
+    if not lowest <= value < 1 << width:
+        raise ValueError(f"'{text}' does not fit an {'unsigned ' if unsigned else ''}integer of {width} bits")
+    return value & (1 << width) - 1
+
+
+def formatter(element_type: Attribute) -> Callable[[bytes], str]:
+    """A function from the bits of one element to text that MLIR reads back to the same bits."""
+    if isinstance(element_type, ComplexType):
+        part = formatter(element_type.element_type)
+        return lambda raw: f"({part(raw[: len(raw) // 2])},{part(raw[len(raw) // 2 :])})"
+    dtype = dtype_of(element_type)
+    if type(element_type) in FLOATS:
+        return lambda raw: format_float(raw, dtype)
+    if dtype == np.bool_:
+        return lambda raw: "true" if raw[0] else "false"
+    return lambda raw: str(int(np.frombuffer(raw, dtype)[0]))
+
+
+def format_float(raw: bytes, dtype: DType) -> str:
+    """Decimal in the fewest of 7, 9 and 17 digits that bring the bits back; hexadecimal for what decimal cannot say."""
+    value = float(np.frombuffer(raw, dtype)[0])
+    if np.isfinite(value):
+        for digits in (6, 8, 16):
+            text = f"{value:.{digits}e}"
+            if encode_floats([text], dtype).tobytes() == raw:
+                return text
+    return f"0x{int.from_bytes(raw, 'little'):0{bit_width(dtype) // 4}X}"

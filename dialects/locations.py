@@ -1,0 +1,82 @@
+"""Source locations: ranges, which xDSL does not have, and the position that a location names first.
+
+JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and fusions, so a range is a `FusedLoc` of its start with the
+end as metadata; printers that do not know ranges still print valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    BuiltinAttribute,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+
+@irdl_attr_definition
+class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
+    """Where a range of the source ends, line and column; metadata of the `FusedLoc` that stands for the range."""
+
+    name = "recompute.range_end"
+
+    line: IntAttr
+    column: IntAttr
+
+    def print_builtin(self, printer: Printer) -> None:
+        printer.print_string(f'"to {self.line.data}:{self.column.data}"')
+
+
+def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
+    """From line and column to line and column of a file; a plain position if both are one."""
+    position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
+    return position if start == end else FusedLoc([position], RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
+
+
+def source_position(location: Attribute) -> tuple[str, int, int] | None:
+    """File, line and column of the first position that the location names, the callee's before the caller's; None if it names none."""
+    if isinstance(location, FileLineColLoc):
+        return location.filename.data, location.line.data, location.column.data
+    for part in _parts(location):
+        if (position := source_position(part)) is not None:
+            return position
+    return None
+
+
+def _parts(location: Attribute) -> tuple[Attribute, ...]:
+    match location:
+        case NameLoc():
+            return (location.location,)
+        case CallSiteLoc():
+            return location.callee, location.caller
+        case FusedLoc(locations=ArrayAttr() as locations):
+            return locations.data
+        case _:
+            return ()
+
+
+@runtime_checkable
+class KnowsPosition(Protocol):
+    """A parser that can say where the operation that it is reading stands in the text."""
+
+    def operation_location(self) -> LocationAttr: ...
+
+
+def trailing_location(parser: AttrParser) -> LocationAttr:
+    """The location at the end of an operation, for formats that need it early: what is written, otherwise the operation's place in the text if the parser knows it."""
+    written = parser.parse_optional_location()
+    if written is not None:
+        return written
+    return parser.operation_location() if isinstance(parser, KnowsPosition) else UNKNOWN_LOC

@@ -1,0 +1,157 @@
+"""Elementwise operations on two tensors of one type."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Commutative, Pure
+
+from .checks import (
+    Takes,
+    check_takes,
+    check_types,
+    is_any,
+    is_float_or_complex,
+    is_integer,
+    is_integer_or_bool,
+    is_number,
+)
+from .formats import SameTypeOp
+
+
+class BinaryOp(SameTypeOp):
+    """An operation on each pair of elements of two tensors of one type."""
+
+    ARITY: ClassVar[int] = 2
+    TAKES: ClassVar[Takes] = is_any
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None):
+        super().__init__(operands=[lhs, rhs], result_types=[result_type or lhs.type])
+
+    def verify_(self) -> None:
+        check_types("the right operand", self.rhs.type, self.lhs.type)
+        check_types("the result", self.result.type, self.lhs.type)
+        check_takes(self, type(self).TAKES)
+
+
+class CommutativeOp(BinaryOp):
+    """A binary operation whose operands may change places; `stablehlo.reduce` may name it instead of a region."""
+
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class AddOp(CommutativeOp):
+    name = "stablehlo.add"
+
+
+@irdl_op_definition
+class AndOp(CommutativeOp):
+    name = "stablehlo.and"
+    TAKES = is_integer_or_bool
+
+
+@irdl_op_definition
+class Atan2Op(BinaryOp):
+    name = "stablehlo.atan2"
+    TAKES = is_float_or_complex
+
+
+@irdl_op_definition
+class DivideOp(BinaryOp):
+    name = "stablehlo.divide"
+    TAKES = is_number
+
+
+@irdl_op_definition
+class MaximumOp(CommutativeOp):
+    name = "stablehlo.maximum"
+
+
+@irdl_op_definition
+class MinimumOp(CommutativeOp):
+    name = "stablehlo.minimum"
+
+
+@irdl_op_definition
+class MultiplyOp(CommutativeOp):
+    name = "stablehlo.multiply"
+
+
+@irdl_op_definition
+class OrOp(CommutativeOp):
+    name = "stablehlo.or"
+    TAKES = is_integer_or_bool
+
+
+@irdl_op_definition
+class PowerOp(BinaryOp):
+    name = "stablehlo.power"
+    TAKES = is_number
+
+
+@irdl_op_definition
+class RemainderOp(BinaryOp):
+    name = "stablehlo.remainder"
+    TAKES = is_number
+
+
+@irdl_op_definition
+class ShiftLeftOp(BinaryOp):
+    name = "stablehlo.shift_left"
+    TAKES = is_integer
+
+
+@irdl_op_definition
+class ShiftRightArithmeticOp(BinaryOp):
+    name = "stablehlo.shift_right_arithmetic"
+    TAKES = is_integer
+
+
+@irdl_op_definition
+class ShiftRightLogicalOp(BinaryOp):
+    name = "stablehlo.shift_right_logical"
+    TAKES = is_integer
+
+
+@irdl_op_definition
+class SubtractOp(BinaryOp):
+    name = "stablehlo.subtract"
+    TAKES = is_number
+
+
+@irdl_op_definition
+class XorOp(CommutativeOp):
+    name = "stablehlo.xor"
+    TAKES = is_integer_or_bool
+
+
+BINARY: list[type[Operation]] = [
+    AddOp,
+    AndOp,
+    Atan2Op,
+    DivideOp,
+    MaximumOp,
+    MinimumOp,
+    MultiplyOp,
+    OrOp,
+    PowerOp,
+    RemainderOp,
+    ShiftLeftOp,
+    ShiftRightArithmeticOp,
+    ShiftRightLogicalOp,
+    SubtractOp,
+    XorOp,
+]
+
+COMMUTATIVE: dict[str, type[CommutativeOp]] = {op.name: op for op in BINARY if issubclass(op, CommutativeOp)}
+"""The operations that `stablehlo.reduce` may name, by name."""

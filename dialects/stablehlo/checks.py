@@ -1,0 +1,106 @@
+"""What several verifiers ask of types. Each check raises `VerifyException` with the two things that disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerType, TensorType, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+Shape: TypeAlias = Sequence[int]
+Takes: TypeAlias = Callable[[Attribute], bool]
+"""Whether an operation is defined for an element type."""
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a value that the operation's definition says is a tensor."""
+    assert isinstance(value.type, TensorType), "the definition of the operation asks for a tensor"
+    return value.type.get_shape()
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a value that the operation's definition says is a tensor."""
+    assert isinstance(value.type, TensorType), "the definition of the operation asks for a tensor"
+    return value.type.element_type
+
+
+def shapes_agree(one: Shape, other: Shape) -> bool:
+    """Equal, or equal where both are static."""
+    if len(one) != len(other):
+        return False
+    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(one, other, strict=True))
+
+
+def types_agree(one: Attribute, other: Attribute) -> bool:
+    """Equal, or tensors of one element type whose shapes agree."""
+    if one == other:
+        return True
+    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+        return False
+    return one.element_type == other.element_type and shapes_agree(one.get_shape(), other.get_shape())
+
+
+def check_types(what: str, actual: Attribute, expected: Attribute) -> None:
+    if not types_agree(actual, expected):
+        raise VerifyException(f"{what} has type {actual}, expected {expected}")
+
+
+def check_shape(what: str, actual: Shape, expected: Shape) -> None:
+    if not shapes_agree(actual, expected):
+        raise VerifyException(f"{what} has shape {_text(actual)}, expected {_text(expected)}")
+
+
+def check_element(what: str, actual: Attribute, expected: Attribute) -> None:
+    if actual != expected:
+        raise VerifyException(f"{what} has elements of type {actual}, expected {expected}")
+
+
+def check_promotable(what: str, actual: Attribute, expected: Attribute) -> None:
+    """Equal, or of one kind, as when bf16 is summed up in f32."""
+    kinds = (AnyFloat, IntegerType, ComplexType)
+    if actual != expected and not any(isinstance(actual, kind) and isinstance(expected, kind) for kind in kinds):
+        raise VerifyException(f"{what} has elements of type {actual}, which do not become {expected}")
+
+
+def check_dimensions(what: str, dimensions: Sequence[int], rank: int) -> None:
+    """Distinct, and within the rank."""
+    if any(not 0 <= dimension < rank for dimension in dimensions):
+        raise VerifyException(f"{what} {list(dimensions)} are not all within the rank {rank}")
+    if len(set(dimensions)) != len(dimensions):
+        raise VerifyException(f"{what} {list(dimensions)} name a dimension twice")
+
+
+def _text(shape: Shape) -> str:
+    return "[" + ", ".join("?" if extent == DYNAMIC_INDEX else str(extent) for extent in shape) + "]"
+
+
+def check_takes(op: Operation, takes: Takes) -> None:
+    element = element_of(op.operands[0])
+    if not takes(element):
+        raise VerifyException(f"{op.name} is not defined for elements of type {element}")
+
+
+def is_float(element: Attribute) -> bool:
+    return isinstance(element, AnyFloat)
+
+
+def is_float_or_complex(element: Attribute) -> bool:
+    return isinstance(element, AnyFloat | ComplexType)
+
+
+def is_integer(element: Attribute) -> bool:
+    return isinstance(element, IntegerType) and element != i1
+
+
+def is_integer_or_bool(element: Attribute) -> bool:
+    return isinstance(element, IntegerType)
+
+
+def is_number(element: Attribute) -> bool:
+    return element != i1
+
+
+def is_any(element: Attribute) -> bool:
+    return True

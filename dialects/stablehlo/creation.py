@@ -1,0 +1,120 @@
+"""Operations without operands: constants and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, Pure
+
+from ..dense import DenseAttr, parse_dense, to_small
+from .checks import check_dimensions, check_types, shape_of
+from .formats import parse_attributes, print_attributes
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """`stablehlo.constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
+
+    name = "stablehlo.constant"
+
+    value = prop_def(DenseAttr | DenseResourceAttr)
+    output = result_def(TensorType)
+
+    traits = traits_def(ConstantLike(), Pure())
+
+    def __init__(self, value: DenseAttr | DenseResourceAttr):
+        super().__init__(result_types=[value.type], properties={"value": value})
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        operands: Sequence[SSAValue] = (),
+        result_types: Sequence[Attribute] = (),
+        properties: Mapping[str, Attribute] = {},
+        attributes: Mapping[str, Attribute] = {},
+        location: LocationAttr | None = None,
+        successors: Sequence[Block] = (),
+        regions: Sequence[Region] = (),
+    ) -> Self:
+        """As `Operation.create`. The generic form in xDSL's own parser brings its expanded attribute: equal constants must be equal attributes."""
+        value = properties.get("value")
+        if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, TensorType):
+            properties = {**properties, "value": to_small(value)}
+        return super().create(
+            operands=operands,
+            result_types=result_types,
+            properties=properties,
+            attributes=attributes,
+            location=location,
+            successors=successors,
+            regions=regions,
+        )
+
+    def verify_(self) -> None:
+        check_types("the result", self.output.type, self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        _, attributes = parse_attributes(parser, cls)
+        if parser.parse_optional_keyword("dense") is not None:
+            value = DenseAttr.get(*parse_dense(parser))
+        else:
+            value = parser.parse_attribute()
+        return cls.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_attributes(printer, self, ("value",))
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+
+@irdl_op_definition
+class IotaOp(IRDLOperation):
+    """`stablehlo.iota dim = 0 : tensor<…>`: each element is its index along the dimension."""
+
+    name = "stablehlo.iota"
+
+    iota_dimension = prop_def(IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, dimension: int, result_type: Attribute):
+        super().__init__(result_types=[result_type], properties={"iota_dimension": IntegerAttr(dimension, i64)})
+
+    def verify_(self) -> None:
+        check_dimensions("the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser.parse_keyword("dim")
+        parser.parse_punctuation("=")
+        dimension = IntegerAttr(parser.parse_integer(), i64)
+        _, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        properties = {"iota_dimension": dimension}
+        return cls.create(result_types=[parser.parse_type()], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" dim = {self.iota_dimension.value.data}")
+        print_attributes(printer, self, ("iota_dimension",))
+        printer.print_string(" : ")
+        printer.print_attribute(self.output.type)
+
+
+CREATION: list[type[Operation]] = [ConstantOp, IotaOp]

@@ -1,0 +1,209 @@
+"""Elementwise operations whose result has another element type than their operands, or whose operands differ."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import FunctionType, TensorType, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+from .attributes import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
+from .checks import check_element, check_shape, check_types, element_of, shape_of
+from .formats import (
+    FunctionTypeOp,
+    Properties,
+    SameTypeOp,
+    parse_attributes,
+    parse_operands,
+    print_attributes,
+    print_function_type,
+    print_operands,
+)
+
+
+class ShapeKeepingOp(SameTypeOp):
+    """One operand; the result has its shape but may have another element type."""
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: SSAValue, result_type: Attribute):
+        super().__init__(operands=[operand], result_types=[result_type])
+
+    def verify_(self) -> None:
+        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+
+
+@irdl_op_definition
+class AbsOp(ShapeKeepingOp):
+    """The absolute value; real for complex operands."""
+
+    name = "stablehlo.abs"
+
+
+@irdl_op_definition
+class ConvertOp(ShapeKeepingOp):
+    """The same numbers in another element type."""
+
+    name = "stablehlo.convert"
+
+
+@irdl_op_definition
+class ImagOp(ShapeKeepingOp):
+    name = "stablehlo.imag"
+
+
+@irdl_op_definition
+class RealOp(ShapeKeepingOp):
+    name = "stablehlo.real"
+
+
+@irdl_op_definition
+class IsFiniteOp(FunctionTypeOp):
+    name = "stablehlo.is_finite"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+        check_element("the result", element_of(self.result), i1)
+
+
+@irdl_op_definition
+class CompareOp(FunctionTypeOp):
+    """`stablehlo.compare LT, %a, %b, FLOAT : (t, t) -> tensor<…xi1>`"""
+
+    name = "stablehlo.compare"
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    comparison_direction = prop_def(ComparisonDirectionAttr)
+    compare_type = opt_prop_def(ComparisonTypeAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+    SPELLED: ClassVar[tuple[str, ...]] = ("comparison_direction", "compare_type")
+
+    def __init__(
+        self, lhs: SSAValue, rhs: SSAValue, direction: ComparisonDirection, compare_type: ComparisonType | None = None
+    ):
+        properties: dict[str, Attribute | None] = {
+            "comparison_direction": ComparisonDirectionAttr(direction),
+            "compare_type": None if compare_type is None else ComparisonTypeAttr(compare_type),
+        }
+        super().__init__(operands=[lhs, rhs], result_types=[TensorType(i1, shape_of(lhs))], properties=properties)
+
+    def verify_(self) -> None:
+        check_types("the right operand", self.rhs.type, self.lhs.type)
+        check_shape("the result", shape_of(self.result), shape_of(self.lhs))
+        check_element("the result", element_of(self.result), i1)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CompareOp:
+        direction = ComparisonDirectionAttr(parser.parse_str_enum(ComparisonDirection))
+        parser.parse_punctuation(",")
+        start = parser.pos
+        op = cls.parse_rest(parser, parse_operands(parser, cls.ARITY), start)
+        op.comparison_direction = direction
+        return op
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        if parser.parse_optional_punctuation(",") is None:
+            return {}
+        return {"compare_type": ComparisonTypeAttr(parser.parse_str_enum(ComparisonType))}
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.comparison_direction.data.value},")
+        super().print(printer)
+
+    def print_own(self, printer: Printer) -> None:
+        if self.compare_type is not None:
+            printer.print_string(f", {self.compare_type.data.value}")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`stablehlo.select %which, %a, %b : tensor<…xi1>, type`; the predicate may be a scalar."""
+
+    name = "stablehlo.select"
+
+    pred = operand_def(TensorType)
+    on_true = operand_def(TensorType)
+    on_false = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, pred: SSAValue, on_true: SSAValue, on_false: SSAValue):
+        super().__init__(operands=[pred, on_true, on_false], result_types=[on_true.type])
+
+    def verify_(self) -> None:
+        check_types("the second choice", self.on_false.type, self.on_true.type)
+        check_types("the result", self.result.type, self.on_true.type)
+        check_element("the predicate", element_of(self.pred), i1)
+        if shape_of(self.pred):
+            check_shape("the predicate", shape_of(self.pred), shape_of(self.on_true))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SelectOp:
+        start = parser.pos
+        operands = parse_operands(parser, 3)
+        properties, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        first = parser.parse_type()
+        if isinstance(first, FunctionType):
+            types, results = first.inputs.data, first.outputs.data
+        else:
+            parser.parse_punctuation(",")
+            result = parser.parse_type()
+            types, results = (first, result, result), (result,)
+        resolved = parser.resolve_operands(operands, types, start)
+        return cls.create(operands=resolved, result_types=results, properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_operands(printer, self.operands)
+        print_attributes(printer, self)
+        printer.print_string(" : ")
+        if not self.on_true.type == self.on_false.type == self.result.type:
+            return print_function_type(printer, self)
+        printer.print_list((self.pred.type, self.result.type), printer.print_attribute)
+
+
+@irdl_op_definition
+class ClampOp(SameTypeOp):
+    """Each element kept between two bounds, which may be scalars."""
+
+    name = "stablehlo.clamp"
+    ARITY: ClassVar[int] = 3
+
+    min = operand_def(TensorType)
+    operand = operand_def(TensorType)
+    max = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, min: SSAValue, operand: SSAValue, max: SSAValue):
+        super().__init__(operands=[min, operand, max], result_types=[operand.type])
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, self.operand.type)
+        for bound in (self.min, self.max):
+            check_element("a bound", element_of(bound), element_of(self.operand))
+            if shape_of(bound):
+                check_shape("a bound", shape_of(bound), shape_of(self.operand))
+
+
+ELEMENTWISE: list[type[Operation]] = [AbsOp, ConvertOp, ImagOp, RealOp, IsFiniteOp, CompareOp, SelectOp, ClampOp]

@@ -1,0 +1,166 @@
+"""The pieces of StableHLO's custom assembly that several operations share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Self, TypeAlias
+
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from .attributes import parse_dimensions
+
+I64Array: TypeAlias = DenseArrayBase[IntegerType]
+Properties: TypeAlias = dict[str, Attribute]
+
+
+def i64_array(values: Iterable[int]) -> I64Array:
+    return DenseArrayBase.from_list(i64, tuple(values))
+
+
+def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
+    """`%a, %b`, exactly `count` of them."""
+    operands: list[UnresolvedOperand] = []
+    for index in range(count):
+        if index:
+            parser.parse_punctuation(",")
+        operands.append(parser.parse_unresolved_operand())
+    return operands
+
+
+def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
+    """`%a, %b`, as many as there are, or none."""
+    operands = parser.parse_optional_undelimited_comma_separated_list(
+        parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+    )
+    return operands or []
+
+
+def parse_attributes(parser: Parser, op_type: type[IRDLOperation]) -> tuple[Properties, Properties]:
+    """The optional `{…}` of a custom format: properties that the format does not spell otherwise, and discardable attributes."""
+    attributes = parser.parse_optional_attr_dict()
+    if not attributes:
+        return {}, {}
+    names = op_type.get_irdl_definition().properties.keys() & attributes.keys()
+    return {name: attributes.pop(name) for name in names}, attributes
+
+
+def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
+    """Print `{…}` with the attributes of `op` and the properties that its format did not spell."""
+    properties = {name: value for name, value in op.properties.items() if name not in spelled}
+    printer.print_op_attributes(properties | op.attributes)
+
+
+def parse_type_list(parser: Parser) -> list[Attribute]:
+    """`: type, type`"""
+    parser.parse_punctuation(":")
+    return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
+
+
+def parse_same_type(parser: Parser, count: int) -> tuple[Sequence[Attribute], Attribute]:
+    """`: type` for operands and result alike, or `: (types) -> type`. Returns operand types and result type."""
+    parser.parse_punctuation(":")
+    start = parser.pos
+    type = parser.parse_type()
+    if not isinstance(type, FunctionType):
+        return [type] * count, type
+    if len(type.outputs) != 1:
+        parser.raise_error("expected one result type", start, parser.pos)
+    return type.inputs.data, type.outputs.data[0]
+
+
+def print_same_type(printer: Printer, op: IRDLOperation) -> None:
+    printer.print_string(" : ")
+    result = op.results[0].type
+    if all(operand.type == result for operand in op.operands):
+        printer.print_attribute(result)
+    else:
+        print_function_type(printer, op)
+
+
+def print_function_type(printer: Printer, op: IRDLOperation) -> None:
+    printer.print_function_type(op.operand_types, op.result_types)
+
+
+def print_operands(printer: Printer, operands: Sequence[SSAValue]) -> None:
+    if operands:
+        printer.print_string(" ")
+        printer.print_list(operands, printer.print_operand)
+
+
+def parse_keyword_dimensions(parser: Parser, keyword: str) -> I64Array:
+    """`, keyword = [0, 1]`"""
+    parser.parse_punctuation(",")
+    parser.parse_keyword(keyword)
+    parser.parse_punctuation("=")
+    return i64_array(parse_dimensions(parser))
+
+
+class SameTypeOp(IRDLOperation):
+    """Operations printed as `name %a, %b {…} : type`; with all types in function form where they differ."""
+
+    ARITY: ClassVar[int] = 1
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        operands = parse_operands(parser, cls.ARITY)
+        properties, attributes = parse_attributes(parser, cls)
+        operand_types, result_type = parse_same_type(parser, len(operands))
+        return cls.create(
+            operands=parser.resolve_operands(operands, operand_types, start),
+            result_types=[result_type],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        print_operands(printer, self.operands)
+        print_attributes(printer, self)
+        print_same_type(printer, self)
+
+
+class FunctionTypeOp(IRDLOperation):
+    """Operations printed as `name %a, %b <own part> {…} : (types) -> types`."""
+
+    ARITY: ClassVar[int] = 1
+    SPELLED: ClassVar[tuple[str, ...]] = ()
+    """The properties that the own part spells."""
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        """What stands between operands and attributes."""
+        return {}
+
+    def print_own(self, printer: Printer) -> None:
+        """What stands between operands and attributes."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        operands = parse_operands(parser, cls.ARITY)
+        return cls.parse_rest(parser, operands, start)
+
+    @classmethod
+    def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
+        """What follows the operands."""
+        spelled = cls.parse_own(parser)
+        properties, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        types = parser.parse_function_type()
+        return cls.create(
+            operands=parser.resolve_operands(operands, types.inputs.data, start),
+            result_types=types.outputs.data,
+            properties={**spelled, **properties},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        print_operands(printer, self.operands)
+        self.print_own(printer)
+        print_attributes(printer, self, self.SPELLED)
+        printer.print_string(" : ")
+        print_function_type(printer, self)

@@ -1,0 +1,226 @@
+"""`stablehlo.reduce`, in its short and its long form.
+
+%r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
+%r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
+ reducer(%x: s, %y: s) { … }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, LocationAttr, TensorType, UnknownLoc, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    SameVariadicOperandSize,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ..locations import trailing_location
+from .attributes import Dimensions, parse_dimensions
+from .binary import COMMUTATIVE, CommutativeOp
+from .checks import check_dimensions, check_element, check_promotable, check_shape, element_of, shape_of
+from .control import ReturnOp, check_all, returned_types
+from .formats import i64_array, parse_attributes, print_attributes, print_function_type
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Combines the elements along some dimensions, starting from an initial value; several tensors at once if need be."""
+
+    name = "stablehlo.reduce"
+
+    inputs = var_operand_def(TensorType)
+    init_values = var_operand_def(TensorType)
+    dimensions = prop_def(DenseArrayBase.constr(i64))
+    result = var_result_def(TensorType)
+    body = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+    irdl_options = (SameVariadicOperandSize(),)
+
+    def __init__(self, inputs: Sequence[SSAValue], inits: Sequence[SSAValue], dimensions: Sequence[int], body: Region):
+        types = [TensorType(element_of(init), _reduced(shape_of(inputs[0]), dimensions)) for init in inits]
+        properties = {"dimensions": i64_array(dimensions)}
+        super().__init__(operands=[inputs, inits], result_types=[types], properties=properties, regions=[body])
+
+    def verify_(self) -> None:
+        if not self.inputs or len(self.result) != len(self.inputs):
+            raise VerifyException("each input, of which there is one at least, has one result")
+        shape = shape_of(self.inputs[0])
+        dimensions = self.dimensions.get_values()
+        check_dimensions("the dimensions", dimensions, len(shape))
+        for value, init, result in zip(self.inputs, self.init_values, self.result, strict=True):
+            check_shape("an input", shape_of(value), shape)
+            check_shape("an initial value", shape_of(init), [])
+            check_shape("a result", shape_of(result), _reduced(shape, dimensions))
+        elements = check_combiner(self.body.block, [element_of(value) for value in self.inputs])
+        for result, element in zip(self.result, elements, strict=True):
+            check_element("a result", element_of(result), element)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_pair(parser))
+        combiner = _parse_combiner(parser) if parser.parse_optional_keyword("applies") is not None else None
+        dimensions = _parse_across(parser)
+        _, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        types = parser.parse_function_type()
+        values = [value for value, _ in pairs] + [init for _, init in pairs]
+        operands = parser.resolve_operands(values, types.inputs.data, start)
+        location = None
+        if combiner is None:
+            parser.parse_keyword("reducer")
+            body = _parse_reducer(parser)
+        else:
+            location = trailing_location(parser)
+            body = short_body(combiner, types, location)
+        return cls.create(
+            operands=operands,
+            result_types=types.outputs.data,
+            properties={"dimensions": i64_array(dimensions)},
+            attributes=attributes,
+            regions=[body],
+            location=location,
+        )
+
+    def print(self, printer: Printer) -> None:
+        pairs = list(zip(self.inputs, self.init_values, strict=True))
+        printer.print_list(pairs, lambda pair: _print_pair(printer, *pair))
+        combiner = short_form(self, printer.print_debuginfo)
+        if combiner is not None:
+            printer.print_string(f" applies {combiner.name}")
+        printer.print_string(f" across dimensions = {list(self.dimensions.get_values())}")
+        print_attributes(printer, self, ("dimensions",))
+        printer.print_string(" : ")
+        print_function_type(printer, self)
+        if combiner is None:
+            _print_reducer(printer, self.body)
+
+
+def _reduced(shape: Sequence[int], dimensions: Sequence[int]) -> list[int]:
+    return [extent for dimension, extent in enumerate(shape) if dimension not in dimensions]
+
+
+def check_combiner(block: Block, elements: Sequence[Attribute]) -> Sequence[Attribute]:
+    """A region that combines two scalars of each kind into one. Returns the element types that it works in."""
+    scalars = returned_types(block)
+    check_all("the arguments of the region", block.arg_types, [*scalars, *scalars])
+    if len(scalars) != len(elements):
+        raise VerifyException(f"the region returns {len(scalars)} values, expected {len(elements)}")
+    for scalar, element in zip(scalars, elements, strict=True):
+        if not isinstance(scalar, TensorType) or scalar.get_shape():
+            raise VerifyException(f"the region works on scalars, not on {scalar}")
+        check_promotable("an input", element, scalar.element_type)
+    return [scalar.element_type for scalar in scalars if isinstance(scalar, TensorType)]
+
+
+def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
+    """The one operation of the region, if naming it says all: it takes the arguments as they come, and nothing else would be lost."""
+    block = op.body.block
+    first, last = block.first_op, block.last_op
+    if not isinstance(first, CommutativeOp) or not isinstance(last, ReturnOp) or first.next_op is not last:
+        return None
+    forwards = tuple(first.operands) == block.args and tuple(last.operands) == (first.result,)
+    if not forwards or first.attributes or last.attributes or first.lhs.type != _scalar_of(op):
+        return None
+    inner: list[LocationAttr] = [first.location, last.location, *(argument.location for argument in block.args)]
+    if with_locations and any(location not in (op.location, UnknownLoc()) for location in inner):
+        return None
+    return first
+
+
+def _scalar_of(op: ReduceOp) -> TensorType:
+    return TensorType(element_of(op.inputs[0]), [])
+
+
+def short_body(combiner: type[CommutativeOp], types: FunctionType, location: LocationAttr) -> Region:
+    """The region that `applies` stands for: everything in it is where the reduction is."""
+    first = types.inputs.data[0] if types.inputs.data else None
+    element = first.element_type if isinstance(first, TensorType) else first
+    assert element is not None
+    scalar = TensorType(element, [])
+    block = Block(arg_types=[scalar, scalar])
+    combine = combiner(*block.args)
+    block.add_ops([combine, end := ReturnOp([combine.result])])
+    for place in (*block.args, combine, end):
+        place.location = location
+    return Region(block)
+
+
+def _parse_pair(parser: Parser) -> tuple[UnresolvedOperand, UnresolvedOperand]:
+    """`(%value init: %init)`"""
+    with parser.in_parens():
+        value = parser.parse_unresolved_operand()
+        parser.parse_keyword("init")
+        parser.parse_punctuation(":")
+        return value, parser.parse_unresolved_operand()
+
+
+def _print_pair(printer: Printer, value: SSAValue, init: SSAValue) -> None:
+    with printer.in_parens():
+        printer.print_operand(value)
+        printer.print_string(" init: ")
+        printer.print_operand(init)
+
+
+def _parse_combiner(parser: Parser) -> type[CommutativeOp]:
+    start = parser.pos
+    name = parser.parse_identifier()
+    if name not in COMMUTATIVE:
+        parser.raise_error(f"expected one of {', '.join(COMMUTATIVE)}", start, parser.pos)
+    return COMMUTATIVE[name]
+
+
+def _parse_across(parser: Parser) -> Dimensions:
+    """`across dimensions = [0]`"""
+    parser.parse_keyword("across")
+    parser.parse_keyword("dimensions")
+    parser.parse_punctuation("=")
+    return parse_dimensions(parser)
+
+
+def _parse_reducer(parser: Parser) -> Region:
+    """`(%a: s, %a_init: s) (%b: s, %b_init: s) {…}`, where the block takes all values first, then all that they meet."""
+    values: list[Parser.Argument] = []
+    others: list[Parser.Argument] = []
+    while parser.parse_optional_punctuation("(") is not None:
+        values.append(_parse_argument(parser))
+        parser.parse_punctuation(",")
+        others.append(_parse_argument(parser))
+        parser.parse_punctuation(")")
+    return parser.parse_region([*values, *others])
+
+
+def _parse_argument(parser: Parser) -> Parser.Argument:
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
+
+
+def _print_reducer(printer: Printer, body: Region) -> None:
+    arguments = body.block.args
+    half = len(arguments) // 2
+    printer.print_string("\n reducer")
+    for one, other in zip(arguments[:half], arguments[half:], strict=True):
+        printer.print_string("(")
+        printer.print_block_argument(one)
+        printer.print_string(", ")
+        printer.print_block_argument(other)
+        printer.print_string(") ")
+    printer.print_region(body, print_entry_block_args=False)
+
+
+REDUCTION: list[type[Operation]] = [ReduceOp]
