@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from ..rules.names import name_of
 from .phases import Phases
@@ -87,14 +87,33 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
 
 
 def _instances(region_path: Mapping[Operation, Path]) -> dict[Operation, str]:
-    """Number the repetitions of a scope: a new instance starts when its first (operation, location) comes again."""
-    first = dict[Path, tuple[str, Attribute]]()
-    count = Counter[Path]()
-    named = dict[Operation, str]()
+    """Name the region of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
+    members = dict[Path, list[Operation]]()
     for op, path in region_path.items():
-        key = (name_of(op), op.location)
-        if first.setdefault(path, key) == key:
-            count[path] += 1
-        repetition = count[path] - 1
-        named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
-    return named
+        members.setdefault(path, []).append(op)
+    named = dict[Operation, str]()
+    for path, operations in members.items():
+        for op, repetition in zip(operations, _repetitions(operations), strict=True):
+            named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
+    return {op: named[op] for op in region_path}
+
+
+def _repetitions(operations: Sequence[Operation]) -> list[int]:
+    """For each operation of a scope, in which repetition of the scope it runs.
+
+    Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
+    the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
+    scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations.
+    """
+    places = [None if not op.operands else (name_of(op), op.location) for op in operations]
+    occurrences = Counter(place for place in places if place is not None)
+    if not occurrences:
+        return [0] * len(places)
+    times = Counter(occurrences.values()).most_common(1)[0][0]
+    start = next(place for place in places if place is not None and occurrences[place] % times == 0)
+    every = occurrences[start] // times
+    seen, found = 0, list[int]()
+    for place in places:
+        seen += place == start
+        found.append(max(seen - 1, 0) // every)
+    return found

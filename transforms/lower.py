@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.order import Order
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import DependOp, Names, TokenOp
-from ..dialects.stablehlo import OptimizationBarrierOp
+from ..dialects.stablehlo.control import OptimizationBarrierOp
 
 
 def lower(module: ModuleOp, target: str) -> None:
