@@ -81,20 +81,27 @@ def to_numpy(attr: DenseAttr | DenseIntOrFPElementsAttr) -> NDArray[Any]:
     """The constant as a read-only array of its shape; a splat is one element seen with stride zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
-    raw = attr.data.data if isinstance(attr, DenseAttr) else _standard_bits(attr)
+    raw = attr.data.data if isinstance(attr, DenseAttr) else standard_bits(attr)
     values = np.frombuffer(raw, dtype)
     return np.broadcast_to(values.reshape(()), shape) if values.size == 1 else values.reshape(shape)
 
 
-def _standard_bits(attr: DenseIntOrFPElementsAttr) -> bytes:
-    """The bits of xDSL's own attribute, which sign-extends integers below a byte, in the form that `DenseAttr` keeps."""
-    return _shortest(_masked(attr.data.data, dtype_of(attr.type.element_type)), dtype_of(attr.type.element_type))
+def standard_bits(attr: DenseIntOrFPElementsAttr) -> bytes | None:
+    """The bits of xDSL's own attribute in the form that `DenseAttr` keeps; None for elements that numpy does not have.
+
+    xDSL sign-extends integers below a byte.
+    """
+    try:
+        dtype = dtype_of(attr.type.element_type)
+    except ValueError:
+        return None
+    return _shortest(_masked(attr.data.data, dtype), dtype)
 
 
 def to_small(attr: DenseIntOrFPElementsAttr) -> DenseAttr:
     """xDSL's expanded attribute of tensor type as the same constant in the small form."""
     assert isinstance(attr.type, TensorType), "only tensors are StableHLO constants"
-    return DenseAttr(attr.type, BytesAttr(_standard_bits(attr)))
+    return DenseAttr(attr.type, BytesAttr(standard_bits(attr)))
 
 
 def to_standard(type: Any, raw: bytes) -> DenseIntOrFPElementsAttr:

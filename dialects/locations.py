@@ -6,6 +6,7 @@ end as metadata; printers that do not know ranges still print valid MLIR, `fused
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import (
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     LocationAttr,
     NameLoc,
+    NoneAttr,
     StringAttr,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -42,7 +44,7 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
     """From line and column to line and column of a file; a plain position if both are one."""
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
-    return position if start == end else FusedLoc([position], RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
+    return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
@@ -65,6 +67,28 @@ def _parts(location: Attribute) -> tuple[Attribute, ...]:
             return locations.data
         case _:
             return ()
+
+
+def location_text(location: Attribute, part: Callable[[Attribute], str] | None = None) -> str:
+    """What stands between `loc(` and `)`; `part` spells the locations that it is made of, in full if not given."""
+    part = part or location_text
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename}:{location.line.data}:{location.column.data}"
+        case NameLoc(location=NoneAttr()):
+            return str(location.desc)
+        case NameLoc():
+            return f"{location.desc}({part(location.location)})"
+        case CallSiteLoc():
+            return f"callsite({part(location.callee)} at {part(location.caller)})"
+        case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
+            line = "" if end.line == start.line else end.line.data
+            return f"{location_text(start)} to {line}:{end.column.data}"
+        case FusedLoc():
+            metadata = "" if isinstance(location.metadata, NoneAttr) else f"<{location.metadata}>"
+            return f"fused{metadata}[{', '.join(part(one) for one in _parts(location))}]"
+        case _:
+            return "unknown"
 
 
 @runtime_checkable

@@ -1,0 +1,110 @@
+"""Reads MLIR text as JAX prints it, `as_text(debug_info=True)` included, into xDSL."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    RankedStructure,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation, TypeAttribute
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from .context import make_context
+from .dense import DenseAttr, parse_dense, to_standard
+from .location_syntax import LocationParser
+from .stablehlo.creation import ConstantOp
+
+_RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
+_PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
+
+
+def parse_module(text: str, name: str = "<input>", context: Context | None = None) -> ModuleOp:
+    """The module that the text says. Whatever is wrong with the text is a `ParseError` that points into it."""
+    return ModuleParser(context or make_context(), text, name).parse_module()
+
+
+class ModuleParser(LocationParser):
+    """xDSL's parser with exact dense constants and a location for every operation.
+
+    An operation that the text gives no location is where it stands in the text, as in MLIR.
+    """
+
+    def __init__(self, context: Context, text: str, name: str = "<input>"):
+        super().__init__(context, text, name)
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._file = StringAttr(name)
+        self._operations: list[int] = []
+        """Where the operations that are being read start, the innermost last."""
+        self._types: dict[str, TypeAttribute] = {}
+        self._in_constant = False
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            self.resolve_aliases()
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            raise
+        except Exception as error:
+            # xDSL meets some malformed texts with assertions, KeyErrors or endless recursion; to the user all are one.
+            message = str(error) or f"malformed input ({type(error).__name__})"
+            raise ParseError(self._current_token.span, message) from error
+
+    def parse_operation(self) -> Operation:
+        self._operations.append(self.pos)
+        op = super().parse_operation()
+        if self.pos != self._end_of_location:
+            op.location = self.operation_location()
+        self._operations.pop()
+        return op
+
+    def operation_location(self) -> LocationAttr:
+        """Where the name of the operation that is being read stands in the text, line and column from one."""
+        match = _RESULTS.match(self.lexer.input.content, self._operations[-1])
+        assert match is not None, "the pattern matches the empty text"
+        line = bisect_right(self._line_starts, match.end())
+        column = match.end() - self._line_starts[line - 1] + 1
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        match = _PLAIN_TENSOR.match(self.lexer.input.content, self.pos)
+        if match is None:
+            return super().parse_optional_type()
+        # A program has few distinct types and names them all the time; `8x256xf32` is ten tokens to xDSL.
+        known = self._types.get(match[0])
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        read = super().parse_optional_type()
+        if read is not None:
+            self._types[match[0]] = read
+        return read
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        return to_standard(*parse_dense(self, type))
+
+    def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
+        outer, self._in_constant = self._in_constant, issubclass(op_type, ConstantOp)
+        op = super()._parse_generic_operation(op_type)
+        self._in_constant = outer
+        return op
+
+    def _parse_optional_builtin_parametrized_attr(self) -> Attribute | None:
+        token = self._current_token
+        if self._in_constant and token.kind == MLIRTokenKind.BARE_IDENT and token.text == "dense":
+            # Not by way of xDSL's attribute, which would hold a splat once for each element.
+            self._consume_token()
+            return DenseAttr.get(*parse_dense(self))
+        return super()._parse_optional_builtin_parametrized_attr()

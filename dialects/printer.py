@@ -1,0 +1,72 @@
+"""Writes modules as text that MLIR and this project read back to the same program, constants to the bit.
+
+With debug information every location is an alias, `loc(#loc7)`, defined at the end of the file as MLIR does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from .dense import dense_text, standard_bits
+from .locations import location_text
+
+
+def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
+    """The text of the module, the same to the byte each time."""
+    stream = StringIO()
+    printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo)
+    printer.print_op(module)
+    printer.print_string("\n")
+    for definition in printer.definitions:
+        printer.print_string(definition + "\n")
+    printer.print_metadata([Builtin])
+    return stream.getvalue()
+
+
+@dataclass(eq=False, repr=False)
+class ModulePrinter(Printer):
+    """xDSL's printer with exact constants and locations as aliases."""
+
+    definitions: list[str] = field(default_factory=list[str], init=False)
+    """`#loc3 = loc(…)`, each after those that it is built on."""
+
+    _aliases: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+    _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
+    _in_attributes: bool = field(default=False, init=False)
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, LocationAttr):
+            # MLIR looks an alias up late at an operation or a block argument only, not inside attributes.
+            aliased = self.print_debuginfo and not self._in_attributes
+            text = self._alias(attribute) if aliased else location_text(attribute)
+            self.print_string(f"loc({text})")
+        elif isinstance(attribute, DenseIntOrFPElementsAttr) and (bits := standard_bits(attribute)) is not None:
+            self.print_string(dense_text(attribute.type, bits))
+            self.print_string(" : ")
+            super().print_attribute(attribute.type)
+        else:
+            super().print_attribute(attribute)
+
+    def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
+        outer, self._in_attributes = self._in_attributes, True
+        super().print_attr_dict(attr_dict)
+        self._in_attributes = outer
+
+    def _alias(self, location: Attribute) -> str:
+        if isinstance(location, UnknownLoc):
+            return "unknown"
+        # Nested locations take long to hash, and most operations share theirs: look at the object first.
+        known = self._alias_of_object.get(id(location)) or self._aliases.get(location)
+        if known is None:
+            text = location_text(location, self._alias)
+            known = f"#loc{len(self.definitions)}"
+            self.definitions.append(f"{known} = loc({text})")
+            self._aliases[location] = known
+        self._alias_of_object[id(location)] = known
+        return known
