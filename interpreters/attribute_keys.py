@@ -32,6 +32,10 @@ _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 _ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*(?![\w$.<])")
 
 
+LONG_CONSTANT = 1000
+"""Bytes of a constant beyond which messages do not spell it out."""
+
+
 class OpaqueAttributeError(Exception):
     """The attribute names something that lies outside of it, so equal spelling does not mean equal content."""
 
@@ -57,8 +61,12 @@ class AttributeKeys:
         return number
 
     def text(self, number: int) -> str:
-        """The attribute as text, for messages."""
-        return str(self._first[number])
+        """The attribute as text, for messages; a large constant is not spelled out."""
+        match attribute := self._first[number]:
+            case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
+                return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"
+            case _:
+                return str(attribute)
 
     @singledispatchmethod
     def _key(self, attribute: Attribute) -> Hashable:

@@ -78,7 +78,8 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
         texts = first_attribute(terms, a.attributes, b.attributes)
         return f"{before} with {texts[0]}", f"{after} with {texts[1]}"
     if a.types != b.types:
-        return f"{before} of type {_types(terms, a)}", f"{after} of type {_types(terms, b)}"
+        texts = _where_they_differ(_types(terms, a), _types(terms, b))
+        return f"{before} of type {texts[0]}", f"{after} of type {texts[1]}"
     if counts[0] != counts[1] or len(a.bodies) != len(b.bodies):
         return (
             f"{before} with {counts[0]} operands, {len(a.bodies)} regions",
@@ -153,19 +154,25 @@ def _region_pairs(terms: Terms, pair: _Pair, seen: set[tuple[int, int]]) -> list
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """The first attribute that is not the same, as text."""
+    """The first attribute that is not the same, as text on each side."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
-    return _attribute(terms, name, a.get(name)), _attribute(terms, name, b.get(name))
-
-
-def _attribute(terms: Terms, name: str, number: int | None) -> str:
-    return f"no {name}" if number is None else f"{name} = {_short(terms.attributes.text(number))}"
+    texts = [f"{name} = {terms.attributes.text(each[name])}" if name in each else f"no {name}" for each in (a, b)]
+    return _where_they_differ(*texts)
 
 
 def _types(terms: Terms, head: Head) -> str:
-    return ", ".join(_short(terms.attributes.text(number)) for number in head.types)
+    return ", ".join(terms.attributes.text(number) for number in head.types)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+def _where_they_differ(before: str, after: str) -> tuple[str, str]:
+    """Both texts, cut to the part around the first character that is not the same."""
+    shorter = min(len(before), len(after))
+    same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
+    start = max(0, same - LONGEST_TEXT // 2)
+    return _cut(before, start), _cut(after, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + LONGEST_TEXT
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

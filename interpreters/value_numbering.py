@@ -14,7 +14,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnregisteredOp,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -111,10 +119,8 @@ class Numbering:
 
     def function(self, name: str) -> Outcome:
         """Results and effects of a function for unknown arguments. Raises `Refusal`."""
-        function = self.functions[name]
-        block = _body_of(function)
+        types = self.types(self._body(name).args, self.functions[name])
         scope = Scope(depth=0, state=self._terms.term(Head("state", f"start of @{name}")))
-        types = self.types(block.args, function)
         parameters = [
             self._terms.term(Head("parameter", f"{index} of @{name}", types=(type_,)))
             for index, type_ in enumerate(types)
@@ -138,8 +144,11 @@ class Numbering:
 
     def types(self, values: Iterable[SSAValue], op: Operation) -> tuple[int, ...]:
         """The types of the values, numbered. Raises `Refusal` where one cannot be compared."""
+        return self._type_numbers([value.type for value in values], op)
+
+    def _type_numbers(self, types: Iterable[Attribute], op: Operation) -> tuple[int, ...]:
         try:
-            return tuple([self._terms.attributes.number(value.type) for value in values])
+            return tuple([self._terms.attributes.number(type_) for type_ in types])
         except OpaqueAttributeError as error:
             raise Refusal(op, f"{name_of(op)} has a type that cannot be compared: {error}") from None
 
@@ -182,8 +191,9 @@ class Numbering:
         inner = Scope(scope.depth, scope.state, scope)
         _, numbers = self._block(block, inner)
         scope.state = inner.state
-        if block.args or op.operands or len(numbers) != len(op.results):
-            raise Refusal(op, f"{name_of(op)} has results that it does not yield")
+        yields = block.last_op is not None and name_of(block.last_op) == "recompute.yield"
+        if not yields or block.args or op.operands or len(numbers) != len(op.results):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
         return [self._attributed("group", number, op, attributes_of(op)) for number in numbers]
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
@@ -250,7 +260,7 @@ class Numbering:
             raise Refusal(op, f"func.call of @{name}, which does not exist")
         if name in self._active_calls:
             raise Refusal(op, f"@{name} calls itself: recursion is not compared")
-        if self.types(op.operands, op) != self.types(_body_of(self.functions[name]).args, op):
+        if self.types(op.operands, op) != self.types(self._body(name).args, op):
             raise Refusal(op, f"func.call of @{name} with operands that it does not take")
         called = Scope(scope.depth, scope.state)
         outcome = self._run(name, self._operands(op, scope), called)
@@ -262,21 +272,35 @@ class Numbering:
     def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> Outcome:
         """The function for these arguments, from the scope's state on. Attributes on a function, on its arguments and
         results (a sharding) are kept as terms around the values, so that inlining cannot lose them unseen."""
-        function = self.functions[name]
-        block = _body_of(function)
+        function, block = self.functions[name], self._body(name)
         arg_attrs = position_attributes(function, "arg_attrs", len(arguments))
         for argument, number, extra in zip(block.args, arguments, arg_attrs, strict=True):
             scope.values[argument] = self._attributed("argument", number, function, extra)
         self._active_calls.append(name)
-        _, results = self._block(block, scope)
+        _, numbers = self._block(block, scope)
         self._active_calls.pop()
-        res_attrs = position_attributes(function, "res_attrs", len(results))
-        results = [
-            self._attributed("result", number, function, extra)
-            for number, extra in zip(results, res_attrs, strict=True)
-        ]
-        others = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
-        return Outcome(tuple(self._attributed("function", result, function, others) for result in results), scope.state)
+        own = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
+        res_attrs = position_attributes(function, "res_attrs", len(numbers))
+        results: list[int] = []
+        for number, extra in zip(numbers, res_attrs, strict=True):
+            result = self._attributed("result", number, function, extra)
+            results.append(self._attributed("function", result, function, own))
+        return Outcome(tuple(results), scope.state)
+
+    def _body(self, name: str) -> Block:
+        """The block of a function, which takes and returns what the function's type says."""
+        function = self.functions[name]
+        block = _body_of(function)
+        type_, last = attributes_of(function).get("function_type"), block.last_op
+        if (
+            not isinstance(type_, FunctionType)
+            or self.types(block.args, function) != self._type_numbers(type_.inputs, function)
+            or last is None
+            or name_of(last) != "func.return"
+            or self.types(last.operands, last) != self._type_numbers(type_.outputs, function)
+        ):
+            raise Refusal(function, f"@{name} does not take and return what its type says")
+        return block
 
     def _attributed(self, what: str, number: int, op: Operation, attributes: Mapping[str, Attribute]) -> int:
         if not attributes:

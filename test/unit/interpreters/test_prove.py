@@ -1,0 +1,584 @@
+"""What is proved equal, and what is not: each case is one rule of `interpreters/prove.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.interpreters import value_numbering
+from recompute.interpreters.prove import prove
+from recompute.interpreters.value_numbering import name_of
+
+from .programs import T, compare, load, main, private
+
+SQUARE = private("square", "%q = multiply %p, %p\nreturn %q")
+LOG = '{call_target_name = "log"}'
+
+EQUAL = {
+    "the names of values do not count": (
+        main("%a = tanh %x\nreturn %a"),
+        main("%b = tanh %x\nreturn %b"),
+    ),
+    "locations do not count": (
+        main("%a = tanh %x\nreturn %a"),
+        main('%a = "stablehlo.tanh"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("a.py":1:2)\nreturn %a'),
+    ),
+    "the name of the module does not count": (
+        "module @before {\n" + main("return %x") + "\n}",
+        "module @after {\n" + main("return %x") + "\n}",
+    ),
+    "pure operations may change places": (
+        main("%a = tanh %x\n%b = sine %y\n%c = add %a, %b\nreturn %c"),
+        main("%b = sine %y\n%a = tanh %x\n%c = add %a, %b\nreturn %c"),
+    ),
+    "a clone behind a barrier is the original": (
+        main("%a = tanh %x\n%b = sine %a\n%c = multiply %b, %a\nreturn %c"),
+        main(
+            "%a = tanh %x\n%b = sine %a\n%z, %g = optimization_barrier %x, %b\n"
+            "%copy = tanh %z\n%c = multiply %g, %copy\nreturn %c"
+        ),
+    ),
+    "a clone behind a token is the original": (
+        main("%a = tanh %x\n%b = sine %a\n%c = multiply %b, %a\nreturn %c"),
+        main(
+            "%a = tanh %x\n%b = sine %a\n%t = recompute.token %b : tensor<4xf32>\n"
+            "%z, %w = recompute.depend %x, %y after %t : tensor<4xf32>, tensor<4xf32>\n"
+            "%copy = tanh %z {recompute.duplicated, recompute.copy = 0 : i64}\n%c = multiply %b, %copy\nreturn %c"
+        ),
+    ),
+    "operations grouped in a region are these operations": (
+        main('%a = tanh %x\n%e = custom_call %a {call_target_name = "log"}\n%b = sine %a\nreturn %b'),
+        main(
+            '%b = "recompute.gradient"() ({\n%a = tanh %x\n%e = custom_call %a {call_target_name = "log"}\n'
+            '%c = sine %a\n"recompute.yield"(%c) : (tensor<4xf32>) -> ()\n}) : () -> tensor<4xf32>\nreturn %b'
+        ),
+    ),
+    "attributes of the passes do not count": (
+        main('%a = tanh %x {recompute.recompute = true, recompute.region = "a"}\nreturn %a'),
+        main("%a = tanh %x\nreturn %a", attributes='attributes {recompute.phase = "primal"} '),
+    ),
+    "dead operations do not count": (
+        main("%a = tanh %x\n%b = sine %y\nreturn %a"),
+        main("%a = tanh %x\nreturn %a"),
+    ),
+    "a loop that nobody reads does not count, even if it never ends": (
+        main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"),
+        main("return %y"),
+    ),
+    "a private call is its body": (
+        main("%a = call @square %x\n%b = call @square %a\nreturn %b", SQUARE),
+        main("%a = multiply %x, %x\n%b = multiply %a, %a\nreturn %b"),
+    ),
+    "private functions have no names": (
+        main("%a = call @square %x\nreturn %a", SQUARE),
+        main("%a = call @mul %x\nreturn %a", private("mul", "%r = multiply %p, %p\nreturn %r")),
+    ),
+    "private functions that nobody calls do not count": (
+        main("return %x", SQUARE),
+        main("return %x"),
+    ),
+    "a call in a loop is its body": (
+        main("%a = while %x (%i) {\n%j = call @square %i\n} yield %j\nreturn %a", SQUARE),
+        main("%a = while %x (%i) {\n%j = multiply %i, %i\n} yield %j\nreturn %a"),
+    ),
+    "a loop in a call is the same loop": (
+        main("%a = while %x (%i) {\n%j = add %i, %x\n} yield %j\nreturn %a"),
+        main(
+            "%a = call @loop %x\nreturn %a",
+            private("loop", "%a = while %p (%i) {\n%j = add %i, %p\n} yield %j\nreturn %a"),
+        ),
+    ),
+    "what does not depend on the loop may be computed in it": (
+        main("%s = sine %y\n%a = while %x (%i) {\n%j = add %i, %s\n} yield %j\nreturn %a"),
+        main("%a = while %x (%i) {\n%s = sine %y\n%j = add %i, %s\n} yield %j\nreturn %a"),
+    ),
+    "a closed loop is the same at every depth": (
+        main(
+            "%s = while %y (%k) {\n%l = tanh %k\n} yield %l\n"
+            "%a = while %x (%i) {\n%j = add %i, %s\n} yield %j\nreturn %a"
+        ),
+        main(
+            "%a = while %x (%i) {\n%s = while %y (%k) {\n%l = tanh %k\n} yield %l\n"
+            "%j = add %i, %s\n} yield %j\nreturn %a"
+        ),
+    ),
+    "a constant is its bits, however it is spelt": (
+        main("%a = constant 1.0\nreturn %a"),
+        main("%a = constant [1.0,1.0,1.0,1.0]\nreturn %a"),
+    ),
+    "empty argument attributes are as good as none": (
+        main("return %x"),
+        "func.func @main(%x: tensor<4xf32> {}, %y: tensor<4xf32>) -> (tensor<4xf32> {}) {\nreturn %x\n}",
+    ),
+    "pure operations move across effects": (
+        main(f"%e = custom_call %x {LOG}\n%a = tanh %x\nreturn %a"),
+        main(f"%a = tanh %x\n%e = custom_call %x {LOG}\nreturn %a"),
+    ),
+    "public is the default": (
+        main("return %x"),
+        main("return %x").replace("func.func @main", "func.func public @main"),
+    ),
+    "public functions may change places": (
+        main("return %x", main("return %y").replace("@main", "@eval")),
+        main("return %y").replace("@main", "@eval") + main("return %x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", EQUAL)
+def test_proved(rule: str) -> None:
+    before, after = EQUAL[rule]
+    for proof in (compare(before, after), compare(after, before)):
+        assert proof.proved, proof.reason
+
+
+NESTED = """
+%a = while %x (%i) {
+%b = while %y (%k) {
+%l = add %?, %?
+} yield %l
+%j = add %b, %i
+} yield %j
+return %a
+"""
+TWO_LOOPS = """
+%a = while %x (%i) {
+%j = add %i, %?
+} yield %j
+%b = while %x (%k) {
+%l = add %k, %?
+} yield %l
+%c = subtract %a, %b
+return %c
+"""
+TWO_CARRIES = """
+%a, %b = while %x, %y (%i, %k) {
+%l = tanh %i
+} yield %?, %?
+return %a
+"""
+EFFECT_IN_LOOP = """
+%a = while %x (%i) {
+%j = custom_call %i {call_target_name = "log"}
+} yield %i
+return %x
+"""
+PUBLIC = main("return %x", private("eval", "%a = tanh %p\nreturn %a").replace("private ", ""))
+BARRIER = "%a = tanh %x\n%b, %c = optimization_barrier %a, %y\n"
+DEPEND = (
+    "%a = tanh %x\n%t = recompute.token %a : tensor<4xf32>\n"
+    "%b, %c = recompute.depend %a, %y after %t : tensor<4xf32>, tensor<4xf32>\n"
+)
+REDUCE = """
+%a = "stablehlo.reduce"(%x, %y) <{dimensions = array<i64: 0>}> ({
+^bb0(%i: tensor<4xf32>, %k: tensor<4xf32>):
+%l = NAME
+"stablehlo.return"(%l) : (tensor<4xf32>) -> ()
+}) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+return %a
+"""
+
+
+def fill(program: str, *names: str) -> str:
+    for name in names:
+        program = program.replace("%?", f"%{name}", 1)
+    return program
+
+
+def one(operation: str) -> str:
+    return main(f"%a = {operation}\nreturn %a")
+
+
+def effects(*lines: str) -> str:
+    return main("\n".join([*lines, "return %x"]))
+
+
+LOG_X, LOG_Y = f"%a = custom_call %x {LOG}", f"%b = custom_call %y {LOG}"
+
+# rule -> before, after, what the reason says
+UNEQUAL = {
+    "operands have an order, in a commutative operation too": (
+        one("add %x, %y"),
+        one("add %y, %x"),
+        "result #0 of @main differs: stablehlo.add operand 0: before argument 0 of @main, after argument 1 of @main",
+    ),
+    "another operation": (
+        main("%a = sine %x\n%b = subtract %y, %a\nreturn %b"),
+        main("%a = cosine %x\n%b = subtract %y, %a\nreturn %b"),
+        "stablehlo.subtract operand 1: before stablehlo.sine, after stablehlo.cosine",
+    ),
+    "another attribute": (
+        one("iota {iota_dimension = 0 : i64}"),
+        one("iota {iota_dimension = 1 : i64}"),
+        "before stablehlo.iota with iota_dimension = 0 : i64, after stablehlo.iota with iota_dimension = 1 : i64",
+    ),
+    "an attribute lost": (
+        one('tanh %x {mhlo.sharding = "{replicated}"}'),
+        one("tanh %x"),
+        'before stablehlo.tanh with mhlo.sharding = "{replicated}", after stablehlo.tanh with no mhlo.sharding',
+    ),
+    "an attribute of a barrier lost": (
+        one('optimization_barrier %x {mhlo.sharding = "{replicated}"}'),
+        one("optimization_barrier %x"),
+        "before a barrier, after argument 0 of @main",
+    ),
+    "an attribute of a call lost by inlining": (
+        main('%a = call @square %x {mhlo.frontend_attributes = {a = "b"}}\nreturn %a', SQUARE),
+        main("%a = multiply %x, %x\nreturn %a"),
+        "before a call, after stablehlo.multiply",
+    ),
+    "an attribute of an argument lost by inlining": (
+        main("%a = call @square %x\nreturn %a", SQUARE.replace("4xf32>)", '4xf32> {mhlo.sharding = "{replicated}"})')),
+        main("%a = multiply %x, %x\nreturn %a"),
+        "stablehlo.multiply operand 0: before a argument, after argument 0",
+    ),
+    "the lowest bit of a constant": (
+        one("constant 1.0"),
+        one("constant [1.0,1.0,1.0,1.00000012]"),
+        "with value = dense<",
+    ),
+    "the sign of zero": (one("constant 0.0"), one("constant -0.0"), "value"),
+    "the bits of a NaN": (
+        one('constant "0x0000C07F0000C07F0000C07F0000C07F"'),
+        one('constant "0x0100C07F0100C07F0100C07F0100C07F"'),
+        "value",
+    ),
+    "a NaN in a scalar attribute": (
+        one("batch_norm_inference %x {epsilon = 0x7FC00000 : f32}"),
+        one("batch_norm_inference %x {epsilon = 0x7FC00001 : f32}"),
+        "epsilon",
+    ),
+    "a zero in a scalar attribute": (
+        one("batch_norm_inference %x {epsilon = 0.0 : f32}"),
+        one("batch_norm_inference %x {epsilon = -0.0 : f32}"),
+        "epsilon",
+    ),
+    "another result of the same operation": (
+        main("%a, %b = rng_bit_generator %x\nreturn %a"),
+        main("%a, %b = rng_bit_generator %x\nreturn %b"),
+        "before result 0 of stablehlo.rng_bit_generator, after result 1 of stablehlo.rng_bit_generator",
+    ),
+    "results have an order": (
+        "func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\nreturn %x, %y\n}",
+        "func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\nreturn %y, %x\n}",
+        "result #0 of @main differs: before argument 0 of @main, after argument 1 of @main",
+    ),
+    "a barrier keeps positions": (
+        main(BARRIER + "%d = subtract %b, %c\nreturn %d"),
+        main(BARRIER.replace("%a, %y", "%y, %a") + "%d = subtract %b, %c\nreturn %d"),
+        "stablehlo.subtract operand 0",
+    ),
+    "a depend keeps positions": (
+        main(DEPEND + "%d = subtract %b, %c\nreturn %d"),
+        main(DEPEND.replace("depend %a, %y", "depend %y, %a") + "%d = subtract %b, %c\nreturn %d"),
+        "stablehlo.subtract operand 0",
+    ),
+    "another function called": (
+        main("%a = call @square %x\nreturn %a", SQUARE),
+        main("%a = call @square %x\nreturn %a", SQUARE.replace("multiply", "add")),
+        "before stablehlo.multiply, after stablehlo.add",
+    ),
+    "a loop from elsewhere": (
+        main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %a"),
+        main("%a = while %y (%i) {\n%j = tanh %i\n} yield %j\nreturn %a"),
+        "stablehlo.while operand 0",
+    ),
+    "another body": (
+        main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %a"),
+        main("%a = while %x (%i) {\n%j = sine %i\n} yield %j\nreturn %a"),
+        "result 0 of region 1 of stablehlo.while: before stablehlo.tanh, after stablehlo.sine",
+    ),
+    "a loop that reads another value from around it": (
+        main("%a = while %x (%i) {\n%j = add %i, %x\n} yield %j\nreturn %a"),
+        main("%a = while %x (%i) {\n%j = add %i, %y\n} yield %j\nreturn %a"),
+        "stablehlo.add operand 1: before argument 0 of @main, after argument 1 of @main",
+    ),
+    "two loops that swap what they read from around them": (
+        main(fill(TWO_LOOPS, "x", "y")),
+        main(fill(TWO_LOOPS, "y", "x")),
+        "stablehlo.add operand 1: before argument 0 of @main, after argument 1 of @main",
+    ),
+    "one value read twice from around, or two values": (
+        main(fill(TWO_LOOPS, "x", "x")),
+        main(fill(TWO_LOOPS, "x", "y")),
+        "stablehlo.add operand 1",
+    ),
+    "the carries of a loop have an order": (
+        main(fill(TWO_CARRIES, "l", "k")),
+        main(fill(TWO_CARRIES, "k", "l")),
+        "result 0 of region 1 of stablehlo.while: before stablehlo.tanh, after an argument of the region",
+    ),
+    "a carry or the value that it starts from": (
+        main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %a"),
+        main("%a = while %x (%i) {\n%j = tanh %x\n} yield %j\nreturn %a"),
+        "stablehlo.tanh operand 0: before an argument of the region, after argument 0 of @main",
+    ),
+    "the body of a reduction": (
+        main(REDUCE.replace("NAME", "add %i, %k")),
+        main(REDUCE.replace("NAME", "multiply %i, %k")),
+        "result 0 of region 0 of stablehlo.reduce: before stablehlo.add, after stablehlo.multiply",
+    ),
+    "the arguments of a reduction's body have an order": (
+        main(REDUCE.replace("NAME", "subtract %i, %k")),
+        main(REDUCE.replace("NAME", "subtract %k, %i")),
+        "stablehlo.subtract operand 0",
+    ),
+    "an effect dropped": (effects(LOG_X, LOG_Y), effects(LOG_Y), "the effects of @main differs"),
+    "an effect cloned": (effects(LOG_X), effects(LOG_X, LOG_Y.replace("%y", "%x")), "the effects of @main differs"),
+    "effects reordered": (effects(LOG_X, LOG_Y), effects(LOG_Y, LOG_X), "stablehlo.custom_call operand 0"),
+    "an effect on another value": (effects(LOG_X), effects(LOG_X.replace("%x", "%y")), "the effects of @main differs"),
+    "another effect": (effects(LOG_X), effects(LOG_X.replace("log", "send")), "call_target_name"),
+    "an effect in a loop dropped": (main(EFFECT_IN_LOOP), main("return %x"), "the effects of @main differs"),
+    "an effect in a loop changed": (
+        main(EFFECT_IN_LOOP),
+        main(EFFECT_IN_LOOP.replace("custom_call %i", "custom_call %x")),
+        "stablehlo.custom_call operand 0: before an argument of the region, after argument 0 of @main",
+    ),
+    "an effect moved out of a loop": (
+        main(EFFECT_IN_LOOP),
+        main(LOG_X + "\nreturn %x"),
+        "before stablehlo.while, after stablehlo.custom_call",
+    ),
+    "an effect in a called function cloned": (
+        main("%a = call @log %x\nreturn %x", private("log", "%e = custom_call %p\nreturn %p")),
+        main("%a = call @log %x\n%b = call @log %x\nreturn %x", private("log", "%e = custom_call %p\nreturn %p")),
+        "the effects of @main differs",
+    ),
+    "random numbers without a seed cloned": (
+        main("%a = rng %x\n%b = subtract %a, %a\nreturn %b"),
+        main("%a = rng %x\n%c = rng %x\n%b = subtract %a, %c\nreturn %b"),
+        "the effects before stablehlo.rng: before no effect, after stablehlo.rng",
+    ),
+    "an effect that reads what an earlier one returned": (
+        effects("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %a"),
+        effects("%a = custom_call %x", "%b = custom_call %y", "%c = custom_call %b"),
+        "the effects before stablehlo.custom_call: before no effect, after stablehlo.custom_call",
+    ),
+    "an operation that is not known to be pure": (
+        main('%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n%b = subtract %a, %a\nreturn %b'),
+        main(
+            '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
+            '%c = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n%b = subtract %a, %c\nreturn %b'
+        ),
+        "the effects before other.op: before no effect, after other.op",
+    ),
+    "a collective cloned": (
+        main("%a = all_reduce %x\n%b = subtract %a, %a\nreturn %b"),
+        main("%a = all_reduce %x\n%c = all_reduce %x\n%b = subtract %a, %c\nreturn %b"),
+        "the effects before stablehlo.all_reduce: before no effect, after stablehlo.all_reduce",
+    ),
+    "a donation lost": (
+        main("return %x").replace("%x: tensor<4xf32>", "%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}"),
+        main("return %x"),
+        "argument #0 of @main differs: before tf.aliasing_output = 0 : i32, after no tf.aliasing_output",
+    ),
+    "a donation of another argument": (
+        main("return %x").replace("%x: tensor<4xf32>", "%x: tensor<4xf32> {jax.buffer_donor = true}"),
+        main("return %x").replace("%y: tensor<4xf32>", "%y: tensor<4xf32> {jax.buffer_donor = true}"),
+        "argument #0 of @main differs",
+    ),
+    "a result attribute changed": (
+        main("return %x").replace("-> tensor<4xf32>", '-> (tensor<4xf32> {jax.result_info = "a"})'),
+        main("return %x").replace("-> tensor<4xf32>", '-> (tensor<4xf32> {jax.result_info = "b"})'),
+        "result #0 of @main differs",
+    ),
+    "an attribute of a public function": (
+        main("return %x", attributes='attributes {execution_thread = "main"} '),
+        main("return %x"),
+        "@main differs: before execution_thread",
+    ),
+    "an argument that nobody reads": (
+        main("return %x"),
+        main("return %x").replace(", %y: tensor<4xf32>", ""),
+        "@main differs: before function_type",
+    ),
+    "another public function": (PUBLIC, PUBLIC.replace("tanh", "sine"), "result #0 of @eval differs"),
+    "a public function missing": (PUBLIC, main("return %x"), "@eval is only in the program before"),
+    "a public function added": (main("return %x"), PUBLIC, "@eval is only in the program after"),
+    "a public function made private": (
+        PUBLIC,
+        PUBLIC.replace("func.func @eval", "func.func private @eval"),
+        "@eval is only in the program before",
+    ),
+    "an attribute of the module": (
+        "module attributes {mhlo.num_partitions = 1 : i32} {\n" + main("return %x") + "\n}",
+        "module attributes {mhlo.num_partitions = 2 : i32} {\n" + main("return %x") + "\n}",
+        "the module differs: before mhlo.num_partitions = 1 : i32, after mhlo.num_partitions = 2 : i32",
+    ),
+    "something else at the top level": (
+        main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=2"}> : () -> ()'),
+        main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=4"}> : () -> ()'),
+        "the top level of the module differs: before sdy.mesh with mesh",
+    ),
+    "nothing to compare": (SQUARE, SQUARE, "there is no public function to compare"),
+}
+
+
+@pytest.mark.parametrize("rule", UNEQUAL)
+def test_not_proved(rule: str) -> None:
+    before, after, reason = UNEQUAL[rule]
+    proof = compare(before, after)
+    assert not proof.proved
+    assert reason in proof.reason
+    assert not compare(after, before).proved
+
+
+@pytest.mark.parametrize("rule", [rule for rule in UNEQUAL if rule != "nothing to compare"])
+def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
+    """Otherwise a case above could be refused for a reason that has nothing to do with its rule."""
+    for text in UNEQUAL[rule][:2]:
+        proof = compare(text, text)
+        assert proof.proved, proof.reason
+
+
+def test_arguments_of_nested_loops_are_not_confused() -> None:
+    choices = [(a, b) for a in ("i", "k") for b in ("i", "k")]
+    for before in choices:
+        for after in choices:
+            assert compare(main(fill(NESTED, *before)), main(fill(NESTED, *after))).proved == (before == after)
+
+
+FIRST = "%a = tanh %x\nreturn %a"
+REFUSED = {
+    "recursion": (
+        main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
+        "@square calls itself: recursion is not compared",
+    ),
+    "a call of a function without a body": (
+        main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
+        "a func.func without a body cannot be compared",
+    ),
+    "several blocks": (
+        'func.func @main() {\n"cf.br"() [^a] : () -> ()\n^a:\nfunc.return\n}',
+        "func.func has a region of 2 blocks: only single blocks are compared",
+    ),
+    "a resource": (
+        one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
+        "the content of the resource 'weights' is unknown",
+    ),
+    "a resource in the text of an attribute": (
+        one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
+        "refers to something outside of it",
+    ),
+    "an alias in the text of an attribute": (
+        one("add %x, %y {value = #other.attr<[#map, 1]>}"),
+        "refers to something outside of it",
+    ),
+    "a function named by an attribute": (
+        main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a function named in the text of an attribute": (
+        main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a composite": (
+        main('%a = composite %x {name = "my.square", decomposition = @square}\nreturn %a', SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a use before the definition": (
+        main("%b = tanh %a\n%a = sine %x\nreturn %b"),
+        "operand 0 of stablehlo.tanh is used before its definition",
+    ),
+    "an attribute that is also a property": (
+        main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
+        "stablehlo.iota has 'dim' both as attribute and as property",
+    ),
+    "a module in the module": (
+        main("return %x", "module {\n" + SQUARE + "\n}"),
+        "builtin.module: only symbols at the top level of the module are compared",
+    ),
+    "a symbol in a function": (
+        main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
+        "other.function: only symbols at the top level of the module are compared",
+    ),
+    "a barrier with results of other types": (
+        main(
+            '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
+            '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
+        ),
+        "stablehlo.optimization_barrier does not give back its values one by one, with the same types",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_refused(rule: str) -> None:
+    """Even against itself, and on either side."""
+    text, reason = REFUSED[rule]
+    proof = compare(text, text)
+    assert not proof.proved
+    assert reason in proof.reason
+    assert "the program before cannot be compared" in proof.reason
+
+
+def test_a_value_of_a_region_read_outside_of_it_is_refused() -> None:
+    module = load(main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"))
+    ops = {name_of(op): op for op in module.walk()}
+    ops["func.return"].operands = ops["stablehlo.tanh"].results
+    assert "operand 0 of func.return is used before its definition" in prove(module, module).reason
+
+
+def test_a_refusal_names_the_side_and_the_place() -> None:
+    refused = main(
+        '%a = "func.call"(%x, %y) <{callee = @main}> : (T, T) -> T loc("a.py":3:4)\nreturn %a'.replace("T", T)
+    )
+    proof = compare(main("return %x"), refused)
+    assert proof.reason == (
+        "the program after cannot be compared at a.py:3:4: @main calls itself: recursion is not compared"
+    )
+
+
+def test_a_difference_names_the_places() -> None:
+    after = main(f'%a = "stablehlo.sine"(%x) : ({T}) -> {T} loc("a.py":3:4)\nreturn %a')
+    proof = compare(main("%a = tanh %x\nreturn %a"), after)
+    assert proof.reason == "result #0 of @main differs: before stablehlo.tanh, after stablehlo.sine at a.py:3:4"
+
+
+def test_the_path_leads_from_the_result_to_the_difference() -> None:
+    text = main("%a = tanh %x\n%b = sine %a\n%c = add %y, %b\nreturn %c")
+    difference = compare(text, text.replace("tanh %x", "tanh %y")).difference
+    assert difference is not None
+    assert difference.path == ("stablehlo.add operand 1", "stablehlo.sine operand 0", "stablehlo.tanh operand 0")
+    assert (difference.before, difference.after) == ("argument 0 of @main", "argument 1 of @main")
+
+
+def test_the_sizes_of_what_was_proved() -> None:
+    proof = compare(main("%a = tanh %x\nreturn %a"), main("%b = sine %x\n%a = tanh %x\nreturn %a"))
+    assert (proof.results, proof.operations_before, proof.operations_after) == (1, 3, 4)
+
+
+def test_the_caller_can_vouch_for_an_operation() -> None:
+    once = '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
+    before, after = load(main(once + "return %a")), load(main(once + once.replace("%a", "%b") + "return %b"))
+    assert not prove(before, after).proved
+    assert prove(before, after, pure={"other.op"}).proved
+
+
+def test_the_programs_are_not_changed() -> None:
+    before, after = (load(text) for text in EQUAL["a clone behind a token is the original"])
+    texts = str(before), str(after)
+    prove(before, after)
+    assert (str(before), str(after)) == texts
+
+
+def test_calls_that_double_at_each_level_are_refused_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", 10_000)
+    levels = [private(f"f{n}", f"%a = call @f{n + 1} %p\n%b = call @f{n + 1} %a\nreturn %b") for n in range(40)]
+    text = main("%a = call @f0 %x\nreturn %a", "\n".join([*levels, private("f40", "return %p")]))
+    assert "more than 10000 operations once calls are inlined" in compare(text, text).reason
+
+
+def test_calls_nested_too_deeply_are_refused() -> None:
+    levels = [private(f"f{n}", f"%a = call @f{n + 1} %p\nreturn %a") for n in range(2000)]
+    text = main("%a = call @f0 %x\nreturn %a", "\n".join([*levels, private("f2000", "return %p")]))
+    assert compare(text, text).reason == "regions, calls or attributes are nested too deeply to be compared"
+
+
+def test_a_long_chain_of_operations_is_no_deep_nesting() -> None:
+    chain = "\n".join(f"%v{n + 1} = tanh %v{n}" for n in range(5000))
+    text = main(f"%v0 = tanh %x\n{chain}\nreturn %v5000")
+    assert compare(text, text).proved
+    proof = compare(text, text.replace("%v0 = tanh", "%v0 = sine"))
+    assert proof.reason == (
+        "result #0 of @main differs: stablehlo.tanh operand 0: before stablehlo.tanh, after stablehlo.sine"
+    )
