@@ -56,7 +56,7 @@ def kinds_of(timeline: Timeline) -> list[Kind]:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """The layers from the bottom up; at every operation they add up to its live bytes."""
+    """The layers from the bottom up, what is outside regions above them; together they are the live bytes."""
     short = shortened(buffer.region for buffer in timeline.buffers)
     count = len(timeline.operations)
     changes: dict[tuple[Kind, str], list[int]] = {}
@@ -66,11 +66,8 @@ def bands(timeline: Timeline) -> list[Band]:
             change = changes.setdefault((kind, region), [0] * (count + 1))
             change[buffer.first] += buffer.bytes
             change[buffer.last + 1] -= buffer.bytes
-    order = list(Kind)
-    layers = [
-        Band(kind, region, tuple(accumulate(change[:count])))
-        for (kind, region), change in sorted(changes.items(), key=lambda entry: order.index(entry[0][0]))
-    ]
+    layers = [Band(kind, region, tuple(accumulate(change[:count]))) for (kind, region), change in changes.items()]
+    layers.sort(key=lambda layer: (list(Kind).index(layer.kind), layer.region == ""))
     named = [sum(column) for column in zip(*(layer.live_bytes for layer in layers), strict=True)] or [0] * count
     rest = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
     return [*layers, Band(Kind.OTHER, "", rest)]

@@ -27,6 +27,8 @@ LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
 LABELS = {Kind.RECOMPUTED: "recomputed copies", Kind.GRADIENT: "gradients", Kind.OTHER: "other temporaries"}
 COLUMNS = 450
+# A stage gets its name written where it takes more than this share of the width.
+NARROW = 0.085
 STYLE = {
     "svg.hashsalt": "recompute",
     "svg.fonttype": "path",
@@ -107,6 +109,7 @@ def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequenc
     peak = max(timeline.peak_bytes for _, timeline in timelines)
     power = min(max(peak.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     regions = list(dict.fromkeys(layer.region for panel in layers for layer in panel if layer.kind is Kind.KEPT))
+    regions.sort(key=lambda region: region == "")
     steps = max(len(regions) - 1, 1)
     return Scale(
         operations=max(len(timeline.operations) for _, timeline in timelines),
@@ -134,8 +137,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> No
     regions = list(scale.colours)
     if regions:
         handles.append(tuple(Patch(facecolor=colour) for colour in scale.colours.values()))
-        names = [shorten(name) for name in dict.fromkeys((regions[0], regions[-1]))]
-        labels.append(f"kept for the backward: {' … '.join(names)}")
+        labels.append(f"kept for the backward ({names_of(regions)})")
     for kind, colour in COLOURS.items():
         if kind in kinds:
             handles.append(Patch(facecolor=colour))
@@ -152,6 +154,13 @@ def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> No
         handlelength=2.2,
         borderpad=0.2,
     )
+
+
+def names_of(regions: Sequence[str]) -> str:
+    """The first and the last named region, and whether there are values outside all of them."""
+    named = [shorten(region) for region in regions if region]
+    ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
+    return ", ".join(filter(None, (ends, "the rest" if "" in regions else "")))
 
 
 def shorten(name: str, limit: int = 20) -> str:
@@ -172,9 +181,9 @@ def draw_stages(axes: Axes, timeline: Timeline) -> None:
     for number, stage in enumerate(stages(timeline)):
         if number % 2:
             axes.axvspan(stage.start, stage.end, color="#f3f3f3", linewidth=0, zorder=0)
-        middle = (stage.start + stage.end) / 2
-        place = axes.get_xaxis_transform()
-        axes.text(middle, 0.975, stage.name, transform=place, ha="center", va="top", color=FAINT, clip_on=True)
+        if stage.end - stage.start > NARROW * axes.get_xlim()[1]:
+            middle, place = (stage.start + stage.end) / 2, axes.get_xaxis_transform()
+            axes.text(middle, 0.975, stage.name, transform=place, ha="center", va="top", color=FAINT)
 
 
 def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
@@ -202,7 +211,8 @@ def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> N
     """The peak as a dashed line with its size; against the first program also as a ratio."""
     text = f"peak {human_bytes(timeline.peak_bytes)}"
     if compared:
-        text += f" = {timeline.peak_bytes / max(scale.first_peak_bytes, 1):.2f} × {scale.first_name}"
+        ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)
+        text += f" = {ratio:.2f} × {human_bytes(scale.first_peak_bytes)}"
     height = timeline.peak_bytes / scale.unit
     axes.hlines(height, 0, len(timeline.operations), colors=INK, linewidth=0.9, linestyle=(0, (5, 3)), zorder=4)
     note(axes, text, height, fontweight="bold")

@@ -23,7 +23,7 @@ from .memory_chart import to_svg
 
 __all__ = ["to_json", "to_svg", "to_text"]
 
-ROWS = 8
+ROWS = 12
 CHART_HEIGHT = 8
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
