@@ -1,0 +1,132 @@
+"""The `recompute-check` command: verdicts, exit codes, and one located line for whatever is wrong with the input."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recompute.tools.recompute_check import main
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
+STEP = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.tanh %x : tensor<4xf32>
+  %b = stablehlo.multiply %a, %x : tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+"""
+CLONED = STEP.replace("multiply %a", "multiply %c").replace(
+    "  %b =",
+    "  %r = stablehlo.optimization_barrier %x : tensor<4xf32>\n  %c = stablehlo.tanh %r : tensor<4xf32>\n  %b =",
+)
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Path:
+    return write(tmp_path / "step.mlir", STEP)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def check(*arguments: Path | str) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def test_proved(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(step, write(tmp_path / "cloned.mlir", CLONED)) == 0
+    assert capsys.readouterr() == ("proved equal: 1 result, 4 operations before, 6 after\n", "")
+
+
+def test_not_proved_names_the_first_difference_in_both_files(
+    tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "other.mlir", STEP.replace("tanh", "sine"))
+    assert check(step, other) == 1
+    assert capsys.readouterr().out == (
+        "not proved: result #0 of @main differs: stablehlo.multiply operand 0: "
+        f"before stablehlo.tanh at {step}:2:8, after stablehlo.sine at {other}:2:8\n"
+    )
+
+
+def test_a_test_can_expect_either_verdict(tmp_path: Path, step: Path) -> None:
+    other = write(tmp_path / "other.mlir", STEP.replace("tanh", "sine"))
+    assert check(step, step, "--expect", "proved") == 0
+    assert check(step, step, "--expect", "not-proved") == 1
+    assert check(step, other, "--expect", "proved") == 1
+    assert check(step, other, "--expect", "not-proved") == 0
+
+
+BAD = {
+    "truncated": (STEP[: STEP.index("%b")].encode(), "3:3: error: "),
+    "not MLIR": (b"import jax\n", "1:1: error: "),
+    "empty": (b"", "1:1: error: "),
+    "not UTF-8": (b"func.func\xff", "1:10: error: not UTF-8 text"),
+    "bytecode": (b"ML\xefR\x00\x01", "1:3: error: not UTF-8 text"),
+    "read before it is defined": (
+        STEP.replace("tanh %x", "tanh %b").encode(),
+        "2:8: error: operand 0 of stablehlo.tanh",
+    ),
+    "a value that does not exist": (
+        STEP.replace("tanh %x", "tanh %z").encode(),
+        "error: values used but not defined: [%z]",
+    ),
+    "types that do not fit": (
+        STEP.replace("%a, %x : ", "%a, %x : (tensor<4xf32>, tensor<4xf32>) -> ")
+        .replace("-> tensor<4xf32>\n  return", "-> tensor<5xf32>\n  return")
+        .encode(),
+        "error: ",
+    ),
+    "nested without end": (b"{" * 100_000, "error: "),
+    "regions nested without end": (b'"a.b"() ({' * 10_000, "error: "),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_one_located_line(
+    what: str, tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, message = BAD[what]
+    bad = tmp_path / "bad.mlir"
+    bad.write_bytes(content)
+    for arguments in ((bad, step), (step, bad)):
+        assert check(*arguments) == 2
+        output, error = capsys.readouterr()
+        assert output == ""
+        assert error.startswith(f"{bad}:")
+        assert message in error
+        assert error.count("\n") == 1
+
+
+def test_a_missing_file(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(step, tmp_path / "none.mlir") == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'none.mlir'}: error: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["a.mlir"], ["-", "-"], ["a.mlir", "b.mlir", "--expect", "maybe"]])
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "recompute-check: error: " in capsys.readouterr().err
+
+
+def test_the_command_gives_the_same_answer_whatever_the_hash_seed(tmp_path: Path, step: Path) -> None:
+    other = write(tmp_path / "other.mlir", CLONED.replace("%c, %x", "%x, %c"))
+    command = [Path(sys.executable).with_name("recompute-check"), step, other]
+    answers = {
+        subprocess.run(command, capture_output=True, text=True, env={"PYTHONHASHSEED": seed}).stdout for seed in "0123"
+    }
+    assert len(answers) == 1
+    assert answers.pop().startswith("not proved: result #0 of @main differs: ")
+
+
+@pytest.mark.parametrize("name", ["chain", "mlp"])
+def test_jax_checkpoint_is_proved(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(EXAMPLES / f"{name}.small.mlir", EXAMPLES / f"{name}.small.checkpoint.mlir") == 0
+    assert capsys.readouterr().out.startswith("proved equal: ")

@@ -1,0 +1,83 @@
+"""recompute-check: does the second program compute the same numbers as the first one, bit for bit?
+
+    recompute-check step.mlir less_memory.mlir
+
+Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference, which says that there is no proof,
+not that the programs differ. Exit codes: 0 proved; 1 not proved; 2 wrong usage or bad input, with one line on standard
+error, `file:line:col: error: ...`. What counts as equal is written in `interpreters/prove.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException, ParseError
+
+from ..dialects.parser import parse_module
+from ..interpreters.prove import Proof, prove
+from .diagnostics import parse_error_line
+from .files import FileError, read_text
+from .verification import verify_module
+
+PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the console script; returns the exit code."""
+    parser = _argument_parser()
+    options = parser.parse_args(arguments)
+    if options.before == options.after == "-":
+        parser.error("only one of the programs can come from standard input")
+    try:
+        before, after = (load(path) for path in (options.before, options.after))
+    except ParseError as error:
+        print(parse_error_line(error), file=sys.stderr)
+        return BAD_INPUT
+    except (FileError, DiagnosticException) as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except RecursionError:
+        print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
+        return BAD_INPUT
+    proof = prove(before, after)
+    print(verdict(proof))
+    expected = options.expect != "not-proved"
+    return PROVED if proof.proved == expected else UNPROVED
+
+
+def load(path: str) -> ModuleOp:
+    """The verified module in a file. Raises `FileError`, `ParseError` or `DiagnosticException`."""
+    text, name = read_text(path)
+    module = parse_module(text, name)
+    verify_module(module)
+    return module
+
+
+def verdict(proof: Proof) -> str:
+    """The verdict as one line."""
+    if not proof.proved:
+        return f"not proved: {proof.reason}"
+    results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
+    return f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="recompute-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("before", metavar="A.mlir", help="the original program; '-' is standard input")
+    parser.add_argument("after", metavar="B.mlir", help="the program that should compute the same")
+    parser.add_argument(
+        "--expect", choices=("proved", "not-proved"), default="proved", help="the verdict that exits 0 (for tests)"
+    )
+    own = f"recompute-check {version('xdsl-recompute')} (xdsl {version('xdsl')})"
+    parser.add_argument("-v", "--version", action="version", version=own)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
