@@ -10,6 +10,7 @@ error, `file:line:col: error: ...`; the output file is replaced in one step or l
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -36,6 +37,8 @@ from .files import FileError, read_text, write_text
 from .verification import verify_module
 
 CHUNK = "// -----"
+# An option value that xDSL's lexer takes for punctuation.
+_BARE_PATTERN = re.compile(r"""=([^"{},\s]*[^"{},\s\w.+-][^"{},\s]*)""")
 MLIR = "mlir"
 
 
@@ -162,8 +165,9 @@ def _argument_parser() -> argparse.ArgumentParser:
 
 
 def _specs(text: str) -> list[ArgSpec]:
+    """Parse `a{x=1},b`. Patterns need no quotes here: `regions=block*` is read as `regions="block*"`."""
     try:
-        return list(parse_pipeline(text))
+        return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
     except ArgSpecParseError as error:
         raise UsageError(f"cannot read the pipeline '{text}': {str(error).strip().splitlines()[-1].strip()}") from error
 
@@ -182,7 +186,11 @@ def _resolve(spec: ArgSpec, known: dict[str, Callable[[], type[Any]]], kind: str
     try:
         return found.from_spec(spec)
     except ValueError as error:
-        raise UsageError(f"{kind} '{spec.name}': {error}") from error
+        raise UsageError(f"{kind} '{spec.name}': {error}; its options are {_typed_options(found)}") from error
+
+
+def _typed_options(found: type[Any]) -> str:
+    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(found))
 
 
 def _target(text: str, known: dict[str, Callable[..., Any]]) -> Target:

@@ -5,6 +5,7 @@ inline -> mark (with the phases) -> clone -> cse -> verify -> lower
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,6 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.functions import functions_of
+from ..analysis.liveness import timeline
+from ..analysis.phases import phases
+from ..analysis.policy import explicit_mark
 from ..analysis.units import Unit
 from ..dialects.diagnostics import Refusal, Remark, emit
 from .clone import clone
@@ -39,21 +43,49 @@ class Recomputation:
 
 
 def recompute(module: ModuleOp, regions: str = "auto", target: str = "stablehlo") -> Recomputation:
-    """Recompute the chosen regions of every step in the module, in place.
+    """Recompute the chosen regions of every step in the module, in place. The module stays as it is, and a remark says
+    why, when nothing can be recomputed or when the policy's choice does not lower the peak in program order.
 
     Raises `Refusal` when there is no gradient, no such region, or when the result breaks an invariant.
     """
-    inline(module)
-    remarks = mark(module, regions)
-    cloned = clone(module)
-    cse(module)
-    verify(module)
-    lower(module, target)
-    verify(module)
+    work = module.clone()
+    inline(work)
+    forced = any(explicit_mark(op) for op in work.walk())
+    before = peak_bytes(work)
+    remarks = mark(work, regions)
+    cloned = clone(work)
     remarks = [*remarks, *cloned.remarks]
     if not cloned.units:
-        remarks.append(Remark(functions_of(module)[0], "nothing is recomputed: the step is unchanged"))
+        return _unchanged(module, remarks, "nothing is recomputed")
+    cse(work)
+    verify(work)
+    after = peak_bytes(work)
+    if after >= before and not forced:
+        return _unchanged(module, remarks, f"recomputing takes the peak from {before} to {after} bytes")
+    lower(work, target)
+    verify(work)
+    _replace(module, work)
     return Recomputation(cloned.units, tuple(remarks))
+
+
+def peak_bytes(module: ModuleOp) -> int:
+    """The highest peak of temporaries among the functions of an inlined module."""
+    return max(timeline(function, phases(function)).peak_bytes for function in functions_of(module))
+
+
+def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str) -> Recomputation:
+    said = Remark(functions_of(module)[0], f"{reason}: the step is left as it is")
+    return Recomputation((), (*remarks, said))
+
+
+def _replace(module: ModuleOp, work: ModuleOp) -> None:
+    """Give the module the content of `work`."""
+    for op in list(module.ops):
+        op.detach()
+        op.erase()
+    for op in list(work.ops):
+        op.detach()
+        module.body.block.add_op(op)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ BLOCKS = 3
 RATE = 0.1
 LEARNING_RATE = 1e-2
 # batch, width, hidden width
-SIZES = {"small": (4, 8, 16), "large": (2048, 512, 2048)}
+SIZES = {"small": (32, 8, 32), "large": (2048, 512, 2048)}
 
 Weights = tuple[jax.Array, jax.Array]
 

@@ -42,7 +42,7 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "forward"} : tensor<4xf32>'),
         "",
         2,
-        "'recompute.phase' must be one of \"primal\", \"residual\", \"gradient\", \"update\"",
+        '\'recompute.phase\' must be one of "primal", "residual", "gradient", "update"',
     ),
     "wrong types": (
         OTHER.replace("BODY", '%a = "stablehlo.sine"(%x) : (tensor<4xf32>) -> tensor<5xf32>'),

@@ -129,16 +129,15 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 
 
 def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
-    """The measure can fail: strip the attributes and the tokens, and the peak is the plain step's again."""
+    """The measure can fail: strip the attributes and the tokens, and copies and originals merge."""
     module = before_lowering("chain.large.mlir")
     lower(module, "none")
     for op in module.walk():
         for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
             del op.attributes[name]
+    held = holding(module).peak_bytes
     clean_three_times(module)
-    plain = inlined("chain.large.mlir")
-    cse(plain)
-    assert holding(module).peak_bytes == holding(plain).peak_bytes
+    assert holding(module).peak_bytes > 1.5 * held
 
 
 @pytest.mark.parametrize("name", PLAIN)

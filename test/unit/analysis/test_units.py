@@ -1,0 +1,95 @@
+"""What recomputing a region means: copies, gates, and the bytes that it saves."""
+
+from __future__ import annotations
+
+from recompute.analysis.functions import functions_of
+from recompute.analysis.phases import phases
+from recompute.analysis.policy import Decision, decide
+from recompute.dialects.parser import parse_module
+from recompute.rules.names import name_of
+
+T = "tensor<256xf32>"
+HEAD = f"func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{"
+
+
+def forward(result: str, text: str, scope: str = "b") -> str:
+    return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/jvp({scope})/{text.split()[0]}")'
+
+
+def backward(result: str, text: str, scope: str = "b") -> str:
+    return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/transpose(jvp({scope}))/{text.split()[0]}")'
+
+
+def decision(*lines: str, returns: str) -> Decision:
+    text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    (one,) = [one for one in decide(found, "b")]
+    return one
+
+
+def test_copies_are_what_the_gradient_reads_and_needs() -> None:
+    one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        forward("d", "cosine %c"),
+        forward("e", "negate %d", ""),
+        backward("g", "multiply %ct, %e", ""),
+        backward("h", "multiply %g, %c"),
+        returns="%e, %h",
+    )
+    assert one.recomputed and one.unit is not None
+    assert [name_of(op) for op in one.unit.originals] == ["stablehlo.sine", "stablehlo.tanh"]
+    assert [name_of(op) for op in one.outputs] == ["stablehlo.cosine"]
+    assert [gate.name_hint for gate in one.unit.gates] == ["g"]
+    assert [value.name_hint for value in one.unit.inputs] == ["x"]
+    # %c is no longer held; %a never was. The argument %x is there anyway.
+    assert (one.unit.freed_bytes, one.unit.pinned_bytes, one.unit.extra_flops) == (1024, 0, 512)
+
+
+def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
+    one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        '  %one = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
+        backward("k", "negate %one", ""),
+        backward("h", "multiply %k, %a"),
+        returns="%c, %h",
+    )
+    assert one.reason is not None and "no gradient has arrived" in one.reason
+    assert one.unit is None
+
+
+def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
+    one = decision(
+        forward("y", "negate %x", ""),
+        forward("a", "sine %y"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%c, %h",
+    )
+    assert one.unit is not None
+    assert (one.unit.freed_bytes, one.unit.pinned_bytes) == (1024, 1024)
+    assert one.reason == "nothing is saved: recomputing frees 1024 bytes and keeps 1024 bytes alive in their place"
+
+
+def test_a_region_that_no_gradient_reads() -> None:
+    one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        returns="%c, %g",
+    )
+    assert one.reason == "no gradient operation reads a value from inside it"
+
+
+def test_returned_values_live_to_the_end_anyway() -> None:
+    one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%a, %h",
+    )
+    assert one.reason == "no gradient operation reads a value from inside it"
