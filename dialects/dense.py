@@ -9,27 +9,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    BuiltinAttribute,
+    AnyDenseElement,
     BytesAttr,
     DenseIntOrFPElementsAttr,
-    IntegerType,
+    RankedStructure,
     ShapedType,
     TensorType,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, BuiltinAttribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .elements import SUB_BYTE_BITS, DType, Element, dtype_of, encode, formatter
+from .guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_shaped, is_tensor
 
+Nested: TypeAlias = "str | list[Nested]"
 LONGEST_LIST = 100
 """Elements that are printed one by one; more are printed as a hexadecimal string."""
 
@@ -43,11 +45,11 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     name = "stablehlo.dense"
 
-    type: TensorType
+    type: TensorType[Attribute]
     data: BytesAttr
 
     @staticmethod
-    def get(type: TensorType, raw: bytes) -> DenseAttr:
+    def get(type: AnyTensor, raw: bytes) -> DenseAttr:
         """From the bits of one element (a splat) or of all; `VerifyException` for any other length."""
         return DenseAttr(type, BytesAttr(_shortest(raw, dtype_of(type.element_type))))
 
@@ -77,43 +79,45 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
         printer.print_attribute(self.type)
 
 
-def to_numpy(attr: DenseAttr | DenseIntOrFPElementsAttr) -> NDArray[Any]:
+def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
     """The constant as a read-only array of its shape; a splat is one element seen with stride zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
-    raw = attr.data.data if isinstance(attr, DenseAttr) else standard_bits(attr)
-    values = np.frombuffer(raw, dtype)
+    values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else _standard_bits(attr), dtype)
     return np.broadcast_to(values.reshape(()), shape) if values.size == 1 else values.reshape(shape)
 
 
-def standard_bits(attr: DenseIntOrFPElementsAttr) -> bytes | None:
-    """The bits of xDSL's own attribute in the form that `DenseAttr` keeps; None for elements that numpy does not have.
-
-    xDSL sign-extends integers below a byte.
-    """
-    try:
-        dtype = dtype_of(attr.type.element_type)
-    except ValueError:
-        return None
+def _standard_bits(attr: AnyDense) -> bytes:
+    """The bits of xDSL's own attribute, which sign-extends integers below a byte, in the form that `DenseAttr` keeps."""
+    dtype = dtype_of(attr.type.element_type)
     return _shortest(_masked(attr.data.data, dtype), dtype)
 
 
-def to_small(attr: DenseIntOrFPElementsAttr) -> DenseAttr:
+def standard_text(attr: AnyDense) -> str | None:
+    """`dense<…>` for xDSL's own attribute, exact as `dense_text`; None for elements that numpy does not have."""
+    try:
+        return dense_text(attr.type, _standard_bits(attr))
+    except ValueError:
+        return None
+
+
+def to_small(attr: AnyDense) -> DenseAttr:
     """xDSL's expanded attribute of tensor type as the same constant in the small form."""
-    assert isinstance(attr.type, TensorType), "only tensors are StableHLO constants"
-    return DenseAttr(attr.type, BytesAttr(standard_bits(attr)))
+    assert is_tensor(attr.type), "only tensors are StableHLO constants"
+    return DenseAttr(attr.type, BytesAttr(_standard_bits(attr)))
 
 
-def to_standard(type: Any, raw: bytes) -> DenseIntOrFPElementsAttr:
+def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
     """xDSL's expanded attribute, for the operations of other dialects."""
     element = type.element_type
-    if isinstance(element, IntegerType) and dtype_of(element) in SUB_BYTE_BITS:
+    if is_integer_type(element) and dtype_of(element) in SUB_BYTE_BITS:
         # xDSL sign-extends; an i1 that is true is -1.
         values = np.frombuffer(raw, dtype_of(element)).astype(np.int8)
         raw = (-values if element.width.data == 1 else values).tobytes()
     if len(raw) == dtype_of(element).itemsize:
         raw *= _count(type)
-    return DenseIntOrFPElementsAttr(type, BytesAttr(raw))
+    # The element type was found among those that xDSL has.
+    return DenseIntOrFPElementsAttr(cast("RankedStructure[AnyDenseElement]", type), BytesAttr(raw))
 
 
 def _count(type: ShapedType) -> int:
@@ -135,7 +139,7 @@ def _masked(raw: bytes, dtype: DType) -> bytes:
     return masked.astype(np.uint8).tobytes()
 
 
-def parse_dense(parser: AttrParser, type: Any = None) -> tuple[Any, bytes]:
+def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyShaped, bytes]:
     """Parse what follows the keyword `dense`: `<…> : type`, or `<…>` if the type is given. Returns type and bits, those of one element for a splat.
 
     A `ParseError` points at the literal if it does not fit the type.
@@ -152,7 +156,7 @@ def parse_dense(parser: AttrParser, type: Any = None) -> tuple[Any, bytes]:
     if type is None:
         parser.parse_punctuation(":", " in dense attribute")
         type = parser.parse_type()
-    if not isinstance(type, ShapedType) or DYNAMIC_INDEX in type.get_shape():
+    if not is_shaped(type) or DYNAMIC_INDEX in type.get_shape():
         parser.raise_error(f"a dense attribute has a type of static shape, not {type}", start, end + 1)
     try:
         return type, literal_bits(content[start + 1 : end], type)
@@ -160,7 +164,16 @@ def parse_dense(parser: AttrParser, type: Any = None) -> tuple[Any, bytes]:
         parser.raise_error(str(error), start, end + 1)
 
 
-def literal_bits(literal: str, type: Any) -> bytes:
+def parse_constant(parser: AttrParser) -> DenseAttr:
+    """Parse what follows the keyword `dense` as the value of a `stablehlo.constant`."""
+    start = parser.pos
+    type, raw = parse_dense(parser)
+    if not is_tensor(type):
+        parser.raise_error(f"a constant is a tensor, not {type}", start, parser.pos)
+    return DenseAttr.get(type, raw)
+
+
+def literal_bits(literal: str, type: AnyShaped) -> bytes:
     """The bits that the text between `dense<` and `>` stands for; `ValueError` if it does not fit `type`."""
     element_type = type.element_type
     dtype = dtype_of(element_type)
@@ -190,17 +203,16 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
     if not literal.strip():
         return [], None
     try:
-        level: list[Any] = [json.loads(_ATOM.sub(r'"\g<0>"', literal))]
+        level: list[Nested] = [json.loads(_ATOM.sub(r'"\g<0>"', literal))]
     except json.JSONDecodeError as error:
         raise ValueError("expected a number, or numbers in nested brackets") from error
     shape: list[int] = []
-    while level and isinstance(level[0], list):
-        lengths = {len(part) if isinstance(part, list) else None for part in level}
-        if len(lengths) != 1:
+    while rows := [part for part in level if isinstance(part, list)]:
+        if len(rows) != len(level) or len({len(row) for row in rows}) != 1:
             raise ValueError("tensor literal is invalid: its rows differ in length or rank")
-        shape.extend(length for length in lengths if length is not None)
-        level = [element for part in level for element in part]
-    elements = [_element(text) for text in level]
+        shape.append(len(rows[0]))
+        level = [element for row in rows for element in row]
+    elements = [_element(text) for text in level if isinstance(text, str)]
     return elements, tuple(shape) or None
 
 
@@ -216,12 +228,12 @@ def _element(text: str) -> Element:
     return real.strip(), imaginary.strip()
 
 
-def dense_text(type: ShapedType, raw: bytes) -> str:
+def dense_text(type: AnyShaped, raw: bytes) -> str:
     """`dense<…>` without the type, such that MLIR reads the same bits. `raw` holds one element or all."""
     return f"dense<{_literal(type, raw)}>"
 
 
-def _literal(type: Any, raw: bytes) -> str:
+def _literal(type: AnyShaped, raw: bytes) -> str:
     size = dtype_of(type.element_type).itemsize
     if not raw:
         return ""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    ComplexType,
     Float4E2M1FNType,
     Float6E2M3FNType,
     Float6E3M2FNType,
@@ -30,10 +29,10 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
-    IntegerType,
-    Signedness,
 )
 from xdsl.ir import Attribute
+
+from .guards import is_complex_type, is_integer_type, is_unsigned
 
 DType: TypeAlias = "np.dtype[Any]"
 Element: TypeAlias = "str | tuple[str, str]"
@@ -76,27 +75,27 @@ INTEGERS: dict[int, tuple[DType, DType]] = {
     64: (np.dtype(np.int64), np.dtype(np.uint64)),
 }
 """Signed (and signless) and unsigned, by width."""
+SCALARS: dict[type[Attribute], DType] = {**FLOATS, IndexType: INTEGERS[64][0]}
 
 
 def dtype_of(element_type: Attribute) -> DType:
     """The numpy type that holds one element. `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128, quantized)."""
-    dtype = FLOATS.get(type(element_type))
-    if dtype is None and isinstance(element_type, IntegerType):
-        dtype = _integer_dtype(element_type)
-    if isinstance(element_type, IndexType):
-        dtype = INTEGERS[64][0]
-    if isinstance(element_type, ComplexType):
+    if is_integer_type(element_type):
+        dtype = _integer_dtype(element_type.width.data, is_unsigned(element_type))
+    elif is_complex_type(element_type):
         dtype = COMPLEX.get(type(element_type.element_type))
+    else:
+        dtype = SCALARS.get(type(element_type))
     if dtype is None:
         raise ValueError(f"no numpy type holds elements of type {element_type}")
     return dtype
 
 
-def _integer_dtype(integer: IntegerType) -> DType | None:
-    if integer.width.data == 1:
+def _integer_dtype(width: int, unsigned: bool) -> DType | None:
+    if width == 1:
         return np.dtype(np.bool_)
-    pair = INTEGERS.get(integer.width.data)
-    return pair and pair[integer.signedness.data == Signedness.UNSIGNED]
+    pair = INTEGERS.get(width)
+    return pair and pair[unsigned]
 
 
 def bit_width(dtype: DType) -> int:
@@ -106,16 +105,15 @@ def bit_width(dtype: DType) -> int:
 
 def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
     """The bits of these scalars, one after the other. `ValueError` says which scalar does not fit the type."""
-    if isinstance(element_type, ComplexType):
+    if is_complex_type(element_type):
         parts = [part for element in elements for part in _pair(element)]
         return encode(parts, element_type.element_type)
     scalars = [_scalar(element) for element in elements]
     dtype = dtype_of(element_type)
     if type(element_type) in FLOATS:
         return encode_floats(scalars, dtype).tobytes()
-    unsigned = isinstance(element_type, IntegerType) and element_type.signedness.data == Signedness.UNSIGNED
     width = bit_width(dtype)
-    bits = [_integer_bits(text, width, unsigned) for text in scalars]
+    bits = [_integer_bits(text, width, is_unsigned(element_type)) for text in scalars]
     return np.array(bits, f"u{dtype.itemsize}").tobytes()
 
 
@@ -189,7 +187,7 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
 
 def formatter(element_type: Attribute) -> Callable[[bytes], str]:
     """A function from the bits of one element to text that MLIR reads back to the same bits."""
-    if isinstance(element_type, ComplexType):
+    if is_complex_type(element_type):
         part = formatter(element_type.element_type)
         return lambda raw: f"({part(raw[: len(raw) // 2])},{part(raw[len(raw) // 2 :])})"
     dtype = dtype_of(element_type)

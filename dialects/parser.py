@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     RankedStructure,
     StringAttr,
+    UnregisteredOp,
 )
-from xdsl.ir import Attribute, Operation, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
-from .dense import DenseAttr, parse_dense, to_standard
+from .dense import parse_constant, parse_dense, to_standard
 from .location_syntax import LocationParser
 from .stablehlo.creation import ConstantOp
 
@@ -46,19 +47,25 @@ class ModuleParser(LocationParser):
         self._file = StringAttr(name)
         self._operations: list[int] = []
         """Where the operations that are being read start, the innermost last."""
+        self._outermost: Operation | None = None
+        """The operation that was read last; at the end, the module if the text has one."""
         self._types: dict[str, TypeAttribute] = {}
         self._in_constant = False
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
             self.resolve_aliases()
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
         except ParseError:
             raise
         except Exception as error:
             # xDSL meets some malformed texts with assertions, KeyErrors or endless recursion; to the user all are one.
             message = str(error) or f"malformed input ({type(error).__name__})"
             raise ParseError(self._current_token.span, message) from error
+        if module is not self._outermost:
+            # xDSL puts a module around operations that stand alone.
+            module.location = self._location_at(0)
+        return module
 
     def parse_operation(self) -> Operation:
         self._operations.append(self.pos)
@@ -66,15 +73,34 @@ class ModuleParser(LocationParser):
         if self.pos != self._end_of_location:
             op.location = self.operation_location()
         self._operations.pop()
+        self._outermost = op
         return op
 
     def operation_location(self) -> LocationAttr:
-        """Where the name of the operation that is being read stands in the text, line and column from one."""
+        """Where the name of the operation that is being read stands in the text."""
+        return self._location_at(self._name_start())
+
+    def _name_start(self) -> int:
         match = _RESULTS.match(self.lexer.input.content, self._operations[-1])
         assert match is not None, "the pattern matches the empty text"
-        line = bisect_right(self._line_starts, match.end())
-        column = match.end() - self._line_starts[line - 1] + 1
-        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return match.end()
+
+    def _location_at(self, position: int) -> LocationAttr:
+        """Line and column, both from one."""
+        line = bisect_right(self._line_starts, position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        op_type = super()._get_op_by_name(name)
+        if issubclass(op_type, UnregisteredOp) and not self.lexer.input.content.startswith('"', self._name_start()):
+            start = self._name_start()
+            self.raise_error(f"unknown operation '{name}': only the generic form can be read", start, start + len(name))
+        return op_type
+
+    def _parse_block(self) -> Block:
+        if self._current_token.kind != MLIRTokenKind.CARET_IDENT:
+            self.raise_error("expected an operation, a block or '}'")
+        return super()._parse_block()
 
     def parse_optional_type(self) -> TypeAttribute | None:
         match = _PLAIN_TENSOR.match(self.lexer.input.content, self.pos)
@@ -106,5 +132,5 @@ class ModuleParser(LocationParser):
         if self._in_constant and token.kind == MLIRTokenKind.BARE_IDENT and token.text == "dense":
             # Not by way of xDSL's attribute, which would hold a splat once for each element.
             self._consume_token()
-            return DenseAttr.get(*parse_dense(self))
+            return parse_constant(self)
         return super()._parse_optional_builtin_parametrized_attr()

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from .dense import dense_text, standard_bits
+from .dense import standard_text
+from .guards import is_standard_dense
 from .locations import location_text
 
 
@@ -46,9 +47,8 @@ class ModulePrinter(Printer):
             aliased = self.print_debuginfo and not self._in_attributes
             text = self._alias(attribute) if aliased else location_text(attribute)
             self.print_string(f"loc({text})")
-        elif isinstance(attribute, DenseIntOrFPElementsAttr) and (bits := standard_bits(attribute)) is not None:
-            self.print_string(dense_text(attribute.type, bits))
-            self.print_string(" : ")
+        elif is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
+            self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
         else:
             super().print_attribute(attribute)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerType, TensorType, i1
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
+
+from ..guards import is_tensor
 
 Shape: TypeAlias = Sequence[int]
 Takes: TypeAlias = Callable[[Attribute], bool]
@@ -16,13 +18,13 @@ Takes: TypeAlias = Callable[[Attribute], bool]
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The shape of a value that the operation's definition says is a tensor."""
-    assert isinstance(value.type, TensorType), "the definition of the operation asks for a tensor"
+    assert is_tensor(value.type), "the definition of the operation asks for a tensor"
     return value.type.get_shape()
 
 
 def element_of(value: SSAValue) -> Attribute:
     """The element type of a value that the operation's definition says is a tensor."""
-    assert isinstance(value.type, TensorType), "the definition of the operation asks for a tensor"
+    assert is_tensor(value.type), "the definition of the operation asks for a tensor"
     return value.type.element_type
 
 
@@ -37,7 +39,7 @@ def types_agree(one: Attribute, other: Attribute) -> bool:
     """Equal, or tensors of one element type whose shapes agree."""
     if one == other:
         return True
-    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+    if not is_tensor(one) or not is_tensor(other):
         return False
     return one.element_type == other.element_type and shapes_agree(one.get_shape(), other.get_shape())
 

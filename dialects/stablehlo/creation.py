@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     IntegerAttr,
     IntegerType,
@@ -20,7 +19,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
-from ..dense import DenseAttr, parse_dense, to_small
+from ..dense import DenseAttr, parse_constant, to_small
+from ..guards import is_standard_dense, is_tensor
 from .checks import check_dimensions, check_types, shape_of
 from .formats import parse_attributes, print_attributes
 
@@ -53,7 +53,7 @@ class ConstantOp(IRDLOperation):
     ) -> Self:
         """As `Operation.create`. The generic form in xDSL's own parser brings its expanded attribute: equal constants must be equal attributes."""
         value = properties.get("value")
-        if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, TensorType):
+        if value is not None and is_standard_dense(value) and is_tensor(value.type):
             properties = {**properties, "value": to_small(value)}
         return super().create(
             operands=operands,
@@ -72,9 +72,12 @@ class ConstantOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         _, attributes = parse_attributes(parser, cls)
         if parser.parse_optional_keyword("dense") is not None:
-            value = DenseAttr.get(*parse_dense(parser))
+            value = parse_constant(parser)
         else:
+            start = parser.pos
             value = parser.parse_attribute()
+            if not isinstance(value, DenseResourceAttr):
+                parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
         return cls.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, LocationAttr, TensorType, UnknownLoc, i64
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, UnknownLoc, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..guards import is_tensor
 from ..locations import trailing_location
 from .attributes import Dimensions, parse_dimensions
 from .binary import COMMUTATIVE, CommutativeOp
@@ -78,6 +79,9 @@ class ReduceOp(IRDLOperation):
         _, attributes = parse_attributes(parser, cls)
         parser.parse_punctuation(":")
         types = parser.parse_function_type()
+        first = types.inputs.data[0] if types.inputs.data else None
+        if first is None or not is_tensor(first):
+            parser.raise_error("a reduction takes tensors", start, parser.pos)
         values = [value for value, _ in pairs] + [init for _, init in pairs]
         operands = parser.resolve_operands(values, types.inputs.data, start)
         location = None
@@ -86,7 +90,7 @@ class ReduceOp(IRDLOperation):
             body = _parse_reducer(parser)
         else:
             location = trailing_location(parser)
-            body = short_body(combiner, types, location)
+            body = short_body(combiner, first.element_type, location)
         return cls.create(
             operands=operands,
             result_types=types.outputs.data,
@@ -121,10 +125,10 @@ def check_combiner(block: Block, elements: Sequence[Attribute]) -> Sequence[Attr
     if len(scalars) != len(elements):
         raise VerifyException(f"the region returns {len(scalars)} values, expected {len(elements)}")
     for scalar, element in zip(scalars, elements, strict=True):
-        if not isinstance(scalar, TensorType) or scalar.get_shape():
+        if not is_tensor(scalar) or scalar.get_shape():
             raise VerifyException(f"the region works on scalars, not on {scalar}")
         check_promotable("an input", element, scalar.element_type)
-    return [scalar.element_type for scalar in scalars if isinstance(scalar, TensorType)]
+    return [scalar.element_type for scalar in scalars if is_tensor(scalar)]
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
@@ -146,14 +150,11 @@ def _scalar_of(op: ReduceOp) -> TensorType:
     return TensorType(element_of(op.inputs[0]), [])
 
 
-def short_body(combiner: type[CommutativeOp], types: FunctionType, location: LocationAttr) -> Region:
+def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
     """The region that `applies` stands for: everything in it is where the reduction is."""
-    first = types.inputs.data[0] if types.inputs.data else None
-    element = first.element_type if isinstance(first, TensorType) else first
-    assert element is not None
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
-    combine = combiner(*block.args)
+    combine = combiner(block.args[0], block.args[1])
     block.add_ops([combine, end := ReturnOp([combine.result])])
     for place in (*block.args, combine, end):
         place.location = location

@@ -1,0 +1,49 @@
+"""`isinstance` for xDSL's generic attributes, such that a type checker knows the parameters too."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from typing_extensions import TypeIs
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    TensorType,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+AnyTensor: TypeAlias = TensorType[Attribute]
+AnyShaped: TypeAlias = TensorType[Attribute] | VectorType[Attribute] | MemRefType[Attribute]
+AnyDense: TypeAlias = DenseIntOrFPElementsAttr[AnyDenseElement]
+
+
+def is_tensor(attribute: Attribute) -> TypeIs[AnyTensor]:
+    return isinstance(attribute, TensorType)
+
+
+def is_shaped(attribute: Attribute) -> TypeIs[AnyShaped]:
+    """A type with elements and a shape."""
+    return isinstance(attribute, TensorType | VectorType | MemRefType)
+
+
+def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
+    """xDSL's own dense constant, which holds every element."""
+    return isinstance(attribute, DenseIntOrFPElementsAttr)
+
+
+def is_complex_type(attribute: Attribute) -> TypeIs[ComplexType]:
+    return isinstance(attribute, ComplexType)
+
+
+def is_integer_type(attribute: Attribute) -> TypeIs[IntegerType[int, Signedness]]:
+    return isinstance(attribute, IntegerType)
+
+
+def is_unsigned(attribute: Attribute) -> bool:
+    """Whether it is an integer type that says so; signless ones are not."""
+    return is_integer_type(attribute) and attribute.signedness.data == Signedness.UNSIGNED
