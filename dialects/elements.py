@@ -1,7 +1,7 @@
 """Bit-exact conversion between the text of a scalar, as MLIR spells it, and its bits.
 
-Bits are what numpy (with `ml_dtypes`) and MLIR's raw buffers hold: little-endian, one byte for types below eight bits, zero-extended. Decimal floats go through a double and
-are then rounded once, to nearest even, as MLIR does.
+Bits are what numpy (with `ml_dtypes`) and MLIR's raw buffers hold: little-endian, one byte for types below eight bits,
+zero-extended. Decimal floats go through a double and are then rounded once, to nearest even, as MLIR does.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ SCALARS: dict[type[Attribute], DType] = {**FLOATS, IndexType: INTEGERS[64][0]}
 
 
 def dtype_of(element_type: Attribute) -> DType:
-    """The numpy type that holds one element. `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128, quantized)."""
+    """The numpy type that holds one element.
+
+    `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128, quantized).
+    """
     if is_integer_type(element_type):
         dtype = _integer_dtype(element_type.width.data, is_unsigned(element_type))
     elif is_complex_type(element_type):
@@ -161,8 +164,9 @@ def _bit_pattern(text: str, width: int) -> int:
 def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
     """Round doubles to `dtype`, once, to nearest even, out of range to infinity or what the type has in its place.
 
-    Types that numpy itself does not have are reached through f32, which would round twice: the first step therefore rounds to odd, after which the second is exact
-    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; f32 has two bits more than any of these types).
+    Types that numpy itself does not have are reached through f32, which would round twice: the first step therefore
+    rounds to odd, after which the second is exact (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+    2008; f32 has two bits more than any of these types).
     """
     with np.errstate(over="ignore", under="ignore"):
         if dtype.kind == "f" and dtype.itemsize > 1 and dtype != FLOATS[BFloat16Type]:

@@ -39,7 +39,7 @@ class LocationParser(Parser):
                 self._definitions[match[1]] = match.end()
 
     def resolve_aliases(self) -> None:
-        """Read all definitions. In the order of the text, so that one that is built on earlier ones needs no recursion."""
+        """Read all definitions, in the order of the text: one that is built on earlier ones then needs no recursion."""
         for alias in self._definitions:
             self._aliased(alias)
 

@@ -1,7 +1,8 @@
 """Source locations: ranges, which xDSL does not have, and the position that a location names first.
 
-JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and fusions, so a range is a `FusedLoc` of its start with the
-end as metadata; printers that do not know ranges still print valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
+JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and
+fusions, so a range is a `FusedLoc` of its start with the end as metadata; printers that do not know ranges still print
+valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """File, line and column of the first position that the location names, the callee's before the caller's; None if it names none."""
+    """File, line and column of the first position that the location names, the callee's before the caller's.
+
+    None if it names none.
+    """
     if isinstance(location, FileLineColLoc):
         return location.filename.data, location.line.data, location.column.data
     for part in _parts(location):
@@ -98,7 +102,10 @@ class KnowsPosition(Protocol):
 
 
 def trailing_location(parser: AttrParser) -> LocationAttr:
-    """The location at the end of an operation, for formats that need it early: what is written, otherwise the operation's place in the text if the parser knows it."""
+    """The location at the end of an operation, for formats that need it early.
+
+    What is written, otherwise the operation's place in the text if the parser knows it.
+    """
     written = parser.parse_optional_location()
     if written is not None:
         return written

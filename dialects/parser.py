@@ -22,7 +22,8 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
-from .dense import parse_constant, parse_dense, to_standard
+from .dense import parse_constant, to_standard
+from .dense_literal import parse_dense
 from .location_syntax import LocationParser
 from .stablehlo.creation import ConstantOp
 

@@ -1,4 +1,7 @@
-"""Attributes of StableHLO: enumerations (`#stablehlo<precision DEFAULT>`) and records of dimension numbers (`#stablehlo.dot<…>`)."""
+"""Attributes of StableHLO.
+
+Enumerations, `#stablehlo<precision DEFAULT>`, and records of dimension numbers, `#stablehlo.dot<…>`.
+"""
 
 from __future__ import annotations
 

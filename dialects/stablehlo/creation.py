@@ -51,7 +51,10 @@ class ConstantOp(IRDLOperation):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """As `Operation.create`. The generic form in xDSL's own parser brings its expanded attribute: equal constants must be equal attributes."""
+        """As `Operation.create`, with the value in the small form.
+
+        xDSL's own parser brings its expanded attribute, but equal constants must be equal attributes.
+        """
         value = properties.get("value")
         if value is not None and is_standard_dense(value) and is_tensor(value.type):
             properties = {**properties, "value": to_small(value)}

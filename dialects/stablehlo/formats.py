@@ -40,7 +40,7 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
 
 
 def parse_attributes(parser: Parser, op_type: type[IRDLOperation]) -> tuple[Properties, Properties]:
-    """The optional `{…}` of a custom format: properties that the format does not spell otherwise, and discardable attributes."""
+    """The optional `{…}` of a custom format: properties that the format does not spell, and discardable attributes."""
     attributes = parser.parse_optional_attr_dict()
     if not attributes:
         return {}, {}

@@ -38,7 +38,7 @@ from .formats import i64_array, parse_attributes, print_attributes, print_functi
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """Combines the elements along some dimensions, starting from an initial value; several tensors at once if need be."""
+    """Combines the elements of one tensor, or of several at once, along some dimensions, from an initial value."""
 
     name = "stablehlo.reduce"
 
@@ -132,7 +132,10 @@ def check_combiner(block: Block, elements: Sequence[Attribute]) -> Sequence[Attr
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """The one operation of the region, if naming it says all: it takes the arguments as they come, and nothing else would be lost."""
+    """The one operation of the region, if naming it says all.
+
+    It takes the arguments as they come, and neither attributes nor locations would be lost.
+    """
     block = op.body.block
     first, last = block.first_op, block.last_op
     if not isinstance(first, CommutativeOp) or not isinstance(last, ReturnOp) or first.next_op is not last:
@@ -194,7 +197,7 @@ def _parse_across(parser: Parser) -> Dimensions:
 
 
 def _parse_reducer(parser: Parser) -> Region:
-    """`(%a: s, %a_init: s) (%b: s, %b_init: s) {…}`, where the block takes all values first, then all that they meet."""
+    """`(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes all values first, then all that they meet."""
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -14,9 +14,8 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
-    var_operand_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -139,125 +138,9 @@ class TransposeOp(ViewOp):
         printer.print_string(f", dims = {list(self.permutation.get_values())}")
 
 
-@irdl_op_definition
-class SliceOp(ViewOp):
-    """`stablehlo.slice %a [0:1, 0:4:2]`: along each dimension from start to limit, every so many."""
-
-    name = "stablehlo.slice"
-
-    start_indices = prop_def(I64_ARRAY)
-    limit_indices = prop_def(I64_ARRAY)
-    strides = prop_def(I64_ARRAY)
-
-    SPELLED: ClassVar[tuple[str, ...]] = ("start_indices", "limit_indices", "strides")
-
-    def __init__(self, operand: SSAValue, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]):
-        ranges = zip(starts, limits, strides, strict=True)
-        result = TensorType(element_of(operand), [_extent(*bounds) for bounds in ranges])
-        properties = _slice_properties(starts, limits, strides)
-        super().__init__(operands=[operand], result_types=[result], properties=properties)
-
-    def ranges(self) -> list[tuple[int, int, int]]:
-        """Start, limit and stride of each dimension."""
-        parts = (self.start_indices, self.limit_indices, self.strides)
-        return list(zip(*(part.get_values() for part in parts), strict=True))
-
-    def verify_(self) -> None:
-        shape = shape_of(self.operand)
-        if not len(self.start_indices) == len(self.limit_indices) == len(self.strides) == len(shape):
-            raise VerifyException(f"start, limit and stride are needed for each dimension of {self.operand.type}")
-        for extent, (start, limit, stride) in zip(shape, self.ranges(), strict=True):
-            if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
-                raise VerifyException(f"{start}:{limit}:{stride} is not a range within an extent of {extent}")
-        check_element("the result", element_of(self.result), element_of(self.operand))
-        check_shape("the result", shape_of(self.result), [_extent(*bounds) for bounds in self.ranges()])
-
-    @classmethod
-    def parse_own(cls, parser: Parser) -> Properties:
-        ranges = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_range(parser))
-        return _slice_properties(*(zip(*ranges, strict=True) if ranges else ((), (), ())))
-
-    def print_own(self, printer: Printer) -> None:
-        texts = (f"{start}:{limit}" + (f":{stride}" if stride != 1 else "") for start, limit, stride in self.ranges())
-        printer.print_string(f" [{', '.join(texts)}]")
-
-
-def _extent(start: int, limit: int, stride: int) -> int:
-    return -((start - limit) // stride)
-
-
-def _slice_properties(starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]) -> Properties:
-    parts = {"start_indices": starts, "limit_indices": limits, "strides": strides}
-    return {name: i64_array(values) for name, values in parts.items()}
-
-
-def _parse_range(parser: Parser) -> tuple[int, int, int]:
-    start = parser.parse_integer()
-    parser.parse_punctuation(":")
-    limit = parser.parse_integer()
-    has_stride = parser.parse_optional_punctuation(":") is not None
-    return start, limit, parser.parse_integer() if has_stride else 1
-
-
-@irdl_op_definition
-class ConcatenateOp(FunctionTypeOp):
-    """`stablehlo.concatenate %a, %b, dim = 0`: one after the other along a dimension."""
-
-    name = "stablehlo.concatenate"
-
-    inputs = var_operand_def(TensorType)
-    dimension = prop_def(IntegerAttr[IntegerType])
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    SPELLED: ClassVar[tuple[str, ...]] = ("dimension",)
-
-    def __init__(self, inputs: Sequence[SSAValue], dimension: int):
-        shape = list(shape_of(inputs[0]))
-        shape[dimension] = sum(shape_of(value)[dimension] for value in inputs)
-        result = TensorType(element_of(inputs[0]), shape)
-        properties = {"dimension": IntegerAttr(dimension, i64)}
-        super().__init__(operands=[inputs], result_types=[result], properties=properties)
-
-    def verify_(self) -> None:
-        if not self.inputs:
-            raise VerifyException("there is nothing to concatenate")
-        along = self.dimension.value.data
-        expected = list(shape_of(self.result))
-        check_dimensions("the dimension", [along], len(expected))
-        for value in self.inputs:
-            check_element("an operand", element_of(value), element_of(self.result))
-            shape = list(shape_of(value))
-            check_shape("an operand", shape, [*expected[:along], *shape[along : along + 1], *expected[along + 1 :]])
-        total = sum(shape_of(value)[along] for value in self.inputs)
-        if is_static(self.result, *self.inputs) and total != expected[along]:
-            raise VerifyException(f"the operands add up to {total} along dimension {along}, not {expected[along]}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ConcatenateOp:
-        start = parser.pos
-        operands: list[UnresolvedOperand] = []
-        while (operand := parser.parse_optional_unresolved_operand()) is not None:
-            operands.append(operand)
-            parser.parse_punctuation(",")
-        return cls.parse_rest(parser, operands, start)
-
-    @classmethod
-    def parse_own(cls, parser: Parser) -> Properties:
-        parser.parse_keyword("dim")
-        parser.parse_punctuation("=")
-        return {"dimension": IntegerAttr(parser.parse_integer(), i64)}
-
-    def print_own(self, printer: Printer) -> None:
-        printer.print_string(f", dim = {self.dimension.value.data}")
-
-
 SHAPES: list[type[Operation]] = [
     ReshapeOp,
     BitcastConvertOp,
     BroadcastInDimOp,
     TransposeOp,
-    SliceOp,
-    ConcatenateOp,
 ]

@@ -1,0 +1,142 @@
+"""The text of dense constants and the bits that it stands for, `dense<[1.0, -0.0]>`, in every element type."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
+from xdsl.ir import Attribute
+from xdsl.parser import AttrParser
+
+from .elements import SUB_BYTE_BITS, DType, Element, dtype_of, encode, formatter
+from .guards import AnyShaped, is_shaped
+
+Nested: TypeAlias = "str | list[Nested]"
+LONGEST_LIST = 100
+"""Elements that are printed one by one; more are printed as a hexadecimal string."""
+
+
+def count_of(type: ShapedType) -> int:
+    return math.prod(type.get_shape())
+
+
+def shortest(raw: bytes, dtype: DType) -> bytes:
+    first = raw[: dtype.itemsize]
+    is_splat = raw[-dtype.itemsize :] == first and raw == first * (len(raw) // dtype.itemsize)
+    return first if is_splat else raw
+
+
+def masked(raw: bytes, dtype: DType) -> bytes:
+    """Clear the bits that the element type does not have. A true i1 may be any value but zero."""
+    if dtype not in SUB_BYTE_BITS:
+        return raw
+    values = np.frombuffer(raw, np.uint8)
+    significant = values != 0 if dtype == np.bool_ else values & (1 << SUB_BYTE_BITS[dtype]) - 1
+    return significant.astype(np.uint8).tobytes()
+
+
+def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyShaped, bytes]:
+    """Parse what follows the keyword `dense`: `<…> : type`, or `<…>` if the type is given.
+
+    Returns the type and the bits, those of one element for a splat.
+
+    A `ParseError` points at the literal if it does not fit the type.
+    """
+    start = parser.pos
+    content = parser.lexer.input.content
+    end = content.find(">", start)
+    if end < 0:
+        parser.raise_error("expected '<' literal '>' after 'dense'")
+    # The literal is read as a piece of text: token by token a large one takes minutes.
+    parser.lexer.pos = end
+    parser.parse_punctuation("<", " in dense attribute")
+    parser.parse_punctuation(">", " in dense attribute")
+    if type is None:
+        parser.parse_punctuation(":", " in dense attribute")
+        type = parser.parse_type()
+    if not is_shaped(type) or DYNAMIC_INDEX in type.get_shape():
+        parser.raise_error(f"a dense attribute has a type of static shape, not {type}", start, end + 1)
+    try:
+        return type, literal_bits(content[start + 1 : end], type)
+    except ValueError as error:
+        parser.raise_error(str(error), start, end + 1)
+
+
+def literal_bits(literal: str, type: AnyShaped) -> bytes:
+    """The bits that the text between `dense<` and `>` stands for; `ValueError` if it does not fit `type`."""
+    element_type = type.element_type
+    dtype = dtype_of(element_type)
+    if literal.lstrip().startswith('"'):
+        raw = masked(_hexadecimal_string(literal), dtype)
+        if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
+            raise ValueError(f"{len(raw)} bytes of data do not fill {type}")
+        return shortest(raw, dtype) if count_of(type) else b""
+    elements, shape = _tensor_literal(literal)
+    if not elements and count_of(type):
+        raise ValueError(f"an empty literal does not fill {type}")
+    if shape is not None and shape != type.get_shape():
+        raise ValueError(f"a literal of shape {list(shape)} does not fit {type}")
+    raw = encode(elements, element_type)
+    return shortest(raw, dtype) if count_of(type) else b""
+
+
+def _hexadecimal_string(literal: str) -> bytes:
+    text = literal.strip()
+    if not re.fullmatch(r'"0x(?:[0-9A-Fa-f]{2})*"', text):
+        raise ValueError("expected a string of hexadecimal digits, two for each byte, that starts with 0x")
+    return bytes.fromhex(text[3:-1])
+
+
+def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
+    """Elements in row-major order, and the shape that the brackets spell, None where there are no brackets."""
+    if not literal.strip():
+        return [], None
+    try:
+        level: list[Nested] = [json.loads(_ATOM.sub(r'"\g<0>"', literal))]
+    except json.JSONDecodeError as error:
+        raise ValueError("expected a number, or numbers in nested brackets") from error
+    shape: list[int] = []
+    while rows := [part for part in level if isinstance(part, list)]:
+        if len(rows) != len(level) or len({len(row) for row in rows}) != 1:
+            raise ValueError("tensor literal is invalid: its rows differ in length or rank")
+        shape.append(len(rows[0]))
+        level = [element for row in rows for element in row]
+    elements = [_element(text) for text in level if isinstance(text, str)]
+    return elements, tuple(shape) or None
+
+
+_ATOM = re.compile(r'\([^()"\\]*\)|[^\s\[\](),"\\]+')
+
+
+def _element(text: str) -> Element:
+    if not text.startswith("("):
+        return text
+    real, comma, imaginary = text[1:-1].partition(",")
+    if not comma:
+        raise ValueError(f"expected a complex number '(real,imaginary)', got '{text}'")
+    return real.strip(), imaginary.strip()
+
+
+def dense_text(type: AnyShaped, raw: bytes) -> str:
+    """`dense<…>` without the type, such that MLIR reads the same bits. `raw` holds one element or all."""
+    return f"dense<{_literal(type, raw)}>"
+
+
+def _literal(type: AnyShaped, raw: bytes) -> str:
+    size = dtype_of(type.element_type).itemsize
+    if not raw:
+        return ""
+    text = formatter(type.element_type)
+    if len(raw) == size:
+        # One element of a tensor may stand for all of them: no brackets.
+        return text(raw)
+    if len(raw) > LONGEST_LIST * size:
+        return f'"0x{raw.hex().upper()}"'
+    parts = [text(raw[start : start + size]) for start in range(0, len(raw), size)]
+    for extent in reversed(type.get_shape()):
+        parts = [f"[{', '.join(parts[start : start + extent])}]" for start in range(0, len(parts), extent)]
+    return parts[0]
