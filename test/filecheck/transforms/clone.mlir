@@ -14,14 +14,14 @@ func.func @one_region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
   func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @one_region
-// CHECK:         %a = stablehlo.sine %x {recompute.id = 0 : i64, recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.id = 1 : i64, recompute.recompute = true}
+// CHECK:         %a = stablehlo.sine %x {recompute.recompute = true, recompute.id = 0 : i64}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.recompute = true, recompute.id = 1 : i64}
 // CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true}
 // CHECK:         %g0 = stablehlo.multiply %ct, %d
 // CHECK-NEXT:    [[T:%\S+]] = recompute.token %g0 : tensor<4xf32>
 // CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x after [[T]] : tensor<4xf32>
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]] {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 0 : i64, recompute.need_cse}
-// CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]] {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 1 : i64, recompute.need_cse}
+// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]] {recompute.id = 0 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
+// CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]] {recompute.id = 1 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {recompute.target_grad}
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[B]] {recompute.target_grad}
 // Later gradient operations read the delayed input, or both it and %x would stay alive.

@@ -13,8 +13,8 @@ func.func @two_blocks(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %d, %g2 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @two_blocks
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "block0"}
-// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.checkpoint, recompute.region = "block0"}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.region = "block0", recompute.checkpoint}
 // CHECK-NEXT:    %c = stablehlo.exponential %b : tensor<4xf32>
 // CHECK-NEXT:    %d = stablehlo.tanh %c : tensor<4xf32>
 
