@@ -6,6 +6,7 @@ zero-extended. Decimal floats go through a double and are then rounded once, to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -182,6 +183,8 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
         if width != 1:
             raise ValueError(f"'{text}' fits i1 only")
         return int(text == "true")
+    if not re.fullmatch(r"-?(\d+|0[xX][0-9a-fA-F]+)", text):
+        raise ValueError(f"'{text}' is not an integer")
     value = int(text, 16 if "x" in text.lower() else 10)
     lowest = 0 if unsigned else -(1 << width - 1)
     if not lowest <= value < 1 << width:

@@ -1,0 +1,66 @@
+"""JAX's own MLIR as a judge, in a process of its own: it may crash on what it is given.
+
+Run as a script it answers requests, one JSON value a line: `[text, generic, debuginfo, mark]` is parsed, verified and
+printed; `mark` puts an attribute on every operation first.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+class Judge:
+    """Parses and prints MLIR with jaxlib."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def print(self, text: str, *, generic: bool = False, debuginfo: bool = True, mark: bool = False) -> str:
+        """How JAX prints this program. `AssertionError` with MLIR's words if it does not read it."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps([text, generic, debuginfo, mark]) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "jaxlib crashed"
+        printed, error = json.loads(answer)
+        assert error is None, f"jaxlib refuses the text: {error}"
+        return printed
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def serve() -> None:
+    """Answer the requests of standard input."""
+    # jaxlib's bindings have no types.
+    from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]
+    from jaxlib.mlir import ir  # pyright: ignore
+
+    bindings: Any = ir
+    context: Any = mlir.make_ir_context()
+
+    def mark(op: Any) -> Any:
+        name = op.name
+        if not name.startswith(("builtin", "func.func")):
+            op.attributes["recompute.region"] = bindings.StringAttr.get(f"m/{name}")
+        return bindings.WalkResult.ADVANCE
+
+    for line in sys.stdin:
+        text, generic, debuginfo, marked = json.loads(line)
+        try:
+            with context:
+                operation = bindings.Module.parse(text).operation
+                if marked:
+                    operation.walk(mark)
+                answer = operation.get_asm(print_generic_op_form=generic, enable_debug_info=debuginfo), None
+        except bindings.MLIRError as error:
+            answer = None, str(error)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve()
