@@ -1,0 +1,32 @@
+"""The way from JAX through recompute-opt to XLA and back, as the documentation tells to run it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="JAX lowers the steps and XLA runs them")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str) -> str:
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_recipe_saves_memory_and_keeps_every_bit():
+    output = run("examples/with_jax.py")
+    before, after = (float(size) for size in re.findall(r"temporaries \w+: (\S+) MiB", output))
+    assert after < 0.75 * before
+    assert output.endswith("results: equal, bit for bit\n")
+
+
+def test_as_little_memory_and_work_as_jax_checkpoint():
+    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp")
+    assert output.count("small results, fusion off: equal bits") == 2
