@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects.recompute import Names
 from ..rules.names import name_of
@@ -142,7 +142,7 @@ def _holds_copies_back(delay: Operation) -> bool:
 def _words(value: SSAValue) -> str:
     owner = value.owner
     if not isinstance(owner, Operation):
-        return f"argument {value.index}" if hasattr(value, "index") else "an argument"
+        return f"argument {owner.args.index(value)}" if isinstance(value, BlockArgument) else "a value from outside"
     region = owner.attributes.get(Names.REGION)
     inside = f" of region '{region.data}'" if isinstance(region, StringAttr) else ""
     return f"{name_of(owner)}{inside}"

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -76,7 +76,7 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     constants = constants_only(order)
     spans = _spans(order, terminator.operands, constants)
     inner = tuple(_inner_bytes(op, constants) for op in order.operations)
-    regions = find_regions(phases, "auto") if phases is not None else {}
+    regions = find_regions(phases, "auto") if phases is not None else dict[Operation, str]()
     buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans)
     return Timeline(
         operations=tuple(name_of(op) for op in order.operations),
@@ -168,5 +168,4 @@ def _aliased_bytes(function: FuncOp, block: Block) -> int:
 def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
     if not isinstance(function.arg_attrs, ArrayAttr):
         return False
-    attributes = function.arg_attrs.data[argument.index]
-    return isinstance(attributes, DictionaryAttr) and "tf.aliasing_output" in attributes.data
+    return "tf.aliasing_output" in function.arg_attrs.data[argument.index].data

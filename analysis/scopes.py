@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
 from xdsl.ir import Attribute
@@ -49,8 +50,9 @@ def path_of(location: Attribute) -> str:
     if isinstance(location, NameLoc):
         # `"while:"("…/while"(…))`: JAX puts the kind of a call around the path.
         return path_of(location.location) if location.desc.data.endswith(":") else location.desc.data
-    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        return next((path for part in location.locations if (path := path_of(part))), "")
+    if isinstance(location, FusedLoc):
+        parts = cast(ArrayAttr[Attribute], location.locations)
+        return next((path for part in parts if (path := path_of(part))), "")
     return ""
 
 

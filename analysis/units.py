@@ -9,7 +9,7 @@ Source of the gate and of the bytes: jax.checkpoint, whose barrier holds the inc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -146,13 +146,13 @@ def _needed(step: Step, allowed: Sequence[Operation], readers: Iterable[Operatio
     stack = [owner for reader in readers for value in read_values(reader) if (owner := value.owner) in inside]
     while stack:
         op = stack.pop()
-        if isinstance(op, Operation) and op not in found and not _is_free(step, op):
+        if isinstance(op, Operation) and op not in found and not _is_free(op):
             found.add(op)
             stack.extend(owner for value in read_values(op) if (owner := value.owner) in inside)
     return sorted(found, key=step.phases.order.position.__getitem__)
 
 
-def _is_free(step: Step, op: Operation) -> bool:
+def _is_free(op: Operation) -> bool:
     """Scalar constants and the like are read where they are: they keep no memory."""
     return name_of(op) == "stablehlo.constant"
 
@@ -190,8 +190,8 @@ def _inputs(step: Step, originals: Sequence[Operation]) -> tuple[SSAValue, ...]:
     return tuple(value for value in read if value not in inside and value not in step.constants)
 
 
-def _last_reader(step: Step, root: SSAValue, ignored: set[SSAValue], by: set[Operation]) -> int:
-    """Position of the last reader of a storage, reads of the `ignored` values by the operations `by` left out."""
+def _last_reader(step: Step, root: SSAValue, ignored: Container[SSAValue] = (), by: Container[Operation] = ()) -> int:
+    """Position of the last reader of a storage; reads of the `ignored` values by the operations `by` do not count."""
     order = step.phases.order
     return max(
         (
@@ -219,7 +219,7 @@ def _freed_bytes(
         if root in copied
         and root not in held
         and root not in step.constants
-        and _last_reader(step, root, set(), set()) >= insertion > _last_reader(step, root, copied, redirected)
+        and _last_reader(step, root) >= insertion > _last_reader(step, root, copied, redirected)
         and not step.returned.intersection(step.views[root])
     )
 
@@ -233,5 +233,5 @@ def _pinned_bytes(step: Step, inputs: Sequence[SSAValue], insertion: int) -> int
         if isinstance(root.owner, Operation)
         and root not in step.constants
         and not step.returned.intersection(step.views[root])
-        and _last_reader(step, root, set(), set()) < insertion
+        and _last_reader(step, root) < insertion
     )

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    ComplexType,
-    IndexType,
-    IntegerType,
-    TensorType,
-    VectorType,
-)
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.guards import is_complex_type, is_shaped
 from .names import name_of
 
 
 def element_bytes(element: Attribute) -> int | None:
     """Bytes of one element; an i1 and every narrower-than-byte type takes one. None for what holds no numbers."""
-    if isinstance(element, ComplexType):
+    if is_complex_type(element):
         part = element_bytes(element.element_type)
         return None if part is None else 2 * part
     if isinstance(element, IntegerType | AnyFloat):
@@ -29,7 +23,7 @@ def element_bytes(element: Attribute) -> int | None:
 
 def type_bytes(type_: Attribute) -> int | None:
     """Bytes that a value of the type occupies; tokens and the like 0; None for a dynamic shape."""
-    if isinstance(type_, TensorType | VectorType):
+    if is_shaped(type_):
         size = element_bytes(type_.element_type)
         shape = type_.get_shape()
         return None if size is None or any(dimension < 0 for dimension in shape) else size * prod(shape)

@@ -11,7 +11,7 @@ executors that run operations one after the other in program order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -69,7 +69,7 @@ def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAV
     return [passed[gate] for gate in gates]
 
 
-def _read_behind(gates: list[SSAValue], passed: dict[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
+def _read_behind(gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
     """Readers of a gate after the barrier read the barrier's result."""
     start = order.position[depend]
     for gate in gates:

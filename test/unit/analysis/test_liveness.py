@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import Timeline, timeline
 from recompute.dialects.diagnostics import Refusal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.regions import NoSuchRegion, find_regions

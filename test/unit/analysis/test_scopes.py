@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from recompute.analysis.scopes import Direction, as_backward, parse_path
 
 PATHS = {

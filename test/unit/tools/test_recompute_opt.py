@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.interpreters.prove import Proof
+from recompute.tools import recompute_opt
 from recompute.tools.recompute_opt import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -76,8 +80,8 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         r"no region matches 'layer\*'; the scopes are: block0",
     ),
     "recursion": (
-        "func.func private @f(%x: tensor<f32>) -> tensor<f32> {\n  %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>\n"
-        "  func.return %0 : tensor<f32>\n}\n",
+        "func.func private @f(%x: tensor<f32>) -> tensor<f32> {\n"
+        "  %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>\n  func.return %0 : tensor<f32>\n}\n",
         "recompute-inline",
         1,
         "calls itself",
@@ -162,12 +166,13 @@ def test_split_input_keeps_line_numbers(tmp_path: Path, capsys: pytest.CaptureFi
 def test_an_unproved_result_is_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recompute.interpreters.prove import Proof
-    from recompute.tools import recompute_opt
-
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
     source.write_text(STEP)
-    monkeypatch.setattr(recompute_opt, "prove", lambda before, after: Proof(False, "result #0 differs"))
+
+    def refuse(before: ModuleOp, after: ModuleOp) -> Proof:
+        return Proof(False, "result #0 differs")
+
+    monkeypatch.setattr(recompute_opt, "prove", refuse)
     assert main([str(source), "-p", "recompute-inline", "-o", str(output)]) == 1
     assert "not proved equal to the input: result #0 differs" in capsys.readouterr().err
     assert not output.exists()

@@ -10,6 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
@@ -27,10 +32,6 @@ from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.canonicalize import CanonicalizePass
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
-from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 PLAIN = sorted(path.name for path in FOLDER.glob("*.mlir") if "checkpoint" not in path.name)
