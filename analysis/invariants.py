@@ -47,8 +47,17 @@ class Recomputed:
 def violations(phases: Phases) -> Iterator[Violation]:
     """Everything that is wrong with the copies of a function, in the order of the checks below."""
     function = Recomputed(phases)
-    for check in (_originals_read, _copies_twice, _copies_outside, _copies_ungated, _gates_idle):
+    for check in (_copies_incomplete, _originals_read, _copies_twice, _copies_outside, _copies_ungated, _gates_idle):
         yield from check(function)
+
+
+def _copies_incomplete(function: Recomputed) -> Iterator[Violation]:
+    """A copy says so, says of what, and which copy it is; without that the next CSE may merge it."""
+    together = (Names.DUPLICATED, Names.COPY, Names.ID)
+    for op in function.phases.order.operations:
+        missing = [name for name in together if name not in op.attributes]
+        if missing and (Names.DUPLICATED in op.attributes or Names.COPY in op.attributes):
+            yield op, f"this copy of {name_of(op)} lacks the attribute '{missing[0]}'"
 
 
 def _originals_read(function: Recomputed) -> Iterator[Violation]:

@@ -21,8 +21,8 @@ func.func @phases(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %g = stablehlo.negate %x : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
-  %c1 = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
-  %c2 = stablehlo.sine %x {recompute.id = 1, recompute.copy = 1} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %c1 = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %c2 = stablehlo.sine %x {recompute.id = 1, recompute.copy = 1, recompute.duplicated} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
   %g3 = stablehlo.add %c1, %c2 : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/add")
   %g4 = stablehlo.add %g3, %g : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/add")
   func.return %f, %g4 : tensor<4xf32>, tensor<4xf32>

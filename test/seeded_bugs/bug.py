@@ -1,0 +1,142 @@
+"""What a seeded bug is, and the questions about programs that bugs ask before they are planted.
+
+A bug must change what the program computes. So it is planted only where the results depend on it (`live_operations`),
+and only between values that differ for a reason that can be seen without the checks under test (`differ`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from recompute.dialects.locations import location_text
+
+Edit = Callable[[], object]
+IDENTITIES = ("stablehlo.optimization_barrier", "recompute.depend")
+
+
+def nothing(module: ModuleOp) -> None:
+    """No preparation."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A mistake that a pass could make.
+
+    `edits`: one for each place in the module where it can be planted, always in the same order; at most one of them is
+    carried out. `prepare` is done to the module and to the program it is compared with, before anything else.
+    """
+
+    name: str
+    edits: Callable[[ModuleOp], Iterable[Edit]]
+    prepare: Callable[[ModuleOp], None] = nothing
+
+
+def main_block(module: ModuleOp) -> Block:
+    """The body of `@main`."""
+    return functions(module)["main"].body.block
+
+
+def functions(module: ModuleOp) -> dict[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+
+
+def origin(value: SSAValue) -> SSAValue:
+    """The value that barriers and depends hand on."""
+    while isinstance(value, OpResult) and value.op.name in IDENTITIES:
+        value = value.op.operands[value.index]
+    return value
+
+
+def is_copy(op: Operation) -> bool:
+    """Whether the operation recomputes another one: by our attribute, or by JAX's scope name."""
+    return "recompute.copy" in op.attributes or "rematted_computation" in location_text(op.location)
+
+
+def differ(a: SSAValue, b: SSAValue, depth: int = 4) -> bool:
+    """Whether the two are certainly not the same expression over the arguments of `@main`; False if it is not sure."""
+    a, b = origin(a), origin(b)
+    kinds = _kind(a), _kind(b)
+    if None in kinds or depth == 0:
+        return False
+    if kinds[0] != kinds[1]:
+        return True
+    if not isinstance(a, OpResult) or not isinstance(b, OpResult) or len(a.op.operands) != len(b.op.operands):
+        return False
+    return any(differ(x, y, depth - 1) for x, y in zip(a.op.operands, b.op.operands, strict=True))
+
+
+def _kind(value: SSAValue) -> object:
+    """What the expression of a value begins with; None if that depends on a caller or on a loop."""
+    if isinstance(value, OpResult):
+        if value.op.name in ("func.call", "stablehlo.while"):
+            return None
+        return value.op.name, value.index, value.type, value.op.properties.get("value")
+    assert isinstance(value, BlockArgument), "a value is a result or an argument"
+    function = value.block.parent_op()
+    is_main = isinstance(function, FuncOp) and function.sym_name.data == "main"
+    return ("argument", value.index) if is_main else None
+
+
+def live_operations(module: ModuleOp) -> list[Operation]:
+    """The operations that the results of `@main` depend on, in the order of the text."""
+    live = live_values(module)
+    return [op for op in module.walk() if any(result in live for result in op.results)]
+
+
+def live_values(module: ModuleOp) -> set[SSAValue]:
+    """The values that the results of `@main` depend on. Loops are followed carry by carry, calls result by result."""
+    called = functions(module)
+    calls: dict[str, list[Operation]] = {name: [] for name in called}
+    for op in module.walk():
+        if op.name == "func.call":
+            calls[_callee(op)].append(op)
+    live: set[SSAValue] = set()
+    pending = list(_terminator(main_block(module)).operands)
+    while pending:
+        value = pending.pop()
+        if value in live:
+            continue
+        live.add(value)
+        if isinstance(value, OpResult):
+            pending.extend(_read_by_result(value, called))
+        elif isinstance(value, BlockArgument):
+            pending.extend(_read_by_argument(value, calls))
+    return live
+
+
+def _read_by_result(value: OpResult, called: dict[str, FuncOp]) -> Iterable[SSAValue]:
+    op = value.op
+    if op.name == "func.call":
+        return [_terminator(called[_callee(op)].body.block).operands[value.index]]
+    if op.name in IDENTITIES:
+        return [op.operands[value.index]]
+    if op.name == "stablehlo.while":
+        condition, body = (region.block for region in op.regions)
+        carried = _terminator(body).operands[value.index]
+        return [op.operands[value.index], carried, *_terminator(condition).operands]
+    return [*op.operands, *(operand for region in op.regions for operand in _terminator(region.block).operands)]
+
+
+def _read_by_argument(value: BlockArgument, calls: dict[str, list[Operation]]) -> Iterable[SSAValue]:
+    parent = value.block.parent_op()
+    if isinstance(parent, FuncOp):
+        return [call.operands[value.index] for call in calls[parent.sym_name.data]]
+    if parent is not None and parent.name == "stablehlo.while":
+        return [parent.results[value.index]]
+    return []
+
+
+def _callee(op: Operation) -> str:
+    callee = op.properties["callee"]
+    assert isinstance(callee, SymbolRefAttr), "verified: a call has a callee"
+    return callee.root_reference.data
+
+
+def _terminator(block: Block) -> Operation:
+    assert block.last_op is not None, "verified: a block has a terminator"
+    return block.last_op

@@ -1,0 +1,140 @@
+"""Every seeded bug is caught, wherever it is planted; what it was planted into is accepted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import prove
+from recompute.tools.verification import verify_module
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.inline import inline
+from recompute.transforms.mark import mark
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify
+
+from . import proof_bugs, verifier_bugs
+from .bug import Bug
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "stablehlo"
+PLACES = 3
+"""In how many places of a program a bug is planted, one at a time; in a large program, in one."""
+LARGE = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A training step and the same step with recomputation."""
+
+    plain: ModuleOp
+    recomputed: ModuleOp
+
+
+@cache
+def example(name: str) -> ModuleOp:
+    return parse_module((EXAMPLES / f"{name}.mlir").read_text(), f"{name}.mlir")
+
+
+def by_jax(name: str) -> Pair:
+    return Pair(example(f"{name}.small"), example(f"{name}.small.checkpoint"))
+
+
+def with_barriers(name: str) -> Pair:
+    """By our pipeline, as XLA gets it."""
+    module = example(f"{name}.small").clone()
+    recompute(module)
+    return Pair(example(f"{name}.small"), module)
+
+
+def with_tokens(name: str) -> Pair:
+    """By our pipeline, before tokens become barriers."""
+    module = example(f"{name}.small").clone()
+    inline(module)
+    mark(module, "auto")
+    clone(module)
+    cse(module)
+    return Pair(example(f"{name}.small"), module)
+
+
+PAIRS: dict[str, Callable[[], Pair]] = {
+    "chain by JAX": lambda: by_jax("chain"),
+    "mlp by JAX": lambda: by_jax("mlp"),
+    "gpt by JAX": lambda: by_jax("gpt"),
+    "chain with barriers": lambda: with_barriers("chain"),
+    "mlp with barriers": lambda: with_barriers("mlp"),
+    "chain with tokens": lambda: with_tokens("chain"),
+    "mlp with tokens": lambda: with_tokens("mlp"),
+}
+
+
+@cache
+def prepared(name: str, prepare: Callable[[ModuleOp], None]) -> Pair:
+    """Shared: bugs are planted into clones."""
+    pair = PAIRS[name]()
+    pair = Pair(pair.plain.clone(), pair.recomputed.clone())
+    prepare(pair.plain)
+    prepare(pair.recomputed)
+    return pair
+
+
+@dataclass(frozen=True)
+class Detector:
+    """`accepts` the pair, or not; `pairs`: what its bugs are planted into."""
+
+    bugs: tuple[Bug, ...]
+    pairs: tuple[str, ...]
+    accepts: Callable[[Pair], bool]
+
+
+@cache
+def is_proved(pair: Pair) -> bool:
+    return prove(pair.plain, pair.recomputed).proved
+
+
+def is_verified(pair: Pair) -> bool:
+    try:
+        verify(pair.recomputed)
+    except Refusal:
+        return False
+    return True
+
+
+VERIFIER = Detector(verifier_bugs.BUGS, tuple(name for name in PAIRS if "by JAX" not in name), is_verified)
+PROOF = Detector(proof_bugs.BUGS, tuple(PAIRS), is_proved)
+
+
+@pytest.mark.parametrize("bug", PROOF.bugs, ids=lambda bug: bug.name)
+def test_the_proof_refuses(bug: Bug) -> None:
+    assert planted_and_caught(bug, PROOF) >= PLACES
+
+
+@pytest.mark.parametrize("bug", VERIFIER.bugs, ids=lambda bug: bug.name)
+def test_the_verifier_refuses(bug: Bug) -> None:
+    assert planted_and_caught(bug, VERIFIER) >= PLACES
+
+
+def planted_and_caught(bug: Bug, detector: Detector) -> int:
+    """Plant the bug in some places of every pair, and see it caught in each. Returns how many places there were."""
+    planted = 0
+    for name in detector.pairs:
+        sound = prepared(name, bug.prepare)
+        assert detector.accepts(sound), f"{name}: refused without a bug"
+        count = sum(1 for _ in bug.edits(sound.recomputed))
+        wanted = 1 if sum(1 for _ in sound.recomputed.walk()) > LARGE else PLACES
+        for place in random.Random(f"{bug.name}, {name}").sample(range(count), min(count, wanted)):
+            wrong = sound.recomputed.clone()
+            list(bug.edits(wrong))[place]()
+            if detector is PROOF:
+                verify_module(wrong)
+            assert not detector.accepts(Pair(sound.plain, wrong)), f"{name}, place {place} of {count}: not caught"
+            planted += 1
+    return planted
