@@ -95,7 +95,6 @@ class Detector:
     accepts: Callable[[Pair], bool]
 
 
-@cache
 def is_proved(pair: Pair) -> bool:
     return prove(pair.plain, pair.recomputed).proved
 
