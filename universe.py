@@ -1,8 +1,12 @@
-"""What xDSL finds through the `xdsl.universe` entry point: stock `xdsl-opt` gets our dialects and passes from here."""
+"""What xDSL finds through the `xdsl.universe` entry point: stock `xdsl-opt` gets our dialects and passes from here.
+
+Everything is imported when it is first asked for: a command that needs one pass loads one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 
 from xdsl.ir import Dialect
@@ -10,91 +14,25 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-
-def _recompute() -> Dialect:
-    from .dialects.recompute import RECOMPUTE
-
-    return RECOMPUTE
+# `recompute-clone` is `ClonePass` in `transforms/clone.py`, and so on.
+_WORDS = ("inline", "phase", "mark", "clone", "cse", "lower", "verify")
 
 
-def stablehlo_dialect() -> Dialect:
-    from .dialects.stablehlo import STABLEHLO
-
-    return STABLEHLO
+def _pass(word: str) -> Callable[[], type[ModulePass]]:
+    return lambda: getattr(import_module(f".transforms.{word}", __package__), f"{word.title()}Pass")
 
 
-def _inline() -> type[ModulePass]:
-    from .transforms.inline import InlinePass
-
-    return InlinePass
+def _target(name: str) -> Callable[[], type[Target]]:
+    return lambda: getattr(import_module(".tools.targets", __package__), name)
 
 
-def _phase() -> type[ModulePass]:
-    from .transforms.phase import PhasePass
-
-    return PhasePass
+def _dialect(module: str, name: str) -> Callable[[], Dialect]:
+    return lambda: getattr(import_module(f".dialects.{module}", __package__), name)
 
 
-def _mark() -> type[ModulePass]:
-    from .transforms.mark import MarkPass
+PASSES = {f"recompute-{word}": _pass(word) for word in _WORDS} | {"recompute": _pass("recompute")}
 
-    return MarkPass
-
-
-def _clone() -> type[ModulePass]:
-    from .transforms.clone import ClonePass
-
-    return ClonePass
-
-
-def _cse() -> type[ModulePass]:
-    from .transforms.cse import CsePass
-
-    return CsePass
-
-
-def _lower() -> type[ModulePass]:
-    from .transforms.lower import LowerPass
-
-    return LowerPass
-
-
-def _verify() -> type[ModulePass]:
-    from .transforms.verify import VerifyPass
-
-    return VerifyPass
-
-
-def _pipeline() -> type[ModulePass]:
-    from .transforms.recompute import RecomputePass
-
-    return RecomputePass
-
-
-def _memory_timeline() -> type[Target]:
-    from .tools.targets import MemoryTimelineTarget
-
-    return MemoryTimelineTarget
-
-
-def _explain() -> type[Target]:
-    from .tools.targets import ExplainTarget
-
-    return ExplainTarget
-
-
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    "recompute-inline": _inline,
-    "recompute-phase": _phase,
-    "recompute-mark": _mark,
-    "recompute-clone": _clone,
-    "recompute-cse": _cse,
-    "recompute-lower": _lower,
-    "recompute-verify": _verify,
-    "recompute": _pipeline,
-}
-
-TARGETS: dict[str, Callable[[], type[Target]]] = {"memory-timeline": _memory_timeline, "explain": _explain}
+TARGETS = {"memory-timeline": _target("MemoryTimelineTarget"), "explain": _target("ExplainTarget")}
 
 
 def _another_stablehlo() -> bool:
@@ -107,8 +45,8 @@ def _another_stablehlo() -> bool:
 
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
-    ours: dict[str, Callable[[], Dialect]] = {"recompute": _recompute}
-    return ours if _another_stablehlo() else ours | {"stablehlo": stablehlo_dialect}
+    ours = {"recompute": _dialect("recompute", "RECOMPUTE")}
+    return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-UNIVERSE = Universe(all_dialects=_dialects(), all_passes=PASSES, all_targets=TARGETS)
+UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))
