@@ -82,8 +82,8 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
         return f"{before} of type {texts[0]}", f"{after} of type {texts[1]}"
     if counts[0] != counts[1] or len(a.bodies) != len(b.bodies):
         return (
-            f"{before} with {counts[0]} operands, {len(a.bodies)} regions",
-            f"{after} with {counts[1]} operands, {len(b.bodies)} regions",
+            f"{before} (operands: {counts[0]}, regions: {len(a.bodies)})",
+            f"{after} (operands: {counts[1]}, regions: {len(b.bodies)})",
         )
     return None
 
@@ -104,7 +104,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "state":
             return "no effect"
         case "attributed":
-            return f"a {head.name}"
+            return f"attributes of a {head.name}"
 
 
 def _head(terms: Terms, number: int) -> Head:

@@ -34,6 +34,7 @@ MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
 
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "recompute.yield"})
+WORDS = {"arg_attrs": "parameter", "res_attrs": "result"}
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
@@ -262,30 +263,31 @@ class Numbering:
             raise Refusal(op, f"@{name} calls itself: recursion is not compared")
         if self.types(op.operands, op) != self.types(self._body(name).args, op):
             raise Refusal(op, f"func.call of @{name} with operands that it does not take")
-        called = Scope(scope.depth, scope.state)
-        outcome = self._run(name, self._operands(op, scope), called)
+        function, called = self.functions[name], Scope(scope.depth, scope.state)
+        arguments = self._with_attributes_of("arg_attrs", function, self._operands(op, scope))
+        outcome = self._run(name, arguments, called)
+        scope.state = outcome.state
         if len(outcome.results) != len(op.results):
             raise Refusal(op, f"func.call of @{name} with results that it does not return")
-        scope.state = outcome.state
-        return [self._attributed("call", number, op, attributes) for number in outcome.results]
+        results = self._with_attributes_of("res_attrs", function, outcome.results)
+        own = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
+        results = [self._attributed("function", number, function, own) for number in results]
+        return [self._attributed("call", number, op, attributes) for number in results]
 
     def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> Outcome:
-        """The function for these arguments, from the scope's state on. Attributes on a function, on its arguments and
-        results (a sharding) are kept as terms around the values, so that inlining cannot lose them unseen."""
-        function, block = self.functions[name], self._body(name)
-        arg_attrs = position_attributes(function, "arg_attrs", len(arguments))
-        for argument, number, extra in zip(block.args, arguments, arg_attrs, strict=True):
-            scope.values[argument] = self._attributed("argument", number, function, extra)
+        """The function for these arguments, from the scope's state on."""
+        block = self._body(name)
+        scope.values.update(zip(block.args, arguments, strict=True))
         self._active_calls.append(name)
-        _, numbers = self._block(block, scope)
+        _, results = self._block(block, scope)
         self._active_calls.pop()
-        own = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
-        res_attrs = position_attributes(function, "res_attrs", len(numbers))
-        results: list[int] = []
-        for number, extra in zip(numbers, res_attrs, strict=True):
-            result = self._attributed("result", number, function, extra)
-            results.append(self._attributed("function", result, function, own))
-        return Outcome(tuple(results), scope.state)
+        return Outcome(results, scope.state)
+
+    def _with_attributes_of(self, name: str, function: Operation, numbers: Sequence[int]) -> Sequence[int]:
+        """The values, each with the attributes that the function called gives its position."""
+        extras = position_attributes(function, name, len(numbers))
+        pairs = zip(numbers, extras, strict=True)
+        return [self._attributed(WORDS[name], number, function, extra) for number, extra in pairs]
 
     def _body(self, name: str) -> Block:
         """The block of a function, which takes and returns what the function's type says."""
@@ -303,6 +305,7 @@ class Numbering:
         return block
 
     def _attributed(self, what: str, number: int, op: Operation, attributes: Mapping[str, Attribute]) -> int:
+        """The value with attributes that are neither dropped nor understood: a term around it, if there are any."""
         if not attributes:
             return number
         return self._terms.term(Head("attributed", what, self.attributes(op, attributes)), (number,))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from recompute.dialects.recompute import DependOp, Names, TokenOp
-from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+
+from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 
 from .bug import Bug, Edit, main_block
 

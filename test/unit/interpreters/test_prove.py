@@ -219,17 +219,17 @@ UNEQUAL = {
     "an attribute of a barrier lost": (
         one('optimization_barrier %x {mhlo.sharding = "{replicated}"}'),
         one("optimization_barrier %x"),
-        "before a barrier, after argument 0 of @main",
+        "before attributes of a barrier, after argument 0 of @main",
     ),
     "an attribute of a call lost by inlining": (
         main('%a = call @square %x {mhlo.frontend_attributes = {a = "b"}}\nreturn %a', SQUARE),
         main("%a = multiply %x, %x\nreturn %a"),
-        "before a call, after stablehlo.multiply",
+        "before attributes of a call, after stablehlo.multiply",
     ),
     "an attribute of an argument lost by inlining": (
         main("%a = call @square %x\nreturn %a", SQUARE.replace("4xf32>)", '4xf32> {mhlo.sharding = "{replicated}"})')),
         main("%a = multiply %x, %x\nreturn %a"),
-        "stablehlo.multiply operand 0: before a argument, after argument 0",
+        "stablehlo.multiply operand 0: before attributes of a parameter, after argument 0",
     ),
     "the lowest bit of a constant": (
         one("constant 1.0"),
