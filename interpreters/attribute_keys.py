@@ -29,8 +29,8 @@ from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from ..dialects.dense import DenseAttr
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
-_ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*(?![\w$.<])")
-
+# An alias has no dialect in front (`#map`, not `#other.map` nor `#other<map>`); an escape may hide a name.
+_OUTSIDE = re.compile(r"[#!][A-Za-z_$][\w$]*(?![\w$.<])|dense_resource|\\")
 
 LONG_CONSTANT = 1000
 """Bytes of a constant beyond which messages do not spell it out."""
@@ -122,7 +122,7 @@ class AttributeKeys:
     @_key.register
     def _text(self, attribute: UnregisteredAttr) -> Hashable:
         text = attribute.value.data
-        if "dense_resource" in text or _ALIAS.search(text):
+        if _OUTSIDE.search(text):
             raise OpaqueAttributeError(f"the text of {attribute} refers to something outside of it")
         for quoted, plain in _SYMBOL.findall(text):
             self._refuse_function(quoted or plain)

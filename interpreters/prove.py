@@ -4,8 +4,8 @@ Both programs are numbered in one table of terms (`value_numbering.py`, `terms.p
 function returns the same terms, causes the same effects in the same order, and has the same signature. One pass over
 each program, linear time; nothing is searched, folded or reordered. "Not proved" means unproved, never wrong.
 
-The method is value numbering by hash-consing (Alpern, Wegman, Zadeck, "Detecting equality of variables in programs",
-POPL 1988, section 3) with regions closed by lambda lifting (Johnsson, 1985).
+The method is value numbering by hashing (Cocke and Schwartz, "Programming Languages and Their Compilers", 1970), with
+regions closed by lambda lifting (Johnsson, "Lambda lifting: transforming programs to recursive equations", 1985).
 
 What a proof means
 ------------------
@@ -37,6 +37,9 @@ Trusted, and therefore kept small
 Refused, because equal text would not mean equal content: several blocks, dense resources, attribute aliases in
 unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations.
 
+Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified, a loop
+with other carries, even dead ones (that needs rules for loops), `custom_call` and collectives cloned.
+
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.
 """
@@ -53,7 +56,7 @@ from ..dialects.diagnostics import Refusal, position_of
 from .first_difference import AFTER, BEFORE, Difference, first_attribute, first_difference
 from .pure_operations import PURE_OPERATIONS
 from .terms import Attributes, Terms
-from .value_numbering import Numbering, attributes_of, functions_of, position_attributes, without_ours
+from .value_numbering import Numbering, attributes_of, functions_of, position_attributes
 
 
 @dataclass(frozen=True)
@@ -127,11 +130,13 @@ def _values(one: Numbering, other: Numbering) -> Iterator[tuple[str, int, int]]:
 def _signature(numbering: Numbering) -> dict[str, Attributes]:
     """What is promised to the outside: place -> attributes."""
     module = numbering.module
-    places = {"the module": numbering.attributes(module, without_ours(module.attributes))}
+    of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
+    places = {"the module": numbering.attributes(module, of_module)}
     for name in public_functions(numbering.functions):
         function = numbering.functions[name]
         own = attributes_of(function)
-        own.pop("sym_visibility", None)
+        if own.get("sym_visibility") == StringAttr("public"):
+            del own["sym_visibility"]
         type_ = own["function_type"]
         assert isinstance(type_, FunctionType), "verified: a function has a function type"
         arg_attrs = position_attributes(function, "arg_attrs", len(type_.inputs))

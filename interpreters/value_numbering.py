@@ -261,14 +261,15 @@ class Numbering:
             raise Refusal(op, f"func.call of @{name}, which does not exist")
         if name in self._active_calls:
             raise Refusal(op, f"@{name} calls itself: recursion is not compared")
-        if self.types(op.operands, op) != self.types(self._body(name).args, op):
-            raise Refusal(op, f"func.call of @{name} with operands that it does not take")
+        block = self._body(name)
+        assert block.last_op is not None, "checked: a function ends with func.return"
+        taken, returned = self.types(block.args, op), self.types(block.last_op.operands, op)
+        if (self.types(op.operands, op), self.types(op.results, op)) != (taken, returned):
+            raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
         function, called = self.functions[name], Scope(scope.depth, scope.state)
         arguments = self._with_attributes_of("arg_attrs", function, self._operands(op, scope))
         outcome = self._run(name, arguments, called)
         scope.state = outcome.state
-        if len(outcome.results) != len(op.results):
-            raise Refusal(op, f"func.call of @{name} with results that it does not return")
         results = self._with_attributes_of("res_attrs", function, outcome.results)
         own = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
         results = [self._attributed("function", number, function, own) for number in results]
