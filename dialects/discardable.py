@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import Refusal
+from .guards import is_integer_attribute
 from .recompute import Names
 
 PHASES = ("primal", "residual", "gradient", "update")
 
 
 def _is_bool(value: Attribute) -> bool:
-    return isinstance(value, IntegerAttr) and value.type == i1
+    return is_integer_attribute(value) and value.type == i1
 
 
 def _is_number(value: Attribute) -> bool:
-    return isinstance(value, IntegerAttr) and value.type == i64 and value.value.data >= 0
+    return is_integer_attribute(value) and value.type == i64 and value.value.data >= 0
 
 
 def _is_phase(value: Attribute) -> bool:
@@ -34,17 +36,37 @@ def _is_unit(value: Attribute) -> bool:
     return isinstance(value, UnitAttr)
 
 
-# attribute -> (what it must be, in words; the test)
-KNOWN: dict[str, tuple[str, Callable[[Attribute], bool]]] = {
-    Names.RECOMPUTE: ("true or false", _is_bool),
-    Names.REGION: ('a region path, such as "block0"', _is_path),
-    Names.PHASE: ("one of " + ", ".join(f'"{phase}"' for phase in PHASES), _is_phase),
-    Names.ID: ("a number >= 0 of type i64", _is_number),
-    Names.COPY: ("a number >= 0 of type i64", _is_number),
-    Names.DUPLICATED: ("a unit attribute", _is_unit),
-    Names.NEED_CSE: ("a unit attribute", _is_unit),
-    Names.TARGET_GRAD: ("a unit attribute", _is_unit),
-    Names.CHECKPOINT: ("a unit attribute", _is_unit),
+@dataclass(frozen=True)
+class Known:
+    """An attribute: what carries it, what it must be (in words and as a test), and what it means."""
+
+    carrier: str
+    words: str
+    holds: Callable[[Attribute], bool]
+    meaning: str
+
+
+KNOWN: dict[str, Known] = {
+    Names.RECOMPUTE: Known(
+        "forward operation", "true or false", _is_bool, "the decision: recompute it or keep it; wins over every policy"
+    ),
+    Names.REGION: Known(
+        "forward operation, copy", 'a region path, such as "block0"', _is_path, "the region instance it belongs to"
+    ),
+    Names.PHASE: Known(
+        "any operation",
+        "one of " + ", ".join(f'"{phase}"' for phase in PHASES),
+        _is_phase,
+        "when it runs; a source for the analysis, and what keeps twins of two phases apart",
+    ),
+    Names.ID: Known(
+        "original, copy", "a number >= 0 of type i64", _is_number, "the same on an original and its copies"
+    ),
+    Names.COPY: Known("copy", "a number >= 0 of type i64", _is_number, "which copy of the original this is"),
+    Names.DUPLICATED: Known("copy", "a unit attribute", _is_unit, "this operation is a copy"),
+    Names.NEED_CSE: Known("copy", "a unit attribute", _is_unit, "the cleanup may merge it with its like"),
+    Names.TARGET_GRAD: Known("gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"),
+    Names.CHECKPOINT: Known("forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"),
 }
 
 
@@ -62,6 +84,5 @@ def verify_attributes(root: Operation) -> None:
                 continue
             if name not in KNOWN:
                 raise Refusal(op, _unknown(name))
-            words, holds = KNOWN[name]
-            if not holds(value):
-                raise Refusal(op, f"attribute '{name}' must be {words}, not {value}")
+            if not KNOWN[name].holds(value):
+                raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].words}, not {value}")

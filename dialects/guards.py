@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import (
     AnyDenseElement,
     ComplexType,
     DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
     IntegerType,
     MemRefType,
     Signedness,
@@ -42,6 +44,10 @@ def is_complex_type(attribute: Attribute) -> TypeIs[ComplexType]:
 
 def is_integer_type(attribute: Attribute) -> TypeIs[IntegerType[int, Signedness]]:
     return isinstance(attribute, IntegerType)
+
+
+def is_integer_attribute(attribute: Attribute) -> TypeIs[IntegerAttr[IntegerType | IndexType]]:
+    return isinstance(attribute, IntegerAttr)
 
 
 def is_unsigned(attribute: Attribute) -> bool:
