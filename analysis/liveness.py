@@ -7,7 +7,7 @@ constants alone, cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -145,19 +145,47 @@ def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) ->
     return tuple(alive + extra for alive, extra in zip(accumulate(change[:-1]), inner, strict=True))
 
 
-def _inner_bytes(op: Operation, constants: Iterable[SSAValue]) -> int:
-    """Peak of what the regions of a loop or a branch hold while they run, the values that they yield included."""
-    if name_of(op) not in LOOPS_AND_BRANCHES:
+def _inner_bytes(op: Operation, constants: Set[SSAValue]) -> int:
+    """Peak of what the regions of a loop or a branch hold while they run.
+
+    The results of the operation stand for the carry of the running iteration: at the start the initial values are
+    copied into them. What an iteration yields is the next carry, and is alive together with the running one.
+    """
+    if name_of(op) not in LOOPS_AND_BRANCHES or all(result in constants for result in op.results):
         return 0
-    return max((_block_peak(block, constants) for region in op.regions for block in region.blocks), default=0)
+    is_loop = name_of(op) == "stablehlo.while"
+    peaks = [
+        _block_peak(block, constants, yields=not is_loop or index == 1)
+        for index, region in enumerate(op.regions)
+        for block in region.blocks
+    ]
+    return max(peaks, default=0)
 
 
-def _block_peak(block: Block, outside: Iterable[SSAValue]) -> int:
+def _block_peak(block: Block, outside: Set[SSAValue], yields: bool) -> int:
+    """Peak of a region's block; with `yields` what its terminator hands on is counted, copies included."""
     order = Order.of(block)
     constants = constants_only(order, outside)
-    inner = tuple(_inner_bytes(op, constants) for op in order.operations)
+    inner = [_inner_bytes(op, constants) for op in order.operations]
+    if yields:
+        inner[-1] += _yield_copies(order, constants)
     buffers = [_buffer(span, "", "") for span in _spans(order, (), constants)]
     return max(_live_bytes(len(order.operations), buffers, inner), default=0)
+
+
+def _yield_copies(order: Order, constants: Container[SSAValue]) -> int:
+    """Bytes that the terminator must copy: arguments, views, what comes from outside, and what is yielded twice.
+
+    What the block has stored itself becomes the next carry as it is. Constants are no temporaries, but a carry is.
+    """
+    shared = storages(order)
+    moved, copied = set[SSAValue](), 0
+    for value in order.operations[-1].operands:
+        if shared.of(value) is value and order.definition(value) >= 0 and value not in moved and value not in constants:
+            moved.add(value)
+        else:
+            copied += value_bytes(value)
+    return copied
 
 
 def _aliased_bytes(function: FuncOp, block: Block) -> int:

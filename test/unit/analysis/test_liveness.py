@@ -95,6 +95,43 @@ def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
     assert found.live_bytes[loop] == found.inner_bytes[loop] + 4 + 1024
 
 
+def test_a_loop_copies_what_it_cannot_move() -> None:
+    """It yields its argument twice and a constant: three copies at the end of each iteration."""
+    found = measure(
+        f"""
+  %n = stablehlo.constant dense<3.0> : {T}
+  %u, %v, %w = stablehlo.while(%p = %x, %q = %x, %s = %n) : {T}, {T}, {T}
+  cond {{
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %k = stablehlo.constant dense<1.0> : {T}
+    %a = stablehlo.sine %p : {T}
+    stablehlo.return %q, %q, %k : {T}, {T}, {T}
+  }}
+  %r = stablehlo.add %u, %w : {T}"""
+    )
+    loop = found.operations.index("stablehlo.while")
+    assert found.inner_bytes[loop] == 3 * 1024
+
+
+def test_a_loop_over_constants_costs_nothing() -> None:
+    found = measure(
+        f"""
+  %n = stablehlo.constant dense<3.0> : {T}
+  %u = stablehlo.while(%p = %n) : {T}
+  cond {{
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %a = stablehlo.sine %p : {T}
+    stablehlo.return %a : {T}
+  }}
+  %r = stablehlo.add %u, %x : {T}"""
+    )
+    assert found.peak_bytes == 0
+
+
 def test_dynamic_shapes_are_refused() -> None:
     with pytest.raises(Refusal, match=r"f.mlir:\d+:\d+: error: the bytes of tensor<\?xf32> are not known"):
         measure("  %r = stablehlo.sine %x : tensor<?xf32>", "%x: tensor<?xf32>", "%r : tensor<?xf32>")
