@@ -10,10 +10,12 @@ import re
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr
-from xdsl.parser import Parser
+from xdsl.parser import Parser, ParserState
 from xdsl.utils.hints import isa
+from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from .lexer import Lexer
 from .locations import file_range
 
 _STRING_OR_COMMENT = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*'
@@ -25,7 +27,8 @@ class LocationParser(Parser):
     """xDSL's parser with all of MLIR's locations."""
 
     def __init__(self, context: Context, text: str, name: str):
-        super().__init__(context, text, name)
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(Lexer(Input(text, name)))
         self._definitions: dict[str, int] = {}
         """Where the location of an alias stands in the text."""
         self._ends: dict[str, int] = {}

@@ -17,8 +17,10 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Block, Operation, TypeAttribute
+from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
+from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
@@ -50,6 +52,8 @@ class ModuleParser(LocationParser):
         """Where the operations that are being read start, the innermost last."""
         self._outermost: Operation | None = None
         """The operation that was read last; at the end, the module if the text has one."""
+        self._first_uses: dict[str, Span] = {}
+        """Where a value that was not yet defined was first read."""
         self._types: dict[str, TypeAttribute] = {}
         self._in_constant = False
 
@@ -57,16 +61,31 @@ class ModuleParser(LocationParser):
         try:
             self.resolve_aliases()
             module = super().parse_module(allow_implicit_module)
-        except ParseError:
-            raise
+        except ParseError as error:
+            raise self._at_first_use(error) from error
+        except RecursionError as error:
+            raise ParseError(self._current_token.span, "nested too deeply") from error
         except Exception as error:
-            # xDSL meets some malformed texts with assertions, KeyErrors or endless recursion; to the user all are one.
-            message = str(error) or f"malformed input ({type(error).__name__})"
-            raise ParseError(self._current_token.span, message) from error
+            # xDSL meets some malformed texts with assertions, KeyErrors and the like; to the user all are one.
+            words = " ".join(str(part) for part in error.args) or type(error).__name__
+            raise ParseError(self._current_token.span, f"malformed input: {words}") from error
         if module is not self._outermost:
             # xDSL puts a module around operations that stand alone.
             module.location = self._location_at(0)
         return module
+
+    def _at_first_use(self, error: ParseError) -> ParseError:
+        """xDSL finds at the end of the file that a value has no definition; the user wants to know where it is read."""
+        if not error.msg.startswith("values used but not defined"):
+            return error
+        name = next(iter(self.forward_ssa_references))
+        return ParseError(self._first_uses[name], f"%{name} is used but not defined")
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        value = super().resolve_operand(operand, type)
+        if isinstance(value, ForwardDeclaredValue):
+            self._first_uses.setdefault(operand.operand_name, operand.span)
+        return value
 
     def parse_operation(self) -> Operation:
         self._operations.append(self.pos)

@@ -12,10 +12,13 @@ from xdsl.parser import Parser
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.dialects.stablehlo import STABLEHLO
 
 from .judge import Judge
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "stablehlo").glob("*.mlir"))
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "examples" / "stablehlo").glob("*.mlir"))
+EVERY_FORM = sorted((ROOT / "test" / "filecheck" / "dialects").glob("stablehlo*.mlir"))
 
 
 @dataclass(frozen=True)
@@ -69,3 +72,18 @@ def test_xdsls_own_parser_reads_the_custom_form(example: Example):
     """Stock `xdsl-opt` knows no aliases, but everything else is in the dialect itself."""
     plain = print_module(example.module)
     assert print_module(Parser(make_context(), plain).parse_module()) == plain
+
+
+@pytest.mark.parametrize("path", EVERY_FORM, ids=lambda path: path.name)
+def test_jax_agrees_with_the_lit_files(path: Path, judge: Judge):
+    """They hold every operation in every form; what they say is valid StableHLO and means the same here."""
+    module = parse_module(path.read_text())
+    theirs = judge.print(path.read_text(), debuginfo=False)
+    assert judge.print(print_module(module), debuginfo=False) == theirs
+    assert judge.print(print_module(module, generic=True), debuginfo=False) == theirs
+    assert judge.print(print_module(parse_module(theirs)), debuginfo=False) == theirs
+
+
+def test_the_lit_files_hold_every_operation():
+    ops = {op.name for path in EVERY_FORM for op in parse_module(path.read_text()).walk()}
+    assert ops >= {op.name for op in STABLEHLO.operations}

@@ -1,0 +1,174 @@
+"""A wrong operation is refused, and the message says what disagrees."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
+
+from recompute.dialects.parser import parse_module
+
+F, N, B, S, ROW = "tensor<2x3xf32>", "tensor<2x3xi32>", "tensor<2x3xi1>", "tensor<f32>", "tensor<2xf32>"
+DOT = "stablehlo.dot_general %0, %0, contracting_dims ="
+SPREAD = "stablehlo.broadcast_in_dim %0, dims ="
+REDUCE = "stablehlo.reduce(%0 init: %1) applies stablehlo.add across dimensions ="
+
+
+def module_with(operation: str, types: tuple[str, ...]) -> ModuleOp:
+    """A module whose operation reads %0, %1, … of these types."""
+    arguments = ", ".join(f"%{index}: {type}" for index, type in enumerate(types))
+    return parse_module(f"func.func @f({arguments}) {{\n  {operation}\n  return\n}}")
+
+
+CASES: list[tuple[str, tuple[str, ...], str]] = [
+    (f"%r = stablehlo.tanh %0 : {N}", (N,), "stablehlo.tanh is not defined for elements of type i32"),
+    (f"%r = stablehlo.tanh %0 : ({F}) -> tensor<3x2xf32>", (F,), "the result has type tensor<3x2xf32>, expected"),
+    (f"%r = stablehlo.and %0, %0 : {F}", (F,), "not defined for elements of type f32"),
+    (f"%r = stablehlo.shift_left %0, %0 : {B}", (B,), "not defined for elements of type i1"),
+    (f"%r = stablehlo.add %0, %1 : ({F}, {N}) -> {F}", (F, N), f"the right operand has type {N}, expected {F}"),
+    (f"%r = stablehlo.add %0, %0 : ({F}, {F}) -> {N}", (F,), f"the result has type {N}, expected {F}"),
+    (f"%r = stablehlo.convert %0 : ({F}) -> tensor<6xi32>", (F,), r"the result has shape \[6\], expected \[2, 3\]"),
+    (f"%r = stablehlo.is_finite %0 : ({F}) -> {F}", (F,), "elements of type f32, expected i1"),
+    (f"%r = stablehlo.compare LT, %0, %0 : ({F}, {F}) -> {F}", (F,), "elements of type f32, expected i1"),
+    (f"%r = stablehlo.compare LT, %0, %1 : ({F}, {N}) -> {B}", (F, N), "the right operand has type"),
+    (f"%r = stablehlo.select %0, %1, %1 : {F}, {F}", (F, F), "the predicate has elements of type f32, expected i1"),
+    (f"%r = stablehlo.select %0, %1, %1 : tensor<2xi1>, {F}", ("tensor<2xi1>", F), r"the predicate has shape \[2\]"),
+    (f"%r = stablehlo.clamp %0, %1, %0 : ({ROW}, {F}, {ROW}) -> {F}", (ROW, F), "a bound"),
+    (f"%r = stablehlo.reshape %0 : ({F}) -> tensor<5xf32>", (F,), "the result has 5 elements, the operand 6"),
+    (f"%r = stablehlo.reshape %0 : ({F}) -> tensor<6xi32>", (F,), "elements of type i32, expected f32"),
+    (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<3x2xi32>", (F,), r"shape \[3, 2\], expected \[2, 3\]"),
+    (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<2x3x1x2xi16>", (F,), "one dimension at most"),
+    (f"%r = {SPREAD} [0] : ({F}) -> {F}", (F,), "1 dimensions are given for .* rank 2"),
+    (f"%r = {SPREAD} [0, 2] : ({F}) -> {F}", (F,), r"\[0, 2\] are not all within .* 2"),
+    (f"%r = {SPREAD} [1, 1] : ({F}) -> {F}", (F,), "name a dimension twice"),
+    (
+        f"%r = {SPREAD} [0, 1] : ({F}) -> tensor<2x4xf32>",
+        (F,),
+        "3 does not broadcast to .* 4",
+    ),
+    (f"%r = stablehlo.transpose %0, dims = [0, 0] : ({F}) -> {F}", (F,), r"\[0, 0\] is not a permutation"),
+    (f"%r = stablehlo.transpose %0, dims = [1, 0] : ({F}) -> {F}", (F,), r"shape \[2, 3\], expected \[3, 2\]"),
+    (f"%r = stablehlo.slice %0 [0:2] : ({F}) -> {ROW}", (F,), "needed for each dimension"),
+    (
+        f"%r = stablehlo.slice %0 [0:2, 0:4] : ({F}) -> tensor<2x4xf32>",
+        (F,),
+        "0:4:1 is not a range within .* 3",
+    ),
+    (f"%r = stablehlo.slice %0 [0:2, 0:3:2] : ({F}) -> {F}", (F,), r"shape \[2, 3\], expected \[2, 2\]"),
+    (f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({F}, {F}) -> {F}", (F,), "add up to 4 along dimension 0, not 2"),
+    (f"%r = stablehlo.concatenate %0, %0, dim = 2 : ({F}, {F}) -> {F}", (F,), "not all within the rank 2"),
+    (f"%r = stablehlo.concatenate %0, %1, dim = 0 : ({F}, {N}) -> tensor<4x3xf32>", (F, N), "an operand has elements"),
+    ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "nothing to concatenate"),
+    (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] are not all within the rank 2"),
+    (f'%r = "stablehlo.constant"() <{{value = dense<1> : {N}}}> : () -> {F}', (), f"the result has type {F}"),
+    (f"%r = {DOT} [1] x [0] : ({F}, {F}) -> {F}", (F,), "side of the pairs"),
+    (
+        f"%r = {DOT} [1] x [1] : ({F}, {F}) -> {F}",
+        (F,),
+        r"expected \[2, 2\]",
+    ),
+    (f"%r = {DOT} [1] x [] : ({F}, {F}) -> {F}", (F,), "come in pairs"),
+    (f"%r = {DOT} [2] x [0] : ({F}, {F}) -> {F}", (F,), "left dimensions"),
+    (
+        f"%r = {DOT} [1] x [1], precision = [HIGH] : ({F}, {F}) -> tensor<2x2xf32>",
+        (F,),
+        "for both operands or for none",
+    ),
+    (
+        '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
+        " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>"
+        f" : ({F}, tensor<8x1xi32>) -> tensor<8x4xf32>",
+        (F, "tensor<8x1xi32>"),
+        "a slice of 4 does not fit an extent of 3",
+    ),
+    (
+        '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
+        " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>}>"
+        f" : ({F}, tensor<8x1xi32>) -> tensor<3x8xf32>",
+        (F, "tensor<8x1xi32>"),
+        r"the result has shape \[3, 8\], expected \[8, 3\]",
+    ),
+    (
+        '%r = "stablehlo.scatter"(%0, %1, %0) <{scatter_dimension_numbers = #stablehlo.scatter<'
+        "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],"
+        " index_vector_dim = 1>}> ({\n"
+        f"^bb0(%a: {S}, %b: {S}):\n  stablehlo.return %a : {S}\n}}) : ({F}, tensor<8x1xi32>, {F}) -> {F}",
+        (F, "tensor<8x1xi32>"),
+        r"the scattered part of an update has shape \[2\], expected \[8\]",
+    ),
+    (
+        f"%r = {REDUCE} [1] : ({F}, {S}) -> {F}",
+        (F, S),
+        r"a result has shape \[2, 3\], expected \[2\]",
+    ),
+    (
+        f"%r = stablehlo.reduce(%0 init: %0) applies stablehlo.add across dimensions = [1] : ({F}, {F}) -> {ROW}",
+        (F,),
+        r"an initial value has shape \[2, 3\], expected \[\]",
+    ),
+    (
+        f"%r = {REDUCE} [2] : ({F}, {S}) -> {ROW}",
+        (F, S),
+        "not all within the rank 2",
+    ),
+    (
+        f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({N}, tensor<i32>) -> tensor<i32>\n"
+        f" reducer(%a: {S}, %b: {S}) {{\n  stablehlo.return %a : {S}\n}}",
+        (N, "tensor<i32>"),
+        "an input has elements of type i32, which do not become f32",
+    ),
+    (
+        f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({F}, {S}) -> {S}\n"
+        f" reducer(%a: {S}, %b: {S}) {{\n  stablehlo.return %a, %b : {S}, {S}\n}}",
+        (F, S),
+        "the arguments of the region are 2, expected 4",
+    ),
+    (
+        f'"stablehlo.optimization_barrier"(%0) : ({F}) -> ()',
+        (F,),
+        "each operand has one result",
+    ),
+    (
+        f'%r = "stablehlo.optimization_barrier"(%0) : ({F}) -> {N}',
+        (F,),
+        f"a result has type {N}, expected {F}",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "types", "words"), CASES, ids=[f"{i}-{case[0][:32]}" for i, case in enumerate(CASES)]
+)
+def test_refused(operation: str, types: tuple[str, ...], words: str):
+    with pytest.raises(VerifyException, match=words):
+        module_with(operation, types).verify()
+
+
+def loop(condition: str, body: str) -> str:
+    return f"%r = stablehlo.while(%i = %0) : {S}\ncond {{\n  {condition}\n}} do {{\n  {body}\n}}"
+
+
+KEEP, GO_ON = f"stablehlo.return %i : {S}", "stablehlo.return %1 : tensor<i1>"
+
+
+@pytest.mark.parametrize(
+    ("condition", "body", "words"),
+    [
+        (KEEP, KEEP, f"one of the values that cond returns has type {S}, expected tensor<i1>"),
+        (GO_ON, GO_ON, f"one of the values that do returns has type tensor<i1>, expected {S}"),
+        (GO_ON, "stablehlo.return", "the values that do returns are 0, expected 1"),
+        (GO_ON, f"%x = stablehlo.tanh %i : {S}", "terminates block .* but is not a terminator"),
+        (GO_ON, '"test.end"() : () -> ()', "the region ends with stablehlo.return"),
+    ],
+)
+def test_loops(condition: str, body: str, words: str):
+    module_with(loop(GO_ON, KEEP), (S, "tensor<i1>")).verify()
+    with pytest.raises(VerifyException, match=words):
+        module_with(loop(condition, body), (S, "tensor<i1>")).verify()
+
+
+def test_dynamic_extents_fit_static_ones():
+    module_with(
+        "%r = stablehlo.add %0, %1 : (tensor<?x3xf32>, tensor<2x?xf32>) -> tensor<2x3xf32>",
+        ("tensor<?x3xf32>", "tensor<2x?xf32>"),
+    ).verify()

@@ -1,0 +1,81 @@
+"""Whatever is wrong with a text is a `ParseError` that points into it."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from recompute.dialects.parser import parse_module
+
+SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("", "t:1:1", "Could not parse"),
+        ("hello world", "t:1:1", "unknown operation 'hello': only the generic form can be read"),
+        ("module {\n  func.func @f() {\n    return\n  }\n", "t:5:1", "expected an operation, a block or '}'"),
+        ("module {\n  %0 = chlo.erf %x : f32\n}", "t:2:8", "unknown operation 'chlo.erf'"),
+        (
+            "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
+            "t:2:23",
+            "%x is used but not defined",
+        ),
+        ("func.func @f() {\n  ^0(:\n}", "t:2:5", "Invalid Block name"),
+        ("module {\n  \x00\n}", "t:2:3", "Unexpected character"),
+        ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
+        ("%0 = stablehlo.constant 7 : i32", "t:1:25", "expected the value of the constant"),
+        (
+            "%0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
+            "%1 = stablehlo.reduce(%0 init: %0) applies stablehlo.divide across dimensions = [] : (f32) -> f32",
+            "t:2:44",
+            "expected one of stablehlo.add",
+        ),
+        ('"test.op"() {a = #stablehlo.dot<lhs = [0]>} : () -> ()', "t:1:32", "has the entries lhs_batching_dimensions"),
+        ('"test.op"() {a = #stablehlo.gather<index_vector_dim = [0]>} : () -> ()', "t:1:35", "of another kind"),
+        ('"test.op"() {a = #stablehlo<precision LOW>} : () -> ()', "t:1:39", "Expected `DEFAULT`"),
+    ],
+)
+def test_refused(text: str, position: str, words: str):
+    with pytest.raises(ParseError, match=words) as error:
+        parse_module(text, "t")
+    assert str(error.value).startswith(position + "\n")
+
+
+@pytest.mark.parametrize("depth", [400, 5000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a = ", "}")])
+def test_deep_nesting_is_no_traceback(opening: str, closing: str, depth: int):
+    """Deeper than Python recurses."""
+    text = f'"test.op"() {{a = {opening * depth}{closing * depth}}} : () -> ()'
+    with pytest.raises(ParseError):
+        parse_module(text)
+
+
+def test_every_truncation_is_a_parse_error():
+    whole = SMALL.rindex("\n}") + len("\n}")
+    for end in range(0, whole, 97):
+        with pytest.raises(ParseError):
+            parse_module(SMALL[:end])
+
+
+def test_damaged_text_is_a_parse_error_or_a_program():
+    """A character or a piece removed, doubled or replaced at random: never another exception."""
+    dice = random.Random(0)
+    for _ in range(150):
+        start = dice.randrange(len(SMALL))
+        end = start + dice.choice([1, 1, 5, 40])
+        filling = dice.choice(["", "", "%", "<", "]", '"', "0x", "é", "#loc", SMALL[start:end] * 2])
+        with suppress(ParseError):
+            parse_module(SMALL[:start] + filling + SMALL[end:])
+
+
+def test_types_are_shared():
+    """A program names few types all the time: one object each."""
+    text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
+    one, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
+    assert one.results[0].type is other.results[0].type
