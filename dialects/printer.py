@@ -65,7 +65,7 @@ class ModulePrinter(Printer):
         known = self._alias_of_object.get(id(location)) or self._aliases.get(location)
         if known is None:
             text = location_text(location, self._alias)
-            known = f"#loc{len(self.definitions)}"
+            known = f"#loc{len(self.definitions) or ''}"
             self.definitions.append(f"{known} = loc({text})")
             self._aliases[location] = known
         self._alias_of_object[id(location)] = known

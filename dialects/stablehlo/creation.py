@@ -73,7 +73,7 @@ class ConstantOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        _, attributes = parse_attributes(parser, cls)
+        _, attributes = parse_attributes(parser, cls, ("value",))
         if parser.parse_optional_keyword("dense") is not None:
             value = parse_constant(parser)
         else:
@@ -111,7 +111,7 @@ class IotaOp(IRDLOperation):
         parser.parse_keyword("dim")
         parser.parse_punctuation("=")
         dimension = IntegerAttr(parser.parse_integer(), i64)
-        _, attributes = parse_attributes(parser, cls)
+        _, attributes = parse_attributes(parser, cls, ("iota_dimension",))
         parser.parse_punctuation(":")
         properties = {"iota_dimension": dimension}
         return cls.create(result_types=[parser.parse_type()], properties=properties, attributes=attributes)

@@ -39,11 +39,17 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
     return operands or []
 
 
-def parse_attributes(parser: Parser, op_type: type[IRDLOperation]) -> tuple[Properties, Properties]:
+def parse_attributes(
+    parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
+) -> tuple[Properties, Properties]:
     """The optional `{…}` of a custom format: properties that the format does not spell, and discardable attributes."""
+    start = parser.pos
     attributes = parser.parse_optional_attr_dict()
     if not attributes:
         return {}, {}
+    for name in spelled:
+        if name in attributes:
+            parser.raise_error(f"'{name}' is part of the format of {op_type.name}, not of its attributes", start)
     names = op_type.get_irdl_definition().properties.keys() & attributes.keys()
     return {name: attributes.pop(name) for name in names}, attributes
 
@@ -148,7 +154,7 @@ class FunctionTypeOp(IRDLOperation):
     def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
         """What follows the operands."""
         spelled = cls.parse_own(parser)
-        properties, attributes = parse_attributes(parser, cls)
+        properties, attributes = parse_attributes(parser, cls, cls.SPELLED)
         parser.parse_punctuation(":")
         types = parser.parse_function_type()
         return cls.create(

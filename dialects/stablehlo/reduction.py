@@ -76,7 +76,7 @@ class ReduceOp(IRDLOperation):
         pairs = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_pair(parser))
         combiner = _parse_combiner(parser) if parser.parse_optional_keyword("applies") is not None else None
         dimensions = _parse_across(parser)
-        _, attributes = parse_attributes(parser, cls)
+        _, attributes = parse_attributes(parser, cls, ("dimensions",))
         parser.parse_punctuation(":")
         types = parser.parse_function_type()
         first = types.inputs.data[0] if types.inputs.data else None

@@ -29,6 +29,7 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("func.func @f() {\n  ^0(:\n}", "t:2:5", "Invalid Block name"),
         ("module {\n  \x00\n}", "t:2:3", "Unexpected character"),
         ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
+        ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "part of the format"),
         ("%0 = stablehlo.constant 7 : i32", "t:1:25", "expected the value of the constant"),
         (
             "%0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
