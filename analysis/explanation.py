@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import position_of
 from ..rules.flops import flops
+from .eager import eager_timeline
 from .liveness import Timeline, timeline
 from .phases import Phases
 from .policy import Decision, decide
@@ -25,6 +26,7 @@ class RegionRow:
     operations: int
     held_bytes: int
     copies: int
+    tokens: int
     gates: int
     freed_bytes: int
     pinned_bytes: int
@@ -34,10 +36,14 @@ class RegionRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`held_bytes`: forward values that the backward pass reads, in and outside of regions."""
+    """`held_bytes`: forward values that the backward pass reads, in and outside of regions.
+
+    `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
+    """
 
     function: str
     timeline: Timeline
+    eager_peak_bytes: int
     residuals: int
     held_bytes: int
     held_outside_bytes: int
@@ -61,6 +67,7 @@ def explain(function: FuncOp, phases: Phases, regions: str = "auto") -> Explanat
     return Explanation(
         function=function.sym_name.data,
         timeline=timeline(function, phases),
+        eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
         residuals=len(crossing),
         held_bytes=sum(held.values()),
         held_outside_bytes=by_region.get("", 0),
@@ -77,6 +84,7 @@ def _row(decision: Decision, held: int) -> RegionRow:
         operations=len(decision.inside) + len(decision.outputs),
         held_bytes=held,
         copies=len(unit.originals) if unit else 0,
+        tokens=len(unit.stages) if unit else 0,
         gates=len(unit.gates) if unit else 0,
         freed_bytes=unit.freed_bytes if unit else 0,
         pinned_bytes=unit.pinned_bytes if unit else 0,

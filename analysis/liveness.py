@@ -75,7 +75,7 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     terminator = order.operations[-1]
     constants = constants_only(order)
     spans = _spans(order, terminator.operands, constants)
-    inner = tuple(_inner_bytes(op, constants) for op in order.operations)
+    inner = tuple(inner_bytes(op, constants) for op in order.operations)
     regions = find_regions(phases, "auto") if phases is not None else dict[Operation, str]()
     buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans)
     return Timeline(
@@ -145,7 +145,7 @@ def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) ->
     return tuple(alive + extra for alive, extra in zip(accumulate(change[:-1]), inner, strict=True))
 
 
-def _inner_bytes(op: Operation, constants: Set[SSAValue]) -> int:
+def inner_bytes(op: Operation, constants: Set[SSAValue]) -> int:
     """Peak of what the regions of a loop or a branch hold while they run.
 
     The results of the operation stand for the carry of the running iteration: at the start the initial values are
@@ -166,7 +166,7 @@ def _block_peak(block: Block, outside: Set[SSAValue], yields: bool) -> int:
     """Peak of a region's block; with `yields` what its terminator hands on is counted, copies included."""
     order = Order.of(block)
     constants = constants_only(order, outside)
-    inner = [_inner_bytes(op, constants) for op in order.operations]
+    inner = [inner_bytes(op, constants) for op in order.operations]
     if yields:
         inner[-1] += _yield_copies(order, constants)
     buffers = [_buffer(span, "", "") for span in _spans(order, (), constants)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,8 +18,14 @@ class Order:
 
     @classmethod
     def of(cls, block: Block) -> Order:
-        operations = tuple(block.ops)
-        return cls(block, operations, {op: index for index, op in enumerate(operations)})
+        """Program order."""
+        return cls.from_operations(block, block.ops)
+
+    @classmethod
+    def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
+        """Another order of the block's operations, in which each still comes after what it reads."""
+        listed = tuple(operations)
+        return cls(block, listed, {op: index for index, op in enumerate(listed)})
 
     def owner_here(self, op: Operation) -> Operation | None:
         """The operation of this block that is `op` or holds it in a region."""

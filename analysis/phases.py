@@ -46,6 +46,9 @@ class Phases:
     def is_forward(self, op: Operation) -> bool:
         return self.phase[op] in FORWARD
 
+    def is_update(self, op: Operation) -> bool:
+        return self.phase[op] == "update"
+
     def is_gradient(self, op: Operation) -> bool:
         return self.phase[op] in BACKWARD
 

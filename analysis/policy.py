@@ -14,7 +14,8 @@ from xdsl.ir import Operation
 from ..dialects.recompute import Names
 from .phases import Phases
 from .regions import find_regions
-from .units import Kept, Step, Unit, find_unit, region_outputs
+from .step import Step
+from .units import Kept, Unit, find_unit, region_outputs
 
 
 @dataclass(frozen=True)

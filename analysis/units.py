@@ -9,9 +9,8 @@ Source of the gate and of the bytes: jax.checkpoint, whose barrier holds the inc
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -20,31 +19,39 @@ from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.flops import flops
 from ..rules.names import name_of
-from .constants import constants_only
 from .order import read_values
-from .phases import Phases
-from .storage import Storages, storages, value_bytes
+from .stages import Stage, outside_values, split
+from .step import Step
+from .storage import value_bytes
 
 NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One group of copies under one token.
+    """One group of copies that wait for the same gradient values, the `gates`.
 
-    `originals` are copied, in program order, in front of `insertion`, the first of `readers`; `inputs` are the values
-    from outside that the copies read, `gates` the gradient values that they wait for.
+    They are put in front of `insertion`, the first of `readers`, stage by stage, each stage behind a token.
     """
 
     region: str
-    originals: tuple[Operation, ...]
+    stages: tuple[Stage, ...]
     readers: tuple[Operation, ...]
     insertion: Operation
-    inputs: tuple[SSAValue, ...]
     gates: tuple[SSAValue, ...]
     freed_bytes: int
     pinned_bytes: int
     extra_flops: int
+
+    @property
+    def originals(self) -> tuple[Operation, ...]:
+        """What is copied, in the order of the copies."""
+        return tuple(op for stage in self.stages for op in stage.originals)
+
+    @property
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """The values from outside that the copies read."""
+        return tuple(value for stage in self.stages for value in stage.inputs)
 
     @property
     def saved_bytes(self) -> int:
@@ -59,33 +66,6 @@ class Kept:
     region: str
     operation: Operation
     reason: str
-
-
-@dataclass(frozen=True)
-class Step:
-    """What the unit analysis needs to know of a function; computed once for all of its regions."""
-
-    phases: Phases
-    constants: set[SSAValue] = field(repr=False)
-    storages: Storages = field(repr=False)
-
-    @classmethod
-    def of(cls, phases: Phases) -> Step:
-        return cls(phases, constants_only(phases.order), storages(phases.order))
-
-    @cached_property
-    def returned(self) -> frozenset[SSAValue]:
-        """Values that leave the function."""
-        return frozenset(self.phases.order.operations[-1].operands)
-
-    @cached_property
-    def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:
-        """Every value that looks at a storage, by its owner."""
-        found = dict[SSAValue, list[SSAValue]]()
-        for op in self.phases.order.operations:
-            for result in op.results:
-                found.setdefault(self.storages.of(result), []).append(result)
-        return {root: tuple(values) for root, values in found.items()}
 
 
 def is_copy(op: Operation) -> bool:
@@ -133,11 +113,18 @@ def find_unit(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Ke
     gates = _gates(step, readers, position[insertion])
     if not gates:
         return Kept(region, insertion, NO_GATE)
-    inputs = _inputs(step, originals)
+    inputs = outside_values(step, originals)
     freed = _freed_bytes(step, originals, inputs, readers)
-    pinned = _pinned_bytes(step, inputs, position[insertion])
-    cost = sum(flops(op) for op in originals)
-    return Unit(region, tuple(originals), tuple(readers), insertion, inputs, gates, freed, pinned, cost)
+    return Unit(
+        region=region,
+        stages=split(step, originals, freed),
+        readers=tuple(readers),
+        insertion=insertion,
+        gates=gates,
+        freed_bytes=freed,
+        pinned_bytes=_pinned_bytes(step, inputs, position[insertion]),
+        extra_flops=sum(flops(op) for op in originals),
+    )
 
 
 def _needed(step: Step, allowed: Sequence[Operation], readers: Iterable[Operation]) -> list[Operation]:
@@ -182,12 +169,6 @@ def _delays_forward_value(step: Step, value: SSAValue) -> bool:
     """A barrier or a depend of an earlier run stands in the backward pass, but hands on a forward value."""
     owner = step.storages.of(value).owner
     return not isinstance(owner, Operation) or step.phases.is_forward(owner)
-
-
-def _inputs(step: Step, originals: Sequence[Operation]) -> tuple[SSAValue, ...]:
-    inside = {result for op in originals for result in op.results}
-    read = dict.fromkeys(value for op in originals for value in read_values(op))
-    return tuple(value for value in read if value not in inside and value not in step.constants)
 
 
 def _last_reader(step: Step, root: SSAValue, ignored: Container[SSAValue] = (), by: Container[Operation] = ()) -> int:

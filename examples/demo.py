@@ -56,8 +56,8 @@ def row(words: str, before: int, after: int) -> str:
 
 def unit_row(unit: Unit) -> str:
     return (
-        f"  {unit.region:<10}{len(unit.originals):>5} clones behind 1 token on {len(unit.gates)} gradient value(s), "
-        f"frees {human_bytes(unit.freed_bytes)}"
+        f"  {unit.region:<10}{len(unit.originals):>5} clones behind {len(unit.stages)} token(s) on {len(unit.gates)} "
+        f"gradient value(s), frees {human_bytes(unit.freed_bytes)}"
     )
 
 
@@ -68,7 +68,7 @@ def report(before: Timeline, after: Timeline, done: Recomputation, base_flops: i
             row("temporaries", before.peak_bytes, after.peak_bytes),
             row("device bytes", before.device_bytes, after.device_bytes),
             f"  {'clones':<14}{done.copies:>12}",
-            f"  {'tokens':<14}{len(done.units):>12}",
+            f"  {'tokens':<14}{sum(len(unit.stages) for unit in done.units):>12}",
             f"  {'extra FLOPs':<14}{done.extra_flops:>12.3g}   {share:.1%} of the step",
             "",
             *(unit_row(unit) for unit in done.units),

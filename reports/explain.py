@@ -17,7 +17,8 @@ def to_text(explanation: Explanation) -> str:
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
-        f"  temporaries  {human_bytes(timeline.peak_bytes)} at their peak",
+        f"  temporaries  {human_bytes(timeline.peak_bytes)} at their peak in program order, "
+        f"{human_bytes(explanation.eager_peak_bytes)} if operations start as soon as they can",
         f"  device       {human_bytes(timeline.device_bytes)} = arguments {human_bytes(timeline.argument_bytes)} "
         f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
         f"  held         {human_bytes(explanation.held_bytes)} in {explanation.residuals} forward values that the "
@@ -63,6 +64,7 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
     return {
         "function": explanation.function,
         "peak_bytes": timeline.peak_bytes,
+        "eager_peak_bytes": explanation.eager_peak_bytes,
         "device_bytes": timeline.device_bytes,
         "argument_bytes": timeline.argument_bytes,
         "result_bytes": timeline.result_bytes,

@@ -32,7 +32,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.phases import Phases
 from ..analysis.policy import explicit_mark
 from ..analysis.scopes import as_backward, path_of, split_path
-from ..analysis.units import Kept, Step, Unit, find_unit, why_not_recomputable
+from ..analysis.stages import Stage
+from ..analysis.step import Step
+from ..analysis.units import Kept, Unit, find_unit, why_not_recomputable
 from ..dialects.diagnostics import Remark, emit
 from ..dialects.recompute import DependOp, Names, TokenOp
 from .phase import steps_of
@@ -94,18 +96,27 @@ def _unmark(kept: Kept) -> Remark:
 
 
 def _recompute(unit: Unit, phases: Phases, ids: Iterator[int], delayed: dict[SSAValue, SSAValue]) -> None:
-    token = TokenOp(unit.gates)
-    depend = DependOp(unit.inputs, token.token)
-    mapping: dict[SSAValue, SSAValue] = dict(zip(unit.inputs, depend.delayed, strict=True))
-    copies = [_copy(op, next(ids), mapping) for op in unit.originals]
-    for op, word in ((token, "token"), (depend, "depend")):
-        op.location = _backward(unit.originals[0].location, word)
-    new = [token, depend, *copies]
-    _state_phase(new, unit.insertion)
-    Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
-    _name(depend)
+    mapping = dict[SSAValue, SSAValue]()
+    for stage in unit.stages:
+        new = _copies_behind_a_token(stage, unit.gates, ids, mapping)
+        _state_phase(new, unit.insertion)
+        Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
     _redirect(unit, mapping)
     _read_delayed(unit, phases, mapping, delayed)
+
+
+def _copies_behind_a_token(
+    stage: Stage, gates: Iterable[SSAValue], ids: Iterator[int], mapping: dict[SSAValue, SSAValue]
+) -> list[Operation]:
+    """`mapping` leads from originals and inputs to their copies; the stage's are added to it."""
+    token = TokenOp([*(mapping[value] for value in stage.awaited), *gates])
+    depend = DependOp(stage.inputs, token.token)
+    for value, delayed in zip(stage.inputs, depend.delayed, strict=True):
+        mapping[value] = delayed
+        delayed.name_hint = value.name_hint
+    for op, word in ((token, "token"), (depend, "depend")):
+        op.location = _backward(stage.originals[0].location, word)
+    return [token, depend, *(_copy(op, next(ids), mapping) for op in stage.originals)]
 
 
 def _copy(op: Operation, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
@@ -133,11 +144,6 @@ def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
     if Names.PHASE in reader.attributes:
         for op in operations:
             op.attributes[Names.PHASE] = StringAttr("gradient")
-
-
-def _name(depend: DependOp) -> None:
-    for value, delayed in zip(depend.values, depend.delayed, strict=True):
-        delayed.name_hint = value.name_hint
 
 
 def _redirect(unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:

@@ -1,0 +1,40 @@
+"""A training step with what several analyses need to know of it, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.ir import SSAValue
+
+from .constants import constants_only
+from .phases import Phases
+from .storage import Storages, storages
+
+
+@dataclass(frozen=True)
+class Step:
+    """A classified function; valid until it is changed."""
+
+    phases: Phases
+    constants: set[SSAValue] = field(repr=False)
+    storages: Storages = field(repr=False)
+
+    @classmethod
+    def of(cls, phases: Phases) -> Step:
+        return cls(phases, constants_only(phases.order), storages(phases.order))
+
+    @cached_property
+    def returned(self) -> frozenset[SSAValue]:
+        """Values that leave the function."""
+        return frozenset(self.phases.order.operations[-1].operands)
+
+    @cached_property
+    def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:
+        """Every value that looks at a storage, by its owner."""
+        found = dict[SSAValue, list[SSAValue]]()
+        for op in self.phases.order.operations:
+            for result in op.results:
+                found.setdefault(self.storages.of(result), []).append(result)
+        return {root: tuple(values) for root, values in found.items()}
