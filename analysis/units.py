@@ -24,6 +24,7 @@ from .stages import Stage, outside_values, split
 from .step import Step
 from .storage import value_bytes
 
+FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
 NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"
 
 
@@ -114,6 +115,8 @@ def find_unit(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Ke
     if not gates:
         return Kept(region, insertion, NO_GATE)
     inputs = outside_values(step, originals)
+    if not inputs:
+        return Kept(region, insertion, FROM_CONSTANTS)
     freed = _freed_bytes(step, originals, inputs, readers)
     return Unit(
         region=region,

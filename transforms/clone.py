@@ -37,6 +37,7 @@ from ..analysis.step import Step
 from ..analysis.units import Kept, Unit, find_unit, why_not_recomputable
 from ..dialects.diagnostics import Remark, emit
 from ..dialects.recompute import DependOp, Names, TokenOp
+from ..rules.names import name_of
 from .phase import steps_of
 
 FIRST_COPY = IntegerAttr(1, i64)
@@ -115,7 +116,7 @@ def _copies_behind_a_token(
         mapping[value] = delayed
         delayed.name_hint = value.name_hint
     for op, word in ((token, "token"), (depend, "depend")):
-        op.location = _backward(stage.originals[0].location, word)
+        op.location = _beside(stage.originals[0].location, word)
     return [token, depend, *(_copy(op, next(ids), mapping) for op in stage.originals)]
 
 
@@ -126,15 +127,17 @@ def _copy(op: Operation, number: int, mapping: dict[SSAValue, SSAValue]) -> Oper
         copy.attributes.pop(name, None)
     copy.attributes |= {Names.COPY: FIRST_COPY, Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
     for inner in copy.walk():
-        inner.location = _backward(inner.location)
+        inner.location = _backward(inner.location, path_of(inner.location) or name_of(inner))
     return copy
 
 
-def _backward(location: LocationAttr, operation: str | None = None) -> LocationAttr:
+def _beside(location: LocationAttr, word: str) -> LocationAttr:
+    """The place of a token: in the same scope as the copies that wait for it."""
+    return _backward(location, "/".join([*split_path(path_of(location))[:-1], word]))
+
+
+def _backward(location: LocationAttr, path: str) -> LocationAttr:
     """The same place in the source, as a recomputation in the backward pass."""
-    path = path_of(location) or "recompute"
-    if operation is not None:
-        path = "/".join([*split_path(path)[:-1], operation])
     position = location.location if isinstance(location, NameLoc) else location
     return NameLoc(StringAttr(as_backward(path)), position)
 

@@ -84,6 +84,41 @@ def test_a_region_that_no_gradient_reads() -> None:
     assert one.reason == "no gradient operation reads a value from inside it"
 
 
+def test_what_comes_from_constants_is_not_recomputed() -> None:
+    one = decision(
+        '  %k = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
+        forward("a", "sine %k"),
+        forward("c", "tanh %x"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%c, %h",
+    )
+    assert one.reason == "it is computed from constants alone, and keeping it costs nothing"
+
+
+def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
+    """%b and %c are the larger part and leave only %m; %a waits until they are done."""
+    one = decision(
+        forward("a", "sine %x"),
+        forward("b", "cosine %ct"),
+        forward("c", "add %b, %b"),
+        '  %m = stablehlo.convert %c : (tensor<256xf32>) -> tensor<256xi1> loc("jit(f)/jvp(b)/convert")',
+        '  %n = stablehlo.convert %m : (tensor<256xi1>) -> tensor<256xf32> loc("jit(f)/jvp(b)/convert")',
+        forward("d", "multiply %a, %n"),
+        forward("e", "tanh %d"),
+        backward("g", "multiply %ct, %x", ""),
+        backward("h", "multiply %g, %d"),
+        returns="%e, %h",
+    )
+    assert one.unit is not None
+    first, second = one.unit.stages
+    assert [op.results[0].name_hint for op in first.originals] == ["b", "c", "m", "n"]
+    assert [value.name_hint for value in first.inputs] == ["ct"]
+    assert [op.results[0].name_hint for op in second.originals] == ["a", "d"]
+    assert [value.name_hint for value in second.inputs] == ["x"]
+    assert [value.name_hint for value in second.awaited] == ["n"]
+
+
 def test_returned_values_live_to_the_end_anyway() -> None:
     one = decision(
         forward("a", "sine %x"),
