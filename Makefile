@@ -16,7 +16,7 @@ demo: $(INSTALLED)
 	$(RUN)/python examples/demo.py
 
 test: lint
-	$(RUN)/python -m pytest
+	$(RUN)/python -m pytest --durations=10
 
 lint: $(INSTALLED)
 	$(RUN)/ruff check .
