@@ -8,6 +8,7 @@ from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     AnyDenseElement,
     ComplexType,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
@@ -36,6 +37,11 @@ def is_shaped(attribute: Attribute) -> TypeIs[AnyShaped]:
 def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
     """xDSL's own dense constant, which holds every element."""
     return isinstance(attribute, DenseIntOrFPElementsAttr)
+
+
+def is_integer_array(attribute: Attribute) -> TypeIs[DenseArrayBase[IntegerType]]:
+    """`array<i64: …>`; the operations that ask this have no arrays of floats."""
+    return isinstance(attribute, DenseArrayBase)
 
 
 def is_complex_type(attribute: Attribute) -> TypeIs[ComplexType]:

@@ -40,6 +40,12 @@ class ComparisonType(StrEnum):
     UNSIGNED = "UNSIGNED"
 
 
+class RngAlgorithm(StrEnum):
+    DEFAULT = "DEFAULT"
+    THREE_FRY = "THREE_FRY"
+    PHILOX = "PHILOX"
+
+
 @irdl_attr_definition
 class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
     """How exactly an operand of a contraction is read."""
@@ -59,6 +65,13 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
     """The order in which `stablehlo.compare` sees its operands; NaN and -0.0 differ in it."""
 
     name = "stablehlo.comparison_type"
+
+
+@irdl_attr_definition
+class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute):
+    """The generator that `stablehlo.rng_bit_generator` runs."""
+
+    name = "stablehlo.rng_algorithm"
 
 
 Dimensions: TypeAlias = tuple[int, ...]
@@ -201,12 +214,58 @@ class DotAlgorithmAttr(RecordAttribute[DotAlgorithm]):
     RECORD: ClassVar[type] = DotAlgorithm
 
 
+@dataclass(frozen=True)
+class ConvolutionDimensions:
+    """What each dimension is: `b` batch, `f` feature, `i` and `o` the kernel's features, a number for a spatial one."""
+
+    lhs: tuple[str, ...]
+    rhs: tuple[str, ...]
+    result: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lhs, rhs, result = (f"[{', '.join(labels)}]" for labels in (self.lhs, self.rhs, self.result))
+        return f"{lhs}x{rhs}->{result}"
+
+
+@irdl_attr_definition
+class ConvolutionAttr(Data[ConvolutionDimensions]):
+    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
+
+    name = "stablehlo.conv"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ConvolutionDimensions:
+        with parser.in_angle_brackets():
+            return cls.parse_labels(parser)
+
+    @staticmethod
+    def parse_labels(parser: AttrParser) -> ConvolutionDimensions:
+        """What stands between the angle brackets."""
+        lhs = _parse_labels(parser)
+        parser.parse_keyword("x")
+        rhs = _parse_labels(parser)
+        parser.parse_punctuation("->")
+        return ConvolutionDimensions(lhs, rhs, _parse_labels(parser))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+def _parse_labels(parser: AttrParser) -> tuple[str, ...]:
+    def label() -> str:
+        return parser.parse_optional_identifier() or str(parser.parse_integer())
+
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, label))
+
+
 ATTRIBUTES: Sequence[type[Attribute]] = (
     PrecisionAttr,
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
+    RngAlgorithmAttr,
     DotAttr,
     DotAlgorithmAttr,
     GatherAttr,
     ScatterAttr,
+    ConvolutionAttr,
 )

@@ -1,4 +1,4 @@
-"""Elementwise operations whose result has another element type than their operands, or whose operands differ."""
+"""Elementwise operations that compare and choose."""
 
 from __future__ import annotations
 
@@ -23,59 +23,6 @@ from .formats import (
     print_function_type,
     print_operands,
 )
-
-
-class ShapeKeepingOp(SameTypeOp):
-    """One operand; the result has its shape but may have another element type."""
-
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def __init__(self, operand: SSAValue, result_type: Attribute):
-        super().__init__(operands=[operand], result_types=[result_type])
-
-    def verify_(self) -> None:
-        check_shape("the result", shape_of(self.result), shape_of(self.operand))
-
-
-@irdl_op_definition
-class AbsOp(ShapeKeepingOp):
-    """The absolute value; real for complex operands."""
-
-    name = "stablehlo.abs"
-
-
-@irdl_op_definition
-class ConvertOp(ShapeKeepingOp):
-    """The same numbers in another element type."""
-
-    name = "stablehlo.convert"
-
-
-@irdl_op_definition
-class ImagOp(ShapeKeepingOp):
-    name = "stablehlo.imag"
-
-
-@irdl_op_definition
-class RealOp(ShapeKeepingOp):
-    name = "stablehlo.real"
-
-
-@irdl_op_definition
-class IsFiniteOp(FunctionTypeOp):
-    name = "stablehlo.is_finite"
-
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        check_shape("the result", shape_of(self.result), shape_of(self.operand))
-        check_element("the result", element_of(self.result), i1)
 
 
 @irdl_op_definition
@@ -206,4 +153,4 @@ class ClampOp(SameTypeOp):
                 check_shape("a bound", shape_of(bound), shape_of(self.operand))
 
 
-ELEMENTWISE: list[type[Operation]] = [AbsOp, ConvertOp, ImagOp, RealOp, IsFiniteOp, CompareOp, SelectOp, ClampOp]
+ELEMENTWISE: list[type[Operation]] = [CompareOp, SelectOp, ClampOp]

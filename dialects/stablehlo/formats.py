@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self, TypeAlias
 
@@ -15,6 +16,8 @@ from .attributes import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]
+Types: TypeAlias = tuple[Sequence[Attribute], Sequence[Attribute]]
+"""Of operands and of results."""
 
 
 def i64_array(values: Iterable[int]) -> I64Array:
@@ -50,7 +53,7 @@ def parse_attributes(
     for name in spelled:
         if name in attributes:
             parser.raise_error(f"'{name}' is part of the format of {op_type.name}, not of its attributes", start)
-    names = op_type.get_irdl_definition().properties.keys() & attributes.keys()
+    names = [name for name in op_type.get_irdl_definition().properties if name in attributes]
     return {name: attributes.pop(name) for name in names}, attributes
 
 
@@ -66,27 +69,6 @@ def parse_type_list(parser: Parser) -> list[Attribute]:
     return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
 
 
-def parse_same_type(parser: Parser, count: int) -> tuple[Sequence[Attribute], Attribute]:
-    """`: type` for operands and result alike, or `: (types) -> type`. Returns operand types and result type."""
-    parser.parse_punctuation(":")
-    start = parser.pos
-    type = parser.parse_type()
-    if not isinstance(type, FunctionType):
-        return [type] * count, type
-    if len(type.outputs) != 1:
-        parser.raise_error("expected one result type", start, parser.pos)
-    return type.inputs.data, type.outputs.data[0]
-
-
-def print_same_type(printer: Printer, op: IRDLOperation) -> None:
-    printer.print_string(" : ")
-    result = op.results[0].type
-    if all(operand.type == result for operand in op.operands):
-        printer.print_attribute(result)
-    else:
-        print_function_type(printer, op)
-
-
 def print_function_type(printer: Printer, op: IRDLOperation) -> None:
     printer.print_function_type(op.operand_types, op.result_types)
 
@@ -97,40 +79,35 @@ def print_operands(printer: Printer, operands: Sequence[SSAValue]) -> None:
         printer.print_list(operands, printer.print_operand)
 
 
-def parse_keyword_dimensions(parser: Parser, keyword: str) -> I64Array:
+def parse_field(parser: Parser, keyword: str) -> I64Array:
     """`, keyword = [0, 1]`"""
     parser.parse_punctuation(",")
+    return parse_assigned(parser, keyword)
+
+
+def parse_assigned(parser: Parser, keyword: str) -> I64Array:
+    """`keyword = [0, 1]`"""
     parser.parse_keyword(keyword)
     parser.parse_punctuation("=")
     return i64_array(parse_dimensions(parser))
 
 
-class SameTypeOp(IRDLOperation):
-    """Operations printed as `name %a, %b {…} : type`; with all types in function form where they differ."""
-
-    ARITY: ClassVar[int] = 1
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        operands = parse_operands(parser, cls.ARITY)
-        properties, attributes = parse_attributes(parser, cls)
-        operand_types, result_type = parse_same_type(parser, len(operands))
-        return cls.create(
-            operands=parser.resolve_operands(operands, operand_types, start),
-            result_types=[result_type],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        print_operands(printer, self.operands)
-        print_attributes(printer, self)
-        print_same_type(printer, self)
+def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
+    """`, keyword = [0, 1]`"""
+    printer.print_string(f", {keyword} = {list(values.get_values())}")
 
 
-class FunctionTypeOp(IRDLOperation):
-    """Operations printed as `name %a, %b <own part> {…} : (types) -> types`."""
+def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
+    """`%a, %b,`, as many as there are, with the comma before what follows."""
+    operands: list[UnresolvedOperand] = []
+    while (operand := parser.parse_optional_unresolved_operand()) is not None:
+        operands.append(operand)
+        parser.parse_punctuation(",")
+    return operands
+
+
+class CustomFormatOp(IRDLOperation):
+    """Operations printed as `name %a, %b <own part> {…} : <types>`."""
 
     ARITY: ClassVar[int] = 1
     SPELLED: ClassVar[tuple[str, ...]] = ()
@@ -145,10 +122,18 @@ class FunctionTypeOp(IRDLOperation):
         """What stands between operands and attributes."""
 
     @classmethod
+    @abstractmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        """The types of `count` operands and of the results."""
+
+    @abstractmethod
+    def print_types(self, printer: Printer) -> None:
+        """The types of operands and results."""
+
+    @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        operands = parse_operands(parser, cls.ARITY)
-        return cls.parse_rest(parser, operands, start)
+        return cls.parse_rest(parser, parse_operands(parser, cls.ARITY), start)
 
     @classmethod
     def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
@@ -156,10 +141,10 @@ class FunctionTypeOp(IRDLOperation):
         spelled = cls.parse_own(parser)
         properties, attributes = parse_attributes(parser, cls, cls.SPELLED)
         parser.parse_punctuation(":")
-        types = parser.parse_function_type()
+        operand_types, result_types = cls.parse_types(parser, len(operands))
         return cls.create(
-            operands=parser.resolve_operands(operands, types.inputs.data, start),
-            result_types=types.outputs.data,
+            operands=parser.resolve_operands(operands, operand_types, start),
+            result_types=result_types,
             properties={**spelled, **properties},
             attributes=attributes,
         )
@@ -169,4 +154,34 @@ class FunctionTypeOp(IRDLOperation):
         self.print_own(printer)
         print_attributes(printer, self, self.SPELLED)
         printer.print_string(" : ")
+        self.print_types(printer)
+
+
+class SameTypeOp(CustomFormatOp):
+    """`: type` for operands and result alike; all types in function form where they differ."""
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        type = parser.parse_type()
+        if isinstance(type, FunctionType):
+            return type.inputs.data, type.outputs.data
+        return [type] * count, [type]
+
+    def print_types(self, printer: Printer) -> None:
+        result = self.results[0].type
+        if all(operand.type == result for operand in self.operands):
+            printer.print_attribute(result)
+        else:
+            print_function_type(printer, self)
+
+
+class FunctionTypeOp(CustomFormatOp):
+    """`: (types) -> types`"""
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        types = parser.parse_function_type()
+        return types.inputs.data, types.outputs.data
+
+    def print_types(self, printer: Printer) -> None:
         print_function_type(printer, self)

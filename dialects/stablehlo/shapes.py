@@ -21,7 +21,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
-from .formats import FunctionTypeOp, Properties, i64_array, parse_keyword_dimensions
+from .formats import FunctionTypeOp, Properties, i64_array, parse_field, print_field
 
 I64_ARRAY = DenseArrayBase.constr(i64)
 
@@ -100,10 +100,10 @@ class BroadcastInDimOp(ViewOp):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        return {"broadcast_dimensions": parse_keyword_dimensions(parser, "dims")}
+        return {"broadcast_dimensions": parse_field(parser, "dims")}
 
     def print_own(self, printer: Printer) -> None:
-        printer.print_string(f", dims = {list(self.broadcast_dimensions.get_values())}")
+        print_field(printer, "dims", self.broadcast_dimensions)
 
 
 @irdl_op_definition
@@ -132,10 +132,10 @@ class TransposeOp(ViewOp):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        return {"permutation": parse_keyword_dimensions(parser, "dims")}
+        return {"permutation": parse_field(parser, "dims")}
 
     def print_own(self, printer: Printer) -> None:
-        printer.print_string(f", dims = {list(self.permutation.get_values())}")
+        print_field(printer, "dims", self.permutation)
 
 
 SHAPES: list[type[Operation]] = [

@@ -8,13 +8,13 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
-from .formats import FunctionTypeOp, Properties, i64_array
+from .formats import FunctionTypeOp, Properties, i64_array, parse_operands_before_field
 from .shapes import I64_ARRAY, ViewOp, is_static
 
 
@@ -116,11 +116,7 @@ class ConcatenateOp(FunctionTypeOp):
     @classmethod
     def parse(cls, parser: Parser) -> ConcatenateOp:
         start = parser.pos
-        operands: list[UnresolvedOperand] = []
-        while (operand := parser.parse_optional_unresolved_operand()) is not None:
-            operands.append(operand)
-            parser.parse_punctuation(",")
-        return cls.parse_rest(parser, operands, start)
+        return cls.parse_rest(parser, parse_operands_before_field(parser), start)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

@@ -3,7 +3,7 @@
 
 // Elementwise operations read and print as StableHLO writes them.
 
-// One operand: the type once, or a function type where the result has another.
+// One operand: the type once.
 func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>) {
   %0 = stablehlo.cbrt %f : tensor<2x3xf32>
   %1 = stablehlo.ceil %f : tensor<2x3xf32>
@@ -26,11 +26,6 @@ func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f3
   %18 = stablehlo.sqrt %f : tensor<2x3xf32>
   %19 = stablehlo.tan %f : tensor<2x3xf32>
   %20 = stablehlo.tanh %f : tensor<2x3xf32>
-  %21 = stablehlo.abs %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-  %22 = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf32>
-  %23 = stablehlo.real %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-  %24 = stablehlo.imag %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-  %25 = stablehlo.is_finite %f : (tensor<2x3xf32>) -> tensor<2x3xi1>
   return
 }
 // CHECK-LABEL:  func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>) {
@@ -55,11 +50,6 @@ func.func @unary(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f3
 // CHECK-NEXT:     %18 = stablehlo.sqrt %f : tensor<2x3xf32>
 // CHECK-NEXT:     %19 = stablehlo.tan %f : tensor<2x3xf32>
 // CHECK-NEXT:     %20 = stablehlo.tanh %f : tensor<2x3xf32>
-// CHECK-NEXT:     %21 = stablehlo.abs %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-// CHECK-NEXT:     %22 = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf32>
-// CHECK-NEXT:     %23 = stablehlo.real %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-// CHECK-NEXT:     %24 = stablehlo.imag %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
-// CHECK-NEXT:     %25 = stablehlo.is_finite %f : (tensor<2x3xf32>) -> tensor<2x3xi1>
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
@@ -110,5 +100,27 @@ func.func @binary(%f: tensor<4xf32>, %i: tensor<4xi32>, %d: tensor<?xf32>, %s: t
 // CHECK-NEXT:     %18 = stablehlo.select %p, %d, %f : (tensor<i1>, tensor<?xf32>, tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NEXT:     %19 = stablehlo.clamp %s, %f, %s : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
 // CHECK-NEXT:     %20 = stablehlo.clamp %f, %f, %f : tensor<4xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
+
+// The result has other elements than the operand: both types are written, but for complex numbers.
+func.func @representation(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>, %r: tensor<2xf32>) {
+  %0 = stablehlo.abs %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+  %1 = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf32>
+  %2 = stablehlo.real %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+  %3 = stablehlo.imag %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+  %4 = stablehlo.complex %r, %r {note = "kept"} : tensor<2xcomplex<f32>>
+  %5 = stablehlo.is_finite %f : (tensor<2x3xf32>) -> tensor<2x3xi1>
+  %6 = stablehlo.reduce_precision %f, format = e5m10 {note = "kept"} : tensor<2x3xf32>
+  return
+}
+// CHECK-LABEL:  func.func @representation(%f: tensor<2x3xf32>, %i: tensor<4xi32>, %c: tensor<2xcomplex<f32>>, %r: tensor<2xf32>) {
+// CHECK-NEXT:     %0 = stablehlo.abs %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+// CHECK-NEXT:     %1 = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf32>
+// CHECK-NEXT:     %2 = stablehlo.real %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+// CHECK-NEXT:     %3 = stablehlo.imag %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+// CHECK-NEXT:     %4 = stablehlo.complex %r, %r {note = "kept"} : tensor<2xcomplex<f32>>
+// CHECK-NEXT:     %5 = stablehlo.is_finite %f : (tensor<2x3xf32>) -> tensor<2x3xi1>
+// CHECK-NEXT:     %6 = stablehlo.reduce_precision %f, format = e5m10 {note = "kept"} : tensor<2x3xf32>
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }

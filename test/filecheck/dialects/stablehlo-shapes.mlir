@@ -33,6 +33,30 @@ func.func @shapes(%a: tensor<2x6xf32>, %b: tensor<2x1xf32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
+// Slices at run-time places list their indices as operands.
+func.func @dynamic(%a: tensor<4x6xf32>, %u: tensor<1x6xf32>, %i: tensor<i32>) {
+  %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 2] {note = "kept"} : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %1 = stablehlo.dynamic_update_slice %a, %u, %i, %i {note = "kept"} : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
+  return
+}
+// CHECK-LABEL:  func.func @dynamic(%a: tensor<4x6xf32>, %u: tensor<1x6xf32>, %i: tensor<i32>) {
+// CHECK-NEXT:     %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [1, 2] {note = "kept"} : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+// CHECK-NEXT:     %1 = stablehlo.dynamic_update_slice %a, %u, %i, %i {note = "kept"} : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
+
+// Padding may cut off.
+func.func @padding(%a: tensor<4x6xf32>, %z: tensor<f32>) {
+  %0 = stablehlo.pad %a, %z, low = [1, 0], high = [0, -1], interior = [0, 1] {note = "kept"} : (tensor<4x6xf32>, tensor<f32>) -> tensor<5x10xf32>
+  %1 = stablehlo.reverse %a, dims = [1, 0] {note = "kept"} : tensor<4x6xf32>
+  return
+}
+// CHECK-LABEL:  func.func @padding(%a: tensor<4x6xf32>, %z: tensor<f32>) {
+// CHECK-NEXT:     %0 = stablehlo.pad %a, %z, low = [1, 0], high = [0, -1], interior = [0, 1] {note = "kept"} : (tensor<4x6xf32>, tensor<f32>) -> tensor<5x10xf32>
+// CHECK-NEXT:     %1 = stablehlo.reverse %a, dims = [1, 0] {note = "kept"} : tensor<4x6xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
+
 // Batching dimensions are left out where there are none, precision and algorithm where none is asked for.
 func.func @dot(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %v: tensor<3xf32>) {
   %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGHEST, DEFAULT] : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>
@@ -49,22 +73,14 @@ func.func @dot(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %v: tensor<3xf32>) 
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 
-// Gather and scatter have no custom form.
-func.func @indexing(%table: tensor<32x16xf32>, %i: tensor<8x1xi32>, %u: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<32x16xf32>) {
-  %0 = "stablehlo.gather"(%table, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 16>}> : (tensor<32x16xf32>, tensor<8x1xi32>) -> tensor<8x16xf32>
-  %1 = "stablehlo.scatter"(%table, %i, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %2 = stablehlo.add %a, %b : tensor<f32>
-    stablehlo.return %2 : tensor<f32>
-  }) {note = "kept"} : (tensor<32x16xf32>, tensor<8x1xi32>, tensor<8x16xf32>) -> tensor<32x16xf32>
-  return %0, %1 : tensor<8x16xf32>, tensor<32x16xf32>
+// What a window does not say is left out.
+func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[0, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, true]} {feature_group_count = 1 : i64, batch_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision HIGH>], note = "kept"} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x4x8x4xf32>
+  %1 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>
+  return
 }
-// CHECK-LABEL:  func.func @indexing(%table: tensor<32x16xf32>, %i: tensor<8x1xi32>, %u: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<32x16xf32>) {
-// CHECK-NEXT:     %0 = "stablehlo.gather"(%table, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 16>}> : (tensor<32x16xf32>, tensor<8x1xi32>) -> tensor<8x16xf32>
-// CHECK-NEXT:     %1 = "stablehlo.scatter"(%table, %i, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
-// CHECK-NEXT:     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-// CHECK-NEXT:       %2 = stablehlo.add %a, %b : tensor<f32>
-// CHECK-NEXT:       stablehlo.return %2 : tensor<f32>
-// CHECK-NEXT:     }) {note = "kept"} : (tensor<32x16xf32>, tensor<8x1xi32>, tensor<8x16xf32>) -> tensor<32x16xf32>
-// CHECK-NEXT:     func.return %0, %1 : tensor<8x16xf32>, tensor<32x16xf32>
+// CHECK-LABEL:  func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
+// CHECK-NEXT:     %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = {{\[\[}}0, 1], [1, 1{{\]\]}}, lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, true]} {feature_group_count = 1 : i64, batch_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision HIGH>], note = "kept"} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x4x8x4xf32>
+// CHECK-NEXT:     %1 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>
+// CHECK-NEXT:     func.return
 // CHECK-NEXT:   }

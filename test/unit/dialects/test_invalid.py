@@ -9,6 +9,9 @@ from xdsl.utils.exceptions import VerifyException
 from recompute.dialects.parser import parse_module
 
 F, N, B, S, ROW = "tensor<2x3xf32>", "tensor<2x3xi32>", "tensor<2x3xi1>", "tensor<f32>", "tensor<2xf32>"
+IMAGE, I1 = "tensor<2x8x8x3xf32>", "tensor<i1>"
+CONVOLUTION = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
+GROUPS = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 DOT = "stablehlo.dot_general %0, %0, contracting_dims ="
 SPREAD = "stablehlo.broadcast_in_dim %0, dims ="
 REDUCE = "stablehlo.reduce(%0 init: %1) applies stablehlo.add across dimensions ="
@@ -122,6 +125,62 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f" reducer(%a: {S}, %b: {S}) {{\n  stablehlo.return %a, %b : {S}, {S}\n}}",
         (F, S),
         "the arguments of the region are 2, expected 4",
+    ),
+    (f"%r = stablehlo.reduce_precision %0, format = e0m3 : {F}", (F,), "one bit of exponent at least"),
+    (f'%r = "stablehlo.complex"(%0, %0) : ({F}, {F}) -> {F}', (F,), "which is not complex"),
+    (f"%r = stablehlo.complex %0, %0 : ({N}, {N}) -> tensor<2x3xcomplex<f32>>", (N,), "the real part has type"),
+    (f"%r = stablehlo.dynamic_slice %0, %1, sizes = [1, 1] : ({F}, {S}) -> {F}", (F, S), "1 indices and 2 sizes"),
+    (f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {S}, {S}) -> {F}", (F, S), "of 4 does not fit"),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {S}, {S}) -> {F}",
+        (F, S),
+        "the result has shape",
+    ),
+    (f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, {N}, {S}, {S}) -> {F}", (F, N, S), "the update has"),
+    (f"%r = stablehlo.dynamic_update_slice %0, %0, %0, %0 : ({F}, {F}, {F}, {F}) -> {F}", (F,), "an index has shape"),
+    (f"%r = stablehlo.pad %0, %1, low = [1], high = [0], interior = [0] : ({F}, {S}) -> {F}", (F, S), "low, high and"),
+    (
+        f"%r = stablehlo.pad %0, %1, low = [1, 0], high = [0, 0], interior = [0, 1] : ({F}, {S}) -> {F}",
+        (F, S),
+        r"\[3, 5\]",
+    ),
+    (f"%r = stablehlo.reverse %0, dims = [2] : {F}", (F,), "not all within the rank 2"),
+    (f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({F}) -> ({N}, {N})", (F,), "the next state"),
+    (
+        f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{}} {GROUPS}"
+        f" : ({IMAGE}, tensor<3x3x3x4xf32>) -> tensor<2x6x5x4xf32>",
+        (IMAGE, "tensor<3x3x3x4xf32>"),
+        r"the result has shape \[2, 6, 5, 4\], expected \[2, 6, 6, 4\]",
+    ),
+    (
+        f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{}} {GROUPS}"
+        f" : ({IMAGE}, tensor<3x3x2x4xf32>) -> tensor<2x6x6x4xf32>",
+        (IMAGE, "tensor<3x3x2x4xf32>"),
+        "3 input features are read by a kernel for 2",
+    ),
+    (
+        f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{stride = [2]}} {GROUPS}"
+        f" : ({IMAGE}, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>",
+        (IMAGE, "tensor<3x3x3x4xf32>"),
+        "needed for each of 2 dimensions",
+    ),
+    (
+        '%r = "stablehlo.reduce_window"(%0, %1) <{window_dimensions = array<i64: 1, 2>}> ({\n'
+        f"^bb0(%a: {S}, %b: {S}):\n  stablehlo.return %a : {S}\n}}) : ({F}, {S}) -> {F}",
+        (F, S),
+        r"a result has shape \[2, 3\], expected \[2, 2\]",
+    ),
+    (
+        f'%r = "stablehlo.if"(%0) ({{\n  stablehlo.return %0 : {I1}\n}}, {{\n'
+        f"  stablehlo.return %0, %0 : {I1}, {I1}\n}})"
+        f" : ({I1}) -> {I1}",
+        (I1,),
+        "the values that a branch returns are 2, expected 1",
+    ),
+    (
+        f'%r = "stablehlo.sort"(%0) ({{\n^bb0(%a: {S}, %b: {S}):\n  stablehlo.return %a : {S}\n}}) : ({F}) -> {F}',
+        (F,),
+        f"one of the values that the comparator returns has type {S}, expected {I1}",
     ),
     (
         f'"stablehlo.optimization_barrier"(%0) : ({F}) -> ()',

@@ -1,0 +1,97 @@
+"""Branches and sorting. StableHLO prints both in the generic form."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.traits import RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .checks import element_of, shape_of
+from .control import check_all, returned_types
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """The results of one branch or the other."""
+
+    name = "stablehlo.if"
+
+    pred = operand_def(TensorType(i1, []))
+    result = var_result_def()
+    true_branch = region_def("single_block")
+    false_branch = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        check_branch(self, self.true_branch.block)
+        check_branch(self, self.false_branch.block)
+
+
+@irdl_op_definition
+class CaseOp(IRDLOperation):
+    """The results of the branch of this number; of the last one if there is none."""
+
+    name = "stablehlo.case"
+
+    index = operand_def(TensorType(i32, []))
+    result = var_result_def()
+    branches = var_region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        if not self.branches:
+            raise VerifyException("there is no branch to take")
+        for branch in self.branches:
+            check_branch(self, branch.block)
+
+
+def check_branch(op: Operation, block: Block) -> None:
+    """No arguments, and the results of the operation."""
+    check_all("the arguments of a branch", block.arg_types, [])
+    check_all("the values that a branch returns", returned_types(block), op.result_types)
+
+
+@irdl_op_definition
+class SortOp(IRDLOperation):
+    """Several tensors in the order that the region gives to the elements of one dimension."""
+
+    name = "stablehlo.sort"
+
+    inputs = var_operand_def(TensorType)
+    dimension = opt_prop_def(IntegerAttr[IntegerType])
+    is_stable = opt_prop_def(IntegerAttr[IntegerType])
+    outputs = var_result_def(TensorType)
+    comparator = region_def("single_block")
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        check_all("the results", self.result_types, self.operand_types)
+        rank = len(shape_of(self.inputs[0])) if self.inputs else 0
+        along = -1 if self.dimension is None else self.dimension.value.data
+        if not -rank <= along < rank:
+            raise VerifyException(f"the dimension {along} is not within the rank {rank}")
+        scalars = [_scalar(value) for value in self.inputs for _ in range(2)]
+        check_all("the arguments of the comparator", self.comparator.block.arg_types, scalars)
+        check_all("the values that the comparator returns", returned_types(self.comparator.block), [TensorType(i1, [])])
+
+
+def _scalar(value: SSAValue) -> TensorType:
+    return TensorType(element_of(value), [])
+
+
+BRANCHES: list[type[Operation]] = [IfOp, CaseOp, SortOp]

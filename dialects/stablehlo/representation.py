@@ -1,0 +1,161 @@
+"""Elementwise operations that change how numbers are represented, or take them apart."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..guards import is_complex_type, is_tensor
+from .checks import check_element, check_shape, check_types, element_of, shape_of
+from .formats import FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
+
+
+class ShapeKeepingOp(SameTypeOp):
+    """One operand; the result has its shape but may have another element type."""
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: SSAValue, result_type: Attribute):
+        super().__init__(operands=[operand], result_types=[result_type])
+
+    def verify_(self) -> None:
+        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+
+
+@irdl_op_definition
+class AbsOp(ShapeKeepingOp):
+    """The absolute value; real for complex operands."""
+
+    name = "stablehlo.abs"
+
+
+@irdl_op_definition
+class ConvertOp(ShapeKeepingOp):
+    """The same numbers in another element type."""
+
+    name = "stablehlo.convert"
+
+
+@irdl_op_definition
+class ImagOp(ShapeKeepingOp):
+    name = "stablehlo.imag"
+
+
+@irdl_op_definition
+class RealOp(ShapeKeepingOp):
+    name = "stablehlo.real"
+
+
+@irdl_op_definition
+class ReducePrecisionOp(ShapeKeepingOp):
+    """`stablehlo.reduce_precision %a, format = e5m10`: rounded as if the type had fewer bits."""
+
+    name = "stablehlo.reduce_precision"
+
+    exponent_bits = prop_def(IntegerAttr[IntegerType])
+    mantissa_bits = prop_def(IntegerAttr[IntegerType])
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("exponent_bits", "mantissa_bits")
+
+    def verify_(self) -> None:
+        check_types("the result", self.result.type, self.operand.type)
+        if self.exponent_bits.value.data < 1 or self.mantissa_bits.value.data < 0:
+            raise VerifyException("a format has one bit of exponent at least")
+
+    @classmethod
+    def parse_own(cls, parser: Parser) -> Properties:
+        parser.parse_punctuation(",")
+        parser.parse_keyword("format")
+        parser.parse_punctuation("=")
+        start = parser.pos
+        match = re.fullmatch(r"e(\d+)m(\d+)", parser.parse_identifier())
+        if match is None:
+            parser.raise_error("expected a format like e5m10", start, parser.pos)
+        return {name: IntegerAttr(int(bits), i32) for name, bits in zip(cls.SPELLED, match.groups(), strict=True)}
+
+    def print_own(self, printer: Printer) -> None:
+        printer.print_string(f", format = e{self.exponent_bits.value.data}m{self.mantissa_bits.value.data}")
+
+
+@irdl_op_definition
+class IsFiniteOp(FunctionTypeOp):
+    name = "stablehlo.is_finite"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_shape("the result", shape_of(self.result), shape_of(self.operand))
+        check_element("the result", element_of(self.result), i1)
+
+
+@irdl_op_definition
+class ComplexOp(SameTypeOp):
+    """`stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>`; only the result's type is written."""
+
+    name = "stablehlo.complex"
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    ARITY: ClassVar[int] = 2
+
+    def __init__(self, real: SSAValue, imaginary: SSAValue, result_type: Attribute):
+        super().__init__(operands=[real, imaginary], result_types=[result_type])
+
+    def verify_(self) -> None:
+        check_types("the imaginary part", self.rhs.type, self.lhs.type)
+        part = _part_of(self.result.type)
+        if part is None:
+            raise VerifyException(f"the result has type {self.result.type}, which is not complex")
+        check_types("the real part", self.lhs.type, part)
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        start = parser.pos
+        operands, results = super().parse_types(parser, count)
+        if tuple(operands) != (results[0],) * count:
+            return operands, results
+        part = _part_of(results[0])
+        if part is None:
+            parser.raise_error("expected a tensor of complex numbers", start, parser.pos)
+        return [part] * count, results
+
+    def print_types(self, printer: Printer) -> None:
+        if self.lhs.type == self.rhs.type == _part_of(self.result.type):
+            return printer.print_attribute(self.result.type)
+        print_function_type(printer, self)
+
+
+def _part_of(type: Attribute) -> Attribute | None:
+    """The type of real and imaginary part of a tensor of complex numbers."""
+    if not is_tensor(type) or not is_complex_type(type.element_type):
+        return None
+    return TensorType(type.element_type.element_type, type.get_shape(), type.encoding)
+
+
+REPRESENTATION: list[type[Operation]] = [
+    AbsOp,
+    ConvertOp,
+    ImagOp,
+    RealOp,
+    IsFiniteOp,
+    ReducePrecisionOp,
+    ComplexOp,
+]
