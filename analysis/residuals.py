@@ -22,11 +22,13 @@ class Residual:
 def residuals(phases: Phases) -> list[Residual]:
     """Values made in forward time, not from constants alone, that a gradient or update operation reads."""
     order = phases.order
+    terminator = order.operations[-1]
     constants = constants_only(order)
     return [
         Residual(result, index)
         for index, op in enumerate(order.operations)
         if phases.is_forward(op)
         for result in op.results
-        if result not in constants and any(not phases.is_forward(reader) for reader in order.readers(result))
+        if result not in constants
+        and any(reader is not terminator and not phases.is_forward(reader) for reader in order.readers(result))
     ]
