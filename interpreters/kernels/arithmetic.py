@@ -1,0 +1,104 @@
+"""Elementwise arithmetic where StableHLO and numpy differ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import Array
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """IEEE 754-2019 maximum: NaN wins, and 0.0 is greater than -0.0, which numpy leaves open."""
+    found = np.maximum(a, b)
+    zero = _both_zero(a, b)
+    return np.where(zero, a + b, found) if zero.any() else found
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """IEEE 754-2019 minimum: NaN wins, and -0.0 is less than 0.0."""
+    found = np.minimum(a, b)
+    zero = _both_zero(a, b)
+    return np.where(zero, -(-a - b), found) if zero.any() else found
+
+
+def _both_zero(a: Array, b: Array) -> Array:
+    return np.asarray((a == 0) & (b == 0))
+
+
+def sign(a: Array) -> Array:
+    """-1, 1, or the operand itself where it is a zero or NaN."""
+    return np.where((a == 0) | np.isnan(a), a, np.copysign(a.dtype.type(1), a))
+
+
+def sign_of_complex(a: Array) -> Array:
+    size = np.abs(a)
+    return np.where(size == 0, a, a / np.where(size == 0, size.dtype.type(1), size))
+
+
+def round_half_away_from_zero(a: Array) -> Array:
+    whole = np.trunc(a)
+    return whole + np.where(np.abs(a - whole) >= 0.5, np.copysign(a.dtype.type(1), a), np.copysign(a.dtype.type(0), a))
+
+
+def rsqrt(a: Array) -> Array:
+    return np.reciprocal(np.sqrt(a))
+
+
+def logistic(a: Array) -> Array:
+    return np.reciprocal(a.dtype.type(1) + np.exp(-a))
+
+
+def atan2_of_complex(y: Array, x: Array) -> Array:
+    """The principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+def divide_integers(a: Array, b: Array) -> Array:
+    """Rounded towards zero; by zero all bits are set, as in XLA, and the lowest number by -1 is itself."""
+    # Exact, since the remainder has been taken off; the lowest number wraps.
+    found = np.floor_divide(a - np.fmod(a, b), b)
+    return np.where(b == 0, np.invert(np.zeros_like(b)), found)
+
+
+def remainder_of_integers(a: Array, b: Array) -> Array:
+    """With the sign of the dividend; by zero it is the dividend, as in XLA."""
+    return np.where(b == 0, a, np.fmod(a, b))
+
+
+def power_of_integers(base: Array, exponent: Array) -> Array:
+    """By squaring, with wrap-around; a negative exponent gives the whole part of the fraction, 0 for a base of 0."""
+    result = np.ones_like(base)
+    square, left = base.copy(), np.where(exponent < 0, 0, exponent)
+    while np.any(left):
+        result = np.where((left & 1) == 1, result * square, result)
+        square, left = square * square, left >> 1
+    odd = (exponent & 1) == 1
+    fraction = np.where(base == 1, 1, np.where((base < 0) & (base + 1 == 0), np.where(odd, -1, 1), 0))
+    return np.where(exponent < 0, fraction.astype(base.dtype), result)
+
+
+def _unsigned(a: Array, width: int) -> Array:
+    """The bits of integers of `width` bits, in unsigned integers that may be wider."""
+    bits = a.view(f"u{a.dtype.itemsize}")
+    return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
+
+
+def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
+    """Zeros come in from the left; an amount beyond the width, or negative, leaves zeros alone."""
+    found = np.right_shift(_unsigned(a, width), _unsigned(amount, width))
+    return np.asarray(found).view(a.dtype)
+
+
+def count_ones(a: Array, width: int) -> Array:
+    bits = np.asarray(_unsigned(a, width), order="C")
+    columns = bits.reshape(*bits.shape, 1).view(np.uint8)
+    return np.unpackbits(columns, axis=-1).sum(-1, dtype=a.dtype)
+
+
+def count_leading_zeros(a: Array, width: int) -> Array:
+    bits = np.asarray(_unsigned(a, width))
+    step = 1
+    while step < width:
+        bits = bits | (bits >> step)
+        step *= 2
+    return a.dtype.type(width) - count_ones(np.asarray(bits).view(a.dtype), width)

@@ -1,0 +1,69 @@
+"""What all kernels agree on: the arrays that they take and hand out, and the types that they compute in.
+
+A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
+of its operand it hands out arrays that own their buffers, row by row, and that nobody else refers to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from ...dialects.elements import FLOATS, DType, dtype_of
+from ...dialects.stablehlo.checks import element_of
+
+Array: TypeAlias = NDArray[Any]
+Compute: TypeAlias = Callable[..., Array]
+"""From operands to one result, in whatever layout numpy chooses; a numpy scalar will do for a tensor of rank 0."""
+Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
+Combine: TypeAlias = Callable[..., tuple[Array, ...]]
+"""A region on scalars, applied to vectors of them: two for each value that is combined, then what it captures."""
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+I8, U8 = np.dtype(np.int8), np.dtype(np.uint8)
+
+# Small floats are computed in f32 and rounded once: for + - * / and sqrt this is the correctly rounded result, since
+# f32 has more than twice their digits and two (Figueroa, "When is double rounding innocuous?", 1995).
+WIDER: dict[DType, DType] = {
+    **{dtype: F32 for dtype in FLOATS.values() if dtype.itemsize < F32.itemsize},
+    np.dtype(ml_dtypes.int4): I8,
+    np.dtype(ml_dtypes.int2): I8,
+    np.dtype(ml_dtypes.uint4): U8,
+    np.dtype(ml_dtypes.uint2): U8,
+}
+
+
+def wide(dtype: DType) -> DType:
+    """The type that elements of `dtype` are computed in."""
+    return WIDER.get(dtype, dtype)
+
+
+def kind_of(dtype: DType) -> str:
+    """`b`, `i`, `u`, `f` or `c`; numpy itself calls the types of `ml_dtypes` void."""
+    return wide(dtype).kind
+
+
+def dtype_at(value: SSAValue) -> DType:
+    """The numpy type of a tensor's elements. `ValueError` where there is none."""
+    return dtype_of(element_of(value))
+
+
+def row_by_row(values: Array, dtype: DType | None = None) -> Array:
+    """The same array if it lies row by row, otherwise a copy that does.
+
+    numpy adds up and evaluates functions in another order or with other instructions when the layout differs, so that
+    bits would depend on which views a value has been through.
+    """
+    return np.asarray(values, dtype, order="C")
+
+
+def owned(values: Array, dtype: DType) -> Array:
+    """An array, not a scalar, that owns its buffer row by row; a new one only where `values` is not that."""
+    found = np.asarray(values).astype(dtype, order="C", copy=False)
+    return found if found.flags.owndata else found.copy()

@@ -1,0 +1,173 @@
+"""Elementwise operations, a line each, by their names in StableHLO: what numpy computes for which kind of element."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ...dialects.elements import DType, bit_width
+from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
+from ...dialects.stablehlo.elementwise import ClampOp, CompareOp, SelectOp
+from . import arithmetic
+from .arrays import Array, Compute, Kernel, dtype_at, kind_of, owned, row_by_row, wide
+from .conversion import convert
+
+# Exact whatever the layout, and for every kind of element.
+EXACT: dict[str, Compute] = {
+    "abs": np.abs,
+    "is_finite": np.isfinite,
+    "real": np.real,
+    "imag": np.imag,
+    "negate": np.negative,
+    "not": np.invert,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+FLOAT: dict[str, Compute] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round_nearest_afz": arithmetic.round_half_away_from_zero,
+    "round_nearest_even": np.rint,
+    "sign": arithmetic.sign,
+    "sqrt": np.sqrt,
+    "divide": np.divide,
+    "maximum": arithmetic.maximum,
+    "minimum": arithmetic.minimum,
+    "remainder": np.fmod,
+}
+# numpy may evaluate these with other instructions when the operand does not lie row by row.
+ROUNDED: dict[str, Compute] = {
+    "cbrt": np.cbrt,
+    "cosine": np.cos,
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "log": np.log,
+    "log_plus_one": np.log1p,
+    "logistic": arithmetic.logistic,
+    "rsqrt": arithmetic.rsqrt,
+    "sine": np.sin,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "atan2": np.arctan2,
+    "power": np.power,
+}
+COMPLEX: dict[str, Compute] = {
+    "sign": arithmetic.sign_of_complex,
+    "atan2": arithmetic.atan2_of_complex,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+INTEGER: dict[str, Compute] = {
+    "sign": np.sign,
+    "divide": arithmetic.divide_integers,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "power": arithmetic.power_of_integers,
+    "remainder": arithmetic.remainder_of_integers,
+    # numpy shifts beyond the width as StableHLO does: zeros, or the sign, remain.
+    "shift_left": np.left_shift,
+    "shift_right_arithmetic": np.right_shift,
+}
+# These also take the number of bits, by the name `width`.
+BITS: dict[str, Compute] = {
+    "count_leading_zeros": arithmetic.count_leading_zeros,
+    "popcnt": arithmetic.count_ones,
+    "shift_right_logical": arithmetic.shift_right_logical,
+}
+BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.keys()
+
+
+def compute_for(op: str, dtype: DType) -> Compute | None:
+    """What computes the operation on elements of `dtype`, in the wider type; None where it is not defined."""
+    if op in EXACT:
+        return EXACT[op]
+    kind = kind_of(dtype)
+    if kind in "iub":
+        return partial(BITS[op], width=bit_width(dtype)) if op in BITS else INTEGER.get(op)
+    if kind == "c" and op in COMPLEX:
+        return COMPLEX[op]
+    return FLOAT.get(op) or ROUNDED.get(op)
+
+
+def from_tables(op: Operation) -> Kernel:
+    dtype, result = dtype_at(op.operands[0]), dtype_at(op.results[0])
+    name = op.name.removeprefix("stablehlo.")
+    compute = compute_for(name, dtype)
+    if compute is None:
+        raise ValueError(f"{op.name} is not defined for elements of type {dtype}")
+    if not isinstance(compute, np.ufunc) or wide(dtype) != dtype:
+        return lambda *operands: (owned(compute(*(row_by_row(one, wide(dtype)) for one in operands)), result),)
+    if name in ROUNDED:
+        return lambda *operands: (_apply(compute, tuple(map(row_by_row, operands)), result),)
+    return lambda *operands: (_apply(compute, operands, result),)
+
+
+def _apply(compute: np.ufunc, operands: tuple[Array, ...], dtype: DType) -> Array:
+    return compute(*operands, out=np.empty(operands[0].shape, dtype))
+
+
+RELATIONS: dict[ComparisonDirection, Compute] = {
+    ComparisonDirection.EQ: np.equal,
+    ComparisonDirection.NE: np.not_equal,
+    ComparisonDirection.GE: np.greater_equal,
+    ComparisonDirection.GT: np.greater,
+    ComparisonDirection.LE: np.less_equal,
+    ComparisonDirection.LT: np.less,
+}
+
+
+def compare(op: CompareOp) -> Kernel:
+    relation = RELATIONS[op.comparison_direction.data]
+    total = op.compare_type is not None and op.compare_type.data is ComparisonType.TOTALORDER
+    dtype = dtype_at(op.lhs)
+    if total and kind_of(dtype) == "f":
+        seen = _total_order
+    elif wide(dtype) != dtype:
+        seen = partial(row_by_row, dtype=wide(dtype))
+    else:
+        return lambda a, b: (relation(a, b, out=np.empty(a.shape, np.bool_)),)
+    return lambda a, b: (owned(relation(seen(a), seen(b)), np.dtype(np.bool_)),)
+
+
+def _total_order(a: Array) -> Array:
+    """Integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN of the floats (IEEE 754, totalOrder)."""
+    width = bit_width(a.dtype)
+    bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)
+    # Below eight bytes the sign is extended by hand; the bits of an f64 are those of an i64 already.
+    signed = bits - ((bits >> (width - 1) & 1) << width) if width < 64 else bits
+    return np.where(signed < 0, signed ^ np.int64((1 << (width - 1)) - 1), signed)
+
+
+def select(op: SelectOp) -> Kernel:
+    dtype = dtype_at(op.result)
+
+    def run(which: Array, on_true: Array, on_false: Array) -> tuple[Array, ...]:
+        result = np.empty(on_true.shape, dtype)
+        np.copyto(result, on_false)
+        np.copyto(result, on_true, where=which)
+        return (result,)
+
+    return run
+
+
+def clamp(op: ClampOp) -> Kernel:
+    dtype = dtype_at(op.operand)
+    lowest, highest = compute_for("maximum", dtype), compute_for("minimum", dtype)
+    assert lowest is not None and highest is not None, "maximum and minimum are defined for all elements"
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        low, value, high = (np.asarray(operand, wide(dtype)) for operand in operands)
+        return (owned(highest(lowest(value, low), high), dtype),)
+
+    return run
+
+
+def convert_elements(op: Operation) -> Kernel:
+    dtype = dtype_at(op.results[0])
+    return lambda operand: (owned(convert(operand, dtype), dtype),)

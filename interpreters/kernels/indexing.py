@@ -1,0 +1,119 @@
+"""Gather and scatter with all their dimension numbers, as indices of every element at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.indexing import GatherOp, ScatterOp
+from .arrays import Array, Combine, Kernel, dtype_at, owned
+
+
+def gather(op: GatherOp) -> Kernel:
+    """Starts are moved so that the slice lies within the operand."""
+    numbers, sizes = op.dimension_numbers.data, op.slice_sizes.get_values()
+    extents, rank = shape_of(op.operand), len(shape_of(op.result))
+    dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    kept = [dimension for dimension in range(len(extents)) if dimension not in dropped]
+    window = dict(zip(kept, sorted(numbers.offset_dims), strict=True))
+    batch = [dimension for dimension in range(rank) if dimension not in numbers.offset_dims]
+    limits = [extent - size for extent, size in zip(extents, sizes, strict=True)]
+    batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+
+    def run(operand: Array, indices: Array) -> tuple[Array, ...]:
+        starts = _starts(indices, numbers.index_vector_dim, numbers.start_index_map, batch, rank)
+        starts = {dimension: np.clip(start, 0, limits[dimension]) for dimension, start in starts.items()}
+        aligned = _batch_positions(indices.shape, numbers.index_vector_dim, batching, batch, rank)
+        offsets = {dimension: _along(place, sizes[dimension], rank) for dimension, place in window.items()}
+        index = _sums([starts, aligned, offsets], len(extents), rank)
+        return (owned(operand[(*index, ...)], operand.dtype),)
+
+    return run
+
+
+def scatter(op: ScatterOp, combine: Combine) -> Kernel:
+    """Updates are taken in order of their indices; an element that would lie outside is left out."""
+    numbers = op.scatter_dimension_numbers.data
+    extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
+    rank, count = len(shape), len(op.inputs)
+    dropped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    kept = [dimension for dimension in range(len(extents)) if dimension not in dropped]
+    window = dict(zip(kept, sorted(numbers.update_window_dims), strict=True))
+    batch = [dimension for dimension in range(rank) if dimension not in numbers.update_window_dims]
+    batching = dict(zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
+    dtypes = [dtype_at(output) for output in op.outputs]
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        inputs, indices = operands[:count], operands[count]
+        updates, captured = operands[count + 1 : 2 * count + 1], operands[2 * count + 1 :]
+        starts = _starts(indices, numbers.index_vector_dim, numbers.scatter_dims_to_operand_dims, batch, rank)
+        aligned = _batch_positions(indices.shape, numbers.index_vector_dim, batching, batch, rank)
+        offsets = {dimension: _along(place, shape[place], rank) for dimension, place in window.items()}
+        index = _sums([starts, aligned, offsets], len(extents), rank)
+        places, inside = _flat(index, extents, shape)
+        results = [one.copy() for one in inputs]
+        flat = [one.reshape(-1) for one in results]
+        new = [update.reshape(-1) for update in updates]
+        for turn in _turns(places, inside):
+            at = places[turn]
+            found = combine(*(one[at] for one in flat), *(one[turn] for one in new), *captured)
+            for one, values, dtype in zip(flat, found, dtypes, strict=True):
+                one[at] = values.astype(dtype, copy=False)
+        return tuple(results)
+
+    return run
+
+
+def _along(place: int, extent: int, rank: int) -> Array:
+    """0, 1, … along dimension `place` of a shape of that rank."""
+    return np.arange(extent).reshape([-1 if dimension == place else 1 for dimension in range(rank)])
+
+
+def _starts(
+    indices: Array, vector: int, dimensions: Sequence[int], batch: Sequence[int], rank: int
+) -> dict[int, Array]:
+    """For each dimension that the index vectors name, where slices start; laid out over the batch dimensions."""
+    # Unsigned indices beyond the signed range are out of range in either reading.
+    vectors = np.asarray(indices, np.int64)
+    vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
+    shape = [1] * rank
+    for place, extent in zip(batch, vectors.shape[:-1], strict=True):
+        shape[place] = extent
+    return {dimension: vectors[..., part].reshape(shape) for part, dimension in enumerate(dimensions)}
+
+
+def _batch_positions(
+    shape: Sequence[int], vector: int, batching: Mapping[int, int], batch: Sequence[int], rank: int
+) -> dict[int, Array]:
+    """For each batching dimension of the operand, the position along its partner among the indices' dimensions."""
+    return {
+        dimension: _along(batch[partner - (partner > vector)], shape[partner], rank)
+        for dimension, partner in batching.items()
+    }
+
+
+def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> list[Array]:
+    nothing = np.zeros([1] * rank, np.int64)
+    return [sum((part[d] for part in parts if d in part), nothing) for d in range(dimensions)]
+
+
+def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
+    """Row-major positions of all elements, and which of them lie within the extents."""
+    places, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    for part, extent in zip(index, extents, strict=True):
+        inside &= (part >= 0) & (part < extent)
+        places = places * extent + part
+    return places.reshape(-1), inside.reshape(-1)
+
+
+def _turns(places: Array, inside: Array) -> Iterator[Array]:
+    """Indices of the elements that lie inside, in groups without a place twice, each place's elements in order."""
+    (chosen,) = np.nonzero(inside)
+    order = chosen[np.argsort(places[chosen], kind="stable")]
+    positions = np.arange(order.size)
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = places[order[1:]] != places[order[:-1]]
+    turn = positions - np.maximum.accumulate(np.where(is_first, positions, 0))
+    yield from np.split(order[np.argsort(turn, kind="stable")], np.cumsum(np.bincount(turn))[:-1])

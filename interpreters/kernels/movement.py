@@ -1,0 +1,62 @@
+"""Operations that make, move or view elements without computing with them."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import DenseResourceAttr
+
+from ...dialects.dense import to_numpy
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.creation import ConstantOp, IotaOp
+from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
+from ...dialects.stablehlo.slices import ConcatenateOp, SliceOp
+from .arrays import Array, Kernel, dtype_at
+from .conversion import convert
+
+
+def constant(op: ConstantOp) -> Kernel:
+    if isinstance(op.value, DenseResourceAttr):
+        raise ValueError("the data of a dense resource is not part of the program")
+    values = to_numpy(op.value)
+    return lambda: (np.array(values, order="C"),)
+
+
+def iota(op: IotaOp) -> Kernel:
+    shape, dtype, along = shape_of(op.output), dtype_at(op.output), op.iota_dimension.value.data
+
+    def run() -> tuple[Array, ...]:
+        line = convert(np.arange(shape[along]), dtype)
+        column = line.reshape([-1 if dimension == along else 1 for dimension in range(len(shape))])
+        return (np.array(np.broadcast_to(column, shape), order="C"),)
+
+    return run
+
+
+def reshape(op: ReshapeOp) -> Kernel:
+    """A view where the operand lies row by row."""
+    shape = shape_of(op.result)
+    return lambda operand: (operand.reshape(shape),)
+
+
+def transpose(op: TransposeOp) -> Kernel:
+    """A view."""
+    permutation = op.permutation.get_values()
+    return lambda operand: (operand.transpose(permutation),)
+
+
+def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
+    """A view that repeats elements with stride zero."""
+    shape, dimensions = shape_of(op.result), op.broadcast_dimensions.get_values()
+    permutation = sorted(range(len(dimensions)), key=dimensions.__getitem__)
+    index = tuple(slice(None) if dimension in dimensions else None for dimension in range(len(shape)))
+    return lambda operand: (np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape),)
+
+
+def slice_(op: SliceOp) -> Kernel:
+    index = (*(slice(*bounds) for bounds in op.ranges()), ...)
+    return lambda operand: (operand[index].copy(),)
+
+
+def concatenate(op: ConcatenateOp) -> Kernel:
+    shape, dtype, along = shape_of(op.result), dtype_at(op.result), op.dimension.value.data
+    return lambda *operands: (np.concatenate(operands, axis=along, out=np.empty(shape, dtype)),)

@@ -1,0 +1,99 @@
+"""`stablehlo.reduce`: one numpy call for a region that is one operation, element after element for any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import Block
+
+from ...dialects.elements import DType
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.control import ReturnOp
+from ...dialects.stablehlo.reduction import ReduceOp
+from .arrays import Array, Combine, Kernel, dtype_at, kind_of, owned, row_by_row, wide
+from .conversion import convert
+from .elementwise import compute_for
+
+Arrays: TypeAlias = Sequence[Array]
+ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
+"""From tables, initial values and captured values to one element for each row of the tables."""
+
+UFUNCS: dict[str, np.ufunc] = {
+    "stablehlo.add": np.add,
+    "stablehlo.multiply": np.multiply,
+    "stablehlo.maximum": np.maximum,
+    "stablehlo.minimum": np.minimum,
+    "stablehlo.and": np.bitwise_and,
+    "stablehlo.or": np.bitwise_or,
+    "stablehlo.xor": np.bitwise_xor,
+}
+
+
+def reduce(op: ReduceOp, combine: Combine) -> Kernel:
+    """The order of the elements is left to the implementation: numpy's pairwise sums are among the more exact ones."""
+    dimensions = op.dimensions.get_values()
+    shape, count = shape_of(op.inputs[0]), len(op.inputs)
+    kept = [dimension for dimension in range(len(shape)) if dimension not in dimensions]
+    order = (*kept, *dimensions)
+    table = prod(shape[d] for d in kept), prod(shape[d] for d in dimensions)
+    results = [(shape_of(result), dtype_at(result)) for result in op.result]
+    combiner = single_combiner(op.body.block)
+    reduce_rows = _fold(combine) if combiner is None else _with_ufunc(combiner, results[0][1])
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        tables = [row_by_row(one.transpose(order)).reshape(table) for one in operands[:count]]
+        found = reduce_rows(tables, operands[count : 2 * count], operands[2 * count :])
+        return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
+
+    return run
+
+
+def single_combiner(block: Block) -> str | None:
+    """The name of the operation, where the region is one commutative operation on the two arguments."""
+    first, last = block.first_op, block.last_op
+    if first is None or not isinstance(last, ReturnOp) or first.next_op is not last or first.name not in UFUNCS:
+        return None
+    forwards = set(first.operands) == set(block.args) and len(block.args) == 2
+    return first.name if forwards and tuple(last.operands) == tuple(first.results) else None
+
+
+def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
+    ufunc, working = UFUNCS[combiner], wide(dtype)
+    combine_two = compute_for(combiner.removeprefix("stablehlo."), dtype)
+    signs = kind_of(dtype) == "f" and ufunc in (np.maximum, np.minimum)
+    assert combine_two is not None, "what combines elements is defined for them"
+
+    def run(tables: Arrays, inits: Arrays, captured: Arrays) -> Arrays:
+        rows = tables[0] if tables[0].dtype == working else convert(tables[0], working)
+        init = np.asarray(inits[0], working)
+        if rows.shape[1] == 0:
+            return [np.full(rows.shape[0], init)]
+        found = ufunc.reduce(rows, axis=1, dtype=working)
+        return [combine_two(_with_signs_of_zeros(found, rows, ufunc) if signs else found, init)]
+
+    return run
+
+
+def _with_signs_of_zeros(found: Array, rows: Array, ufunc: np.ufunc) -> Array:
+    """numpy takes either zero for the greatest or the least of zeros of both signs; IEEE 754 does not."""
+    zero = found == 0
+    if not np.any(zero):
+        return found
+    negative = np.signbit(rows) | (rows != 0)
+    least = ufunc is np.minimum
+    has_other = np.any((rows == 0) & np.signbit(rows), axis=1) if least else ~np.all(negative, axis=1)
+    return np.where(zero, np.where(has_other == least, -0.0, 0.0), found).astype(found.dtype)
+
+
+def _fold(combine: Combine) -> ReduceRows:
+    def run(tables: Arrays, inits: Arrays, captured: Arrays) -> Arrays:
+        count, length = tables[0].shape
+        found = tuple(np.full(count, init) for init in inits)
+        for index in range(length):
+            found = combine(*found, *(table[:, index] for table in tables), *captured)
+        return found
+
+    return run

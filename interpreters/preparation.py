@@ -1,0 +1,171 @@
+"""From operations to programs. What cannot be executed is refused here, at the operation, before anything runs.
+
+Which values are views, and so who owns which buffer, follows from the operations alone (`rules/storage.py`):
+
+    transpose, broadcast_in_dim       a view of the operand
+    reshape                           a view while the operand lies row by row, otherwise a copy
+    optimization_barrier, depend      the operands themselves
+    while                             its carry, see `interpreters/loops.py`
+    everything else                   new buffers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from ..dialects.diagnostics import Refusal
+from ..dialects.recompute import DependOp, TokenOp
+from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
+from ..rules.names import name_of
+from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS
+from .kernels.arrays import Combine, Kernel
+from .kernels.table import KERNELS, WITH_COMBINER
+from .loops import loop, yield_moves
+from .program import Observer, Program, Step, captured
+from .scalar_regions import combiner
+
+TERMINATORS = frozenset({"func.return", "stablehlo.return"})
+
+
+class Preparation:
+    """Makes programs, and knows what it has found about layouts and called functions on the way."""
+
+    def __init__(self, observer: Observer | None = None):
+        self.observer = observer
+        self.strided = set[SSAValue]()
+        self.views = set[SSAValue]()
+        self.functions = dict[str, Program]()
+
+    def function(self, function: FuncOp) -> Program:
+        """Raises `Refusal` for what cannot be executed, wherever in the function or in what it calls."""
+        if len(function.body.blocks) != 1:
+            name, count = function.sym_name.data, len(function.body.blocks)
+            raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
+        return self.block(function.body.block)
+
+    def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> Program:
+        """`outer` are the values that it captures."""
+        end = block.last_op
+        if end is None or name_of(end) not in TERMINATORS:
+            raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
+        operations = [op for op in block.ops if op is not end]
+        reads = [(*op.operands, *captured(op)) for op in operations]
+        places: dict[SSAValue, int] = {}
+        for value in (*block.args, *outer, *(result for op in operations for result in op.results)):
+            places[value] = len(places)
+        dead = _dead_after(operations, reads, end)
+        steps = [
+            Step(
+                op=op,
+                kernel=self.kernel(op),
+                operands=tuple(places[value] for value in read),
+                results=_consecutive([places[result] for result in op.results]),
+                dead=tuple(places[value] for value in unread),
+            )
+            for op, read, unread in zip(operations, reads, dead, strict=True)
+        ]
+        outputs = tuple(places[value] for value in end.operands)
+        return Program(tuple(steps), end, outputs, len(places), self.observer)
+
+    def kernel(self, op: Operation) -> Kernel:
+        """Takes the operands, then what the regions of the operation capture. Raises `Refusal`."""
+        try:
+            found = self._kernel(op)
+        except ValueError as error:
+            raise Refusal(op, f"{name_of(op)} cannot be executed: {error}") from error
+        if found is None:
+            raise Refusal(op, f"{name_of(op)} cannot be executed: the interpreter does not know this operation")
+        return self._following_layout(op, found)
+
+    def _kernel(self, op: Operation) -> Kernel | None:
+        if isinstance(op, WhileOp):
+            return self._loop(op)
+        if isinstance(op, CallOp):
+            return self._call(op)
+        if op.name in WITH_COMBINER:
+            return WITH_COMBINER[op.name](op, self._combiner(op))
+        if op.name in KERNELS:
+            return KERNELS[op.name](op)
+        return ORDERING.get(type(op))
+
+    def _loop(self, op: WhileOp) -> Kernel:
+        outer = captured(op)
+        condition, body = self.block(op.cond.block, outer), self.block(op.body.block, outer)
+        return loop(op, condition, body, yield_moves(op.body.block, self.views), self.observer)
+
+    def _call(self, op: CallOp) -> Kernel:
+        name = op.callee.string_value()
+        if name not in self.functions:
+            self.functions[name] = self.function(_callee(op, op.callee))
+        return self.functions[name].run
+
+    def _combiner(self, op: Operation) -> Combine:
+        block = op.regions[0].block
+        # What happens between scalars is no storage of its own.
+        return combiner(Preparation().block(block, captured(op)), block)
+
+    def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
+        """Remember which results are views, and let a reshape copy what does not lie row by row."""
+        name = name_of(op)
+        if name in FORWARDS:
+            pairs = list(zip(op.results, op.operands, strict=False))
+            self.views.update(op.results)
+            self.strided.update(result for result, operand in pairs if operand in self.strided)
+        elif name in STRIDED_VIEWS:
+            self.views.update(op.results)
+            self.strided.update(op.results)
+        elif name in DENSE_VIEWS and op.operands[0] in self.strided:
+            return lambda operand: kernel(operand.copy())
+        elif name in DENSE_VIEWS:
+            self.views.update(op.results)
+        return kernel
+
+
+def _forward(*operands: Any) -> tuple[Any, ...]:
+    return operands
+
+
+# They order operations and hand on what they are given; a token is nothing.
+ORDERING: dict[type[Operation], Kernel] = {
+    OptimizationBarrierOp: _forward,
+    TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]
+    DependOp: lambda *operands: operands[:-1],
+}
+
+
+def _callee(op: CallOp, name: SymbolRefAttr) -> FuncOp:
+    found = SymbolTable.lookup_symbol(op, name)
+    if not isinstance(found, FuncOp) or not found.body.blocks:
+        raise Refusal(op, f"function '{name.string_value()}' has no body in this module, and cannot be executed")
+    if found.is_ancestor(op):
+        raise Refusal(op, f"function '{name.string_value()}' calls itself, and cannot be executed")
+    return found
+
+
+def _dead_after(
+    operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
+) -> list[list[SSAValue]]:
+    """For each operation, the results of the block's operations that nobody reads after it."""
+    last = {value: index for index, op in enumerate(operations) for value in op.results}
+    for index, values in enumerate(reads):
+        last.update((value, index) for value in values if value in last)
+    dead: list[list[SSAValue]] = [[] for _ in operations]
+    for value in last.keys() - set(end.operands):
+        dead[last[value]].append(value)
+    return dead
+
+
+def _consecutive(places: Sequence[int]) -> slice:
+    return slice(places[0], places[-1] + 1) if places else slice(0, 0)
+
+
+def _around(block: Block) -> Operation:
+    found = block.parent_op()
+    assert found is not None, "the block of a program lies in an operation"
+    return found

@@ -1,0 +1,81 @@
+"""A block made ready to run: kernels that read and write numbered places, and what is freed after each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.diagnostics import Refusal
+from ..rules.names import name_of
+from .kernels.arrays import Array, Kernel
+
+
+class Observer(Protocol):
+    """What a run tells while it goes on."""
+
+    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+        """The results of the operation exist, and nothing that it read has been freed yet."""
+        ...
+
+    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
+        """The terminator of a loop's body has made the next carry; the running one still exists."""
+        ...
+
+    def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
+        """From now on these stand for the results of the loop."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation: it reads `operands`, writes the places `results`, and after it nobody reads those in `dead`."""
+
+    op: Operation
+    kernel: Kernel
+    operands: tuple[int, ...]
+    results: slice
+    dead: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The steps of a block; its arguments, and then what it captures, take the first places."""
+
+    steps: tuple[Step, ...]
+    end: Operation
+    outputs: tuple[int, ...]
+    size: int
+    observer: Observer | None
+
+    def run(self, *values: Any) -> tuple[Any, ...]:
+        """What the block hands to its terminator. Raises `Refusal` at an operation that numpy cannot carry out."""
+        places: list[Any] = [*values, *[None] * (self.size - len(values))]
+        observer = self.observer
+        for step in self.steps:
+            # No name may hold on to an array: it is freed when its place is cleared.
+            try:
+                places[step.results] = step.kernel(*[places[place] for place in step.operands])
+            except (TypeError, ValueError, MemoryError) as error:
+                raise Refusal(step.op, f"{name_of(step.op)} cannot be executed: {error}") from error
+            if observer is not None:
+                observer.made(step.op, places[step.results])
+            for place in step.dead:
+                places[place] = None
+        if observer is not None:
+            observer.made(self.end, ())
+        return tuple(places[place] for place in self.outputs)
+
+
+def captured(op: Operation) -> list[SSAValue]:
+    """What the regions of an operation read from outside of it, each value once, in order of reading."""
+    inside, read = set[SSAValue](), dict[SSAValue, None]()
+    for region in op.regions:
+        inside.update(argument for block in region.blocks for argument in block.args)
+        for inner in region.walk():
+            inside.update(inner.results)
+            inside.update(argument for nested in inner.regions for block in nested.blocks for argument in block.args)
+            read.update(dict.fromkeys(inner.operands))
+    return [value for value in read if value not in inside]
