@@ -67,7 +67,8 @@ def _originals_read(function: Recomputed) -> Iterator[Violation]:
         if not explicit_mark(op) or Names.ID not in op.attributes or not phases.is_forward(op):
             continue
         for reader in (reader for result in op.results for reader in order.readers(result)):
-            if phases.is_gradient(reader):
+            # What another region's copies read from inside of this one is held for them, and may be the original.
+            if phases.is_gradient(reader) and name_of(reader) not in FORWARDS:
                 yield reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed"
 
 

@@ -20,7 +20,7 @@ The dead originals are left to `recompute-cse`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from xdsl.context import Context
@@ -59,12 +59,12 @@ def clone(module: ModuleOp) -> Cloned:
         step = Step.of(phases)
         found = [find_unit(step, region, marked) for region, marked in _marked(phases).items()]
         remarks.extend(_refused(step))
-        remarks.extend(_unmark(kept) for kept in found if isinstance(kept, Kept))
+        remarks.extend(_left_alone(kept) for kept in found if isinstance(kept, Kept))
         ready = [unit for unit in found if isinstance(unit, Unit)]
         ready.sort(key=lambda unit: phases.order.position[unit.insertion])
-        delayed = dict[SSAValue, SSAValue]()
+        cloner = _Cloner(phases, ids, frozenset(r for unit in ready for op in unit.originals for r in op.results))
         for unit in ready:
-            _recompute(unit, phases, ids, delayed)
+            cloner.recompute(unit)
         units.extend(ready)
     return Cloned(tuple(units), tuple(remarks))
 
@@ -92,32 +92,66 @@ def _refused(step: Step) -> Iterator[Remark]:
             yield Remark(op, reason)
 
 
-def _unmark(kept: Kept) -> Remark:
+def _left_alone(kept: Kept) -> Remark:
     return Remark(kept.operation, f"region '{kept.region}' is not recomputed: {kept.reason}")
 
 
-def _recompute(unit: Unit, phases: Phases, ids: Iterator[int], delayed: dict[SSAValue, SSAValue]) -> None:
-    mapping = dict[SSAValue, SSAValue]()
-    for stage in unit.stages:
-        new = _copies_behind_a_token(stage, unit.gates, ids, mapping)
-        _state_phase(new, unit.insertion)
-        Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
-    _redirect(unit, mapping)
-    _read_delayed(unit, phases, mapping, delayed)
+@dataclass
+class _Cloner:
+    """Copies the units of one function, in the order of the backward pass.
 
+    `recomputed`: results of everything that is copied in any unit. `copies`: original value -> its copy.
+    `undelayed`: value behind a token -> the value itself.
+    """
 
-def _copies_behind_a_token(
-    stage: Stage, gates: Iterable[SSAValue], ids: Iterator[int], mapping: dict[SSAValue, SSAValue]
-) -> list[Operation]:
-    """`mapping` leads from originals and inputs to their copies; the stage's are added to it."""
-    token = TokenOp([*(mapping[value] for value in stage.awaited), *gates])
-    depend = DependOp(stage.inputs, token.token)
-    for value, delayed in zip(stage.inputs, depend.delayed, strict=True):
-        mapping[value] = delayed
-        delayed.name_hint = value.name_hint
-    for op, word in ((token, "token"), (depend, "depend")):
-        op.location = _beside(stage.originals[0].location, word)
-    return [token, depend, *(_copy(op, next(ids), mapping) for op in stage.originals)]
+    phases: Phases
+    ids: Iterator[int]
+    recomputed: frozenset[SSAValue]
+    copies: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    undelayed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def recompute(self, unit: Unit) -> None:
+        # A region may read the inside of another one; where that is copied already, the copy is read.
+        mapping = {value: self.copies[value] for value in unit.inputs if value in self.copies}
+        for stage in unit.stages:
+            new = self._copies_behind_a_token(stage, unit.gates, mapping)
+            _state_phase(new, unit.insertion)
+            Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
+        self.copies.update((result, mapping[result]) for op in unit.originals for result in op.results)
+        _redirect(unit, mapping)
+        self._read_delayed(unit, mapping)
+
+    def _copies_behind_a_token(
+        self, stage: Stage, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue]
+    ) -> list[Operation]:
+        """`mapping` leads from originals and inputs to their copies; the stage's are added to it."""
+        inputs = [value for value in stage.inputs if value not in mapping]
+        token = TokenOp([*(mapping[value] for value in stage.awaited), *gates])
+        depend = DependOp(inputs, token.token)
+        for value, delayed in zip(inputs, depend.delayed, strict=True):
+            mapping[value] = delayed
+            delayed.name_hint = value.name_hint
+        for op, word in ((token, "token"), (depend, "depend")):
+            op.location = _beside(stage.originals[0].location, word)
+        waiting = [token, depend] if inputs else []
+        return [*waiting, *(_copy(op, next(self.ids), mapping) for op in stage.originals)]
+
+    def _read_delayed(self, unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
+        """Gradient operations from the insertion point on read a unit's inputs behind its token, the latest one.
+
+        Not those that have a copy or get one: their readers are redirected to it.
+        """
+        delayed = [value for value in unit.inputs if value not in self.recomputed]
+        newest = {value: mapping[value] for value in delayed}
+        newest |= {old: newest[value] for old, value in self.undelayed.items() if value in newest}
+        start = self.phases.order.position[unit.insertion]
+        for value, replacement in newest.items():
+            for use in list(value.uses):
+                owner = self.phases.order.owner_here(use.operation)
+                if owner is None or not self.phases.is_gradient(owner) or self.phases.order.position[owner] < start:
+                    continue
+                use.operation.operands[use.index] = replacement
+        self.undelayed.update((mapping[value], value) for value in delayed)
 
 
 def _copy(op: Operation, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
@@ -158,24 +192,6 @@ def _redirect(unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
                 if operand in copied:
                     op.operands[index] = mapping[operand]
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
-
-
-def _read_delayed(
-    unit: Unit, phases: Phases, mapping: Mapping[SSAValue, SSAValue], delayed: dict[SSAValue, SSAValue]
-) -> None:
-    """Gradient operations from the insertion point on read a unit's inputs behind its token.
-
-    `delayed` maps a delayed value of an earlier unit to the original, so that the latest unit's value is read.
-    """
-    newest = {value: mapping[value] for value in unit.inputs}
-    newest |= {old: newest[original] for old, original in delayed.items() if original in newest}
-    start = phases.order.position[unit.insertion]
-    for value, replacement in newest.items():
-        for use in list(value.uses):
-            owner = phases.order.owner_here(use.operation)
-            if owner is not None and phases.is_gradient(owner) and phases.order.position[owner] >= start:
-                use.operation.operands[use.index] = replacement
-    delayed.update((mapping[value], value) for value in unit.inputs)
 
 
 @dataclass(frozen=True)
