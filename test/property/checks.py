@@ -1,0 +1,270 @@
+"""What must hold when the pipeline has run on a program: each check yields what is wrong, in words.
+
+`check(case)` runs them all; an exception is a finding like any other.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+from recompute.analysis.constants import constants_only
+from recompute.analysis.liveness import timeline
+from recompute.analysis.order import read_values
+from recompute.analysis.phases import Phases, phases
+from recompute.analysis.residuals import residuals
+from recompute.dialects.context import make_context
+from recompute.dialects.diagnostics import Refusal, position_of
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.prove import prove
+from recompute.rules.names import name_of
+from recompute.tools.verification import verify_module
+from recompute.transforms.inline import inline
+from recompute.transforms.recompute import Recomputation, recompute
+from recompute.transforms.verify import verify
+
+from .requests import Request, step_of
+
+# Refusals that a valid program with a valid request may get.
+EXPECTED_REFUSALS = ("no region matches",)
+
+
+@dataclass(frozen=True)
+class Problem:
+    check: str
+    detail: str
+
+    @property
+    def kind(self) -> str:
+        """The same for findings that differ in numbers and names only."""
+        words = re.sub(r"'[^']*'|%\w+|\d+|\(.*\)", "_", self.detail.splitlines()[0])
+        return f"{self.check}: {words[:160]}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of the pipeline on a program."""
+
+    request: Request
+    before: ModuleOp
+    after: ModuleOp
+    done: Recomputation
+
+    @cached_property
+    def inlined(self) -> ModuleOp:
+        """The program before, with its private functions inlined, as memory is measured."""
+        module = self.before.clone()
+        inline(module)
+        return module
+
+    @cached_property
+    def text(self) -> str:
+        return print_module(self.after, debuginfo=True)
+
+    @cached_property
+    def held(self) -> Holding:
+        return holding(self.after)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What later cleanups must not change: the residuals, by operation and type, and the peak."""
+
+    residuals: tuple[tuple[str, str], ...]
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`refusal` is the reason of an expected refusal."""
+
+    copies: int = 0
+    refusal: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+def holding(module: ModuleOp) -> Holding:
+    function = step_of(module)
+    found = classified(module)
+    owners = ((residual.value.owner, residual.value.type) for residual in residuals(found))
+    names = sorted((name_of(owner), str(type_)) for owner, type_ in owners if isinstance(owner, Operation))
+    return Holding(tuple(names), timeline(function, found).peak_bytes)
+
+
+def classified(module: ModuleOp) -> Phases:
+    found = phases(step_of(module))
+    assert found is not None, "every generated program has a gradient"
+    return found
+
+
+def run(before: ModuleOp, request: Request) -> Case:
+    """Run the pipeline on a copy. Raises what the pipeline raises."""
+    after = before.clone()
+    return Case(request, before, after, recompute(after, request.regions, request.target))
+
+
+def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:
+    """Run the pipeline and every check. Raises nothing."""
+    try:
+        case = run(before, request)
+    except Refusal as refusal:
+        return _refused(refusal, has_positions=request.phases != "attributes")
+    except Exception as error:
+        return Outcome(problems=(Problem("pipeline", _words(error)),))
+    listed = CHECKS if checks is None else checks
+    problems = tuple(problem for name, one in listed.items() for problem in _problems(name, one, case))
+    return Outcome(case.done.copies, "", problems)
+
+
+def _refused(refusal: Refusal, has_positions: bool) -> Outcome:
+    if not refusal.reason.startswith(EXPECTED_REFUSALS):
+        return Outcome(problems=(Problem("refusal", refusal.reason),))
+    if has_positions and position_of(refusal.operation) == "<unknown>":
+        return Outcome(problems=(Problem("refusal without a position", refusal.reason),))
+    return Outcome(refusal=refusal.reason)
+
+
+def _problems(name: str, one: Check, case: Case) -> Iterator[Problem]:
+    try:
+        yield from (Problem(name, detail) for detail in one(case))
+    except Exception as error:
+        yield Problem(name, _words(error))
+
+
+def _words(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (in {frame.name}, line {frame.lineno})"
+
+
+Check = Callable[[Case], Iterator[str]]
+Checks = dict[str, Check]
+
+
+def _verifies(case: Case) -> Iterator[str]:
+    """The result is a module, and its copies keep the invariants where the target can order operations."""
+    verify_module(case.after)
+    if case.request.target == "stablehlo":
+        verify(case.after)
+    yield from (f"{op.name} is left" for op in case.after.walk() if op.name.startswith("recompute."))
+
+
+def _proved(case: Case) -> Iterator[str]:
+    """R13."""
+    proof = prove(case.before, case.after)
+    if not proof:
+        yield proof.reason
+
+
+def _peak(case: Case) -> Iterator[str]:
+    """A policy never raises the peak; and where there are copies, it lowers it."""
+    before, after = holding(case.inlined).peak_bytes, holding_of(case).peak_bytes
+    if case.request.is_policy_only and case.done.copies and after >= before:
+        yield f"the peak goes from {before} to {after} bytes"
+
+
+def holding_of(case: Case) -> Holding:
+    """The result's, inlined: where the step is left alone it may still have calls."""
+    if case.done.copies:
+        return case.held
+    return holding(case.inlined)
+
+
+def _silent(case: Case) -> Iterator[str]:
+    """R15, R11: without copies nothing changes, and somebody says why."""
+    if case.done.copies:
+        return
+    if case.text != print_module(case.before, debuginfo=True):
+        yield "the step has changed although nothing is recomputed"
+    if not case.done.remarks:
+        yield "nothing is recomputed, and no remark says why"
+
+
+def _second_run(case: Case) -> Iterator[str]:
+    """R12."""
+    again = case.after.clone()
+    done = recompute(again, case.request.regions, case.request.target)
+    if print_module(again, debuginfo=True) != case.text:
+        yield f"a second run changes the step and makes {done.copies} copies"
+
+
+def _later_cleanups(case: Case) -> Iterator[str]:
+    """R9."""
+    if not case.done.copies:
+        return
+    module = case.after.clone()
+    context = make_context()
+    for _ in range(3):
+        for cleanup in (CommonSubexpressionElimination(), CanonicalizePass(), DeadCodeElimination()):
+            cleanup.apply(context, module)
+    held = holding(module)
+    if held.residuals != case.held.residuals:
+        gone = sorted(set(case.held.residuals) - set(held.residuals)) or "some of several alike"
+        new = sorted(set(held.residuals) - set(case.held.residuals)) or "some of several alike"
+        yield f"cleanups change the residuals: gone {gone}, new {new}"
+    if held.peak_bytes != case.held.peak_bytes:
+        yield f"cleanups change the peak from {case.held.peak_bytes} to {held.peak_bytes} bytes"
+    if case.request.target == "stablehlo":
+        verify(module)
+
+
+def _text(case: Case) -> Iterator[str]:
+    """Printing and parsing lose nothing."""
+    if print_module(parse_module(case.text), debuginfo=True) != case.text:
+        yield "print, parse, print gives another text"
+
+
+def _gated(case: Case) -> Iterator[str]:
+    """R7, by reachability and without the passes' idea of a gate: whatever a copy reads comes from copies, constants,
+    or through a barrier that a gradient value goes through too."""
+    if case.request.target != "stablehlo" or not case.done.copies:
+        return
+    found = classified(case.after)
+    constants = constants_only(found.order)
+    waiting = set[SSAValue](constants)
+    for op in found.order.operations:
+        if Names.COPY in op.attributes:
+            for value in read_values(op):
+                if value not in waiting:
+                    yield f"a copy of {name_of(op)} reads a value that does not wait for a gradient"
+            waiting.update(op.results)
+            if not {Names.ID, Names.DUPLICATED} <= op.attributes.keys():
+                yield f"a copy of {name_of(op)} does not say of what"
+        elif name_of(op) == "stablehlo.optimization_barrier" and any(
+            value not in constants and _is_gradient(found, value) for value in op.operands
+        ):
+            waiting.update(op.results)
+
+
+def _is_gradient(found: Phases, value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, Operation) and Names.COPY not in owner.attributes and found.is_gradient(owner)
+
+
+def _attributes(case: Case) -> Iterator[str]:
+    """A copy is not to be copied again."""
+    wrong = [op for op in case.after.walk() if Names.COPY in op.attributes and Names.RECOMPUTE in op.attributes]
+    yield from (f"a copy of {name_of(op)} is marked to be recomputed" for op in wrong)
+
+
+CHECKS: Checks = {
+    "verifies": _verifies,
+    "proved": _proved,
+    "peak": _peak,
+    "left alone": _silent,
+    "second run": _second_run,
+    "later cleanups": _later_cleanups,
+    "text": _text,
+    "gated": _gated,
+    "attributes": _attributes,
+}

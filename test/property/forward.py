@@ -1,0 +1,150 @@
+"""Builds a forward pass: writes operations, and records on a tape what the backward pass has to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from .derivatives import RULES, Applied, backward
+from .writer import NONE, Dot, Parameters, Pen, Place, Type, Value, Writer, inner_location
+
+KEY = Value("key", Type((2,), "ui32"))
+
+
+@dataclass
+class Weights:
+    """Arguments that are differentiated. The same name is the same argument: that is how weights are tied."""
+
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+
+    def get(self, name: str, type_: Type) -> Value:
+        return self.values.setdefault(f"{name}_{'x'.join(map(str, type_.shape))}", Value(f"w{len(self.values)}", type_))
+
+
+@dataclass(frozen=True)
+class Function:
+    """A private forward function and its backward twin, as JAX splits a nested jit."""
+
+    name: str
+    results: tuple[Type, ...]
+    reads_argument: bool
+    text: str
+
+
+@dataclass
+class Forward:
+    """The forward pass so far. `random` is that of the body which is being built: a body built again is the same.
+
+    `early` is the share of local derivatives that are computed in forward time, as JAX does, and not with the gradient.
+    """
+
+    pen: Pen
+    random: Random
+    early: float
+    weights: Weights = field(default_factory=Weights)
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    tape: list[Applied] = field(default_factory=list[Applied])
+    known: list[Value] = field(default_factory=list[Value])
+    returned: list[Value] = field(default_factory=list[Value])
+    weight_prefix: str = ""
+    reads_key: bool = False
+    is_executable: bool = True
+
+    def here(self) -> Pen:
+        """A pen at the next line of the source."""
+        place = self.pen.place
+        self.pen = self.pen.at(replace(place, line=place.line + 1))
+        return self.pen
+
+    @contextmanager
+    def scoped(self, name: str) -> Generator[None]:
+        outer = self.pen.place.scope
+        self.pen = self.pen.at(replace(self.pen.place, scope=(*outer, name)))
+        yield
+        self.pen = self.pen.at(replace(self.pen.place, scope=outer))
+
+    def apply(self, kind: str, *operands: Value, type: Type | None = None, parameters: Parameters = NONE) -> Value:
+        """Write an operation that the backward pass goes through."""
+        pen = self.here()
+        result = pen.op(kind, *operands, type=type, parameters=parameters)
+        applied = Applied(kind, operands, result, parameters, pen.place, None)
+        if self.random.random() < self.early:
+            applied = replace(applied, residuals=RULES[kind].linear(pen, applied))
+        self.tape.append(applied)
+        return result
+
+    def dot(self, one: Value, other: Value, numbers: Dot) -> Value:
+        type_ = numbers.type_of(one.type, other.type)
+        return self.apply("dot_general", one, other, type=type_, parameters=Parameters(numbers=numbers))
+
+    def matmul(self, one: Value, other: Value) -> Value:
+        return self.dot(one, other, Dot(((len(one.type.shape) - 1,), (0,))))
+
+    def broadcast(self, value: Value, type_: Type, dims: Sequence[int]) -> Value:
+        return self.apply("broadcast_in_dim", value, type=type_, parameters=Parameters(dims=tuple(dims)))
+
+    def transpose(self, value: Value, dims: Sequence[int]) -> Value:
+        type_ = Type(tuple(value.type.shape[dim] for dim in dims), value.type.element)
+        return self.apply("transpose", value, type=type_, parameters=Parameters(dims=tuple(dims)))
+
+    def slice(self, value: Value, starts: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+        return self.apply("slice", value, type=Type(shape, value.type.element), parameters=Parameters(starts=starts))
+
+    def sum(self, value: Value, dims: Sequence[int]) -> Value:
+        shape = tuple(size for index, size in enumerate(value.type.shape) if index not in dims)
+        start = self.pen.scalar("0.0", value.type.element)
+        return self.apply(
+            "reduce", value, start, type=Type(shape, value.type.element), parameters=Parameters(dims=tuple(dims))
+        )
+
+    def scale(self, value: Value, factor: float) -> Value:
+        return self.apply("multiply", value, self.pen.full(repr(factor), value.type))
+
+    def weight(self, name: str, *shape: int) -> Value:
+        return self.weights.get(self.weight_prefix + name, Type(shape))
+
+    def call(self, function: Function, operand: Value) -> Value:
+        result, *residuals = self.here().call(function.name, [operand], function.results)
+        held = (*residuals, *([operand] if function.reads_argument else []))
+        parameters = Parameters(backward=f"{function.name}_bwd")
+        self.tape.append(Applied("call", (operand,), result, parameters, self.pen.place, held))
+        return result
+
+
+def make_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
+    """A private function that applies `kinds` of operations one after the other, and its backward function.
+
+    The forward function returns what the backward function needs; the caller passes it on.
+    """
+    argument = Value("arg0", type_)
+    inside = Forward(Pen(Writer(inner_location), Place(line=900), "forward"), Random(0), early=1.0)
+    value = argument
+    for kind in kinds:
+        value = inside.apply(kind, value, *([argument] if kind in ("multiply", "add", "maximum") else []))
+    held = dict.fromkeys(value for op in inside.tape for value in op.residuals or ())
+    residuals = [one for one in held if one != argument]
+    types = (value.type, *(one.type for one in residuals))
+    forward_text = function_text(f"private @{name}", [argument], inside.pen.writer.lines, [value, *residuals])
+    reads_argument = argument in held
+    passed = [*residuals, *([argument] if reads_argument else [])]
+    return Function(name, types, reads_argument, forward_text + _backward_text(name, inside, argument, value, passed))
+
+
+def _backward_text(name: str, inside: Forward, argument: Value, result: Value, passed: Sequence[Value]) -> str:
+    inner = {value: Value(f"res{index}", value.type) for index, value in enumerate(passed)}
+    tape = [replace(op, residuals=tuple(inner[one] for one in op.residuals or ())) for op in inside.tape]
+    pen = Pen(Writer(inner_location), Place(line=900), "backward")
+    ct = Value("ct", result.type)
+    found = backward(pen, tape, (result, ct), frozenset([argument])).arrived[argument]
+    return function_text(f"private @{name}_bwd", [*inner.values(), ct], pen.writer.lines, [found])
+
+
+def function_text(name: str, arguments: Sequence[Value | str], lines: Sequence[str], returned: Sequence[Value]) -> str:
+    """A function; an argument is a value, or text that says more."""
+    declared = ", ".join(one if isinstance(one, str) else f"{one}: {one.type}" for one in arguments)
+    types = ", ".join(str(value.type) for value in returned)
+    values = ", ".join(map(str, returned))
+    body = "".join(f"{line}\n" for line in lines)
+    return f"  func.func {name}({declared}) -> ({types}) {{\n{body}    return {values} : {types}\n  }}\n"

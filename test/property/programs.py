@@ -1,0 +1,200 @@
+"""Random training steps as StableHLO text: a forward pass in named scopes, its derivative, sometimes an update.
+
+`generate(seed)` is a function of the seed alone. Every program verifies and has one meaning; its values are moderate
+for moderate inputs. The distribution is skewed towards steps that hold much for their backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from .derivatives import backward
+from .forward import KEY, Forward, function_text
+from .pieces import activation, mlp, some_piece, unknown
+from .writer import Pen, Place, Type, Value, Writer
+
+LINES_PER_BODY = 1000
+"""Bodies stand apart in the source; a body that is run again has the same lines."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """`text` is a module with one public function. `scopes`: the regions of its blocks as the locations name them."""
+
+    seed: int
+    text: str
+    scopes: tuple[str, ...]
+    is_executable: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """One run of a body. Runs of the same `body` are the same code; `weights` names the weights that it reads."""
+
+    scope: tuple[str, ...]
+    body: int
+    weights: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What kind of step it is."""
+
+    rows: int
+    width: int
+    outer: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    pieces: tuple[int, int]
+    early: float
+    takes_cotangent: bool
+    returns_loss: bool
+    update: str
+    head: bool
+    unknown: bool
+
+
+def shape_of(random: Random) -> Shape:
+    outer = ("model",) if random.random() < 0.3 else ()
+    update = random.choices(("none", "descent", "momentum"), (5, 4, 2))[0]
+    return Shape(
+        rows=random.choice((8, 16, 32)),
+        width=random.choice((4, 8, 16)),
+        outer=outer,
+        blocks=tuple(_blocks(random, outer)),
+        pieces=random.choice(((1, 2), (1, 3), (2, 4))),
+        early=random.choice((1.0, 1.0, 0.8, 0.0)),
+        takes_cotangent=random.random() < 0.2,
+        returns_loss=random.random() < 0.7,
+        update=update,
+        head=random.random() < 0.6,
+        unknown=random.random() < 0.03,
+    )
+
+
+def _blocks(random: Random, outer: tuple[str, ...]) -> list[Block]:
+    """Mostly one scope each; sometimes one layer again and again, with its own or with tied weights, or a scope that
+    is left and entered again."""
+    count = random.choice((2, 2, 3, 3, 4))
+    kind = random.choices(("apart", "repeated", "tied", "returning"), (12, 4, 3, 1))[0]
+    if kind == "apart":
+        return [Block((*outer, f"block{index}"), index, f"b{index}") for index in range(count)]
+    if kind == "returning":
+        return [Block((*outer, f"block{index % 2}"), index, f"b{index}") for index in range(count)]
+    return [Block((*outer, "layer"), 0, "tied" if kind == "tied" else f"b{index}") for index in range(count)]
+
+
+def generate(seed: int) -> Program:
+    """The training step of a seed."""
+    random = Random(seed)
+    shape = shape_of(random)
+    writer = Writer()
+    forward = Forward(Pen(writer, Place(), "forward"), random, shape.early)
+    data = Value("x", Type((shape.rows, shape.width)))
+    result = _forward_pass(forward, shape, data, seed)
+    step = _Step(forward, shape, data, random)
+    arguments, returned = step.finish(result)
+    text = function_text("public @main", arguments, writer.lines, returned)
+    others = "".join(function.text for function in forward.functions.values())
+    scopes = tuple(dict.fromkeys("/".join(block.scope) for block in shape.blocks))
+    return Program(seed, f"module @jit_step {{\n{text}{others}}}\n", scopes, forward.is_executable)
+
+
+def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
+    """Head without a scope, blocks, and what comes after them; the value that the loss is of."""
+    h = mlp(f, data) if shape.head else f.apply("tanh", data)
+    for index, block in enumerate(shape.blocks):
+        f.known.append(h)
+        h = _run(f, Random(f"{seed}/{block.body}"), block, shape, h)
+        if shape.unknown and index == 0:
+            h = unknown(f, h)
+    return activation(f, h) if f.random.random() < 0.5 else h
+
+
+def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Value:
+    outer, place = f.random, f.pen.place
+    f.random, f.weight_prefix = random, block.weights
+    f.pen = f.pen.at(Place(block.scope, LINES_PER_BODY * (block.body + 1)))
+    entered = len(f.known)
+    for _ in range(random.randint(*shape.pieces)):
+        if random.random() < 0.2:
+            with f.scoped(random.choice(("attention", "mlp"))):
+                h = some_piece(f, h)
+        else:
+            h = some_piece(f, h)
+        f.known.append(h)
+    # Inside a block joins see its own values; later blocks see only what blocks hand on, or rarely more.
+    del f.known[entered + (random.random() < 0.1) :]
+    f.random, f.weight_prefix = outer, ""
+    f.pen = f.pen.at(replace(place, line=place.line + 10))
+    return h
+
+
+@dataclass
+class _Step:
+    """What comes after the forward pass."""
+
+    forward: Forward
+    shape: Shape
+    data: Value
+    random: Random
+
+    def finish(self, result: Value) -> tuple[list[Value | str], list[Value]]:
+        """Write the backward pass and the update; the arguments and the results of the step."""
+        f, shape = self.forward, self.shape
+        loss, ct = self._cotangent(result)
+        pen = Pen(f.pen.writer, f.pen.place, "backward")
+        weights = list(f.weights.values.values())
+        wanted = [*weights, self.data] if not weights or self.random.random() < 0.3 else weights
+        found = backward(pen, f.tape, (loss, ct), frozenset(wanted)).arrived
+        gradients = {value: found[value] if value in found else pen.full("0.0", value.type) for value in wanted}
+        first = [loss] if shape.returns_loss else []
+        first += f.returned if self.random.random() < 0.8 else []
+        updated, extra = self._update(gradients, weights)
+        returned = [*first, *updated]
+        if self.random.random() < 0.1:
+            returned.append(self.random.choice(wanted))
+        arguments = [self._argument(value, returned, donated=shape.update != "none") for value in (*weights, *extra)]
+        others = [self.data, *([ct] if shape.takes_cotangent else []), *([KEY] if f.reads_key else [])]
+        return [*arguments, *others], returned
+
+    def _cotangent(self, result: Value) -> tuple[Value, Value]:
+        """The value that is differentiated, and its cotangent: one for a loss, or an argument."""
+        f = self.forward
+        if self.shape.takes_cotangent:
+            return result, Value("ct", result.type)
+        squared = f.apply("multiply", result, result)
+        size = result.type.shape[0] * result.type.shape[1]
+        loss = f.scale(f.sum(squared, [0, 1]), 1 / size)
+        return loss, f.pen.scalar("1.0")
+
+    def _update(self, gradients: dict[Value, Value], weights: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        """New weights and momenta where there is an update, else the gradients; and the momenta's arguments."""
+        if self.shape.update == "none" or not weights:
+            return list(gradients.values()), []
+        pen = Pen(self.forward.pen.writer, Place(line=5), "neither")
+        momenta = [Value(f"m{index}", value.type) for index, value in enumerate(weights)]
+        new_weights, new_momenta = list[Value](), list[Value]()
+        for weight, momentum in zip(weights, momenta, strict=True):
+            change = gradients[weight]
+            if self.shape.update == "momentum":
+                change = pen.op("add", pen.op("multiply", momentum, pen.full("0.9", change.type)), change)
+                new_momenta.append(change)
+            scaled = pen.op("multiply", change, pen.full("0.01", change.type))
+            new_weights.append(pen.op("subtract", weight, scaled))
+        others = [gradient for value, gradient in gradients.items() if value not in weights]
+        return [*new_weights, *new_momenta, *others], momenta if new_momenta else []
+
+    def _argument(self, value: Value, returned: Sequence[Value], donated: bool) -> Value | str:
+        """A donated argument names the result that takes its place: the last one of its type that is not taken."""
+        if not donated or value.name.startswith("x"):
+            return value
+        matching = [index for index, one in enumerate(returned) if one.type == value.type and index not in self._taken]
+        if not matching:
+            return value
+        self._taken.add(matching[-1])
+        return f"{value}: {value.type} {{tf.aliasing_output = {matching[-1]} : i32}}"
+
+    def __post_init__(self) -> None:
+        self._taken = set[int]()

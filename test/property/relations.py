@@ -1,0 +1,188 @@
+"""What must stay the same when the program is changed in a way that does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from recompute.analysis.functions import single_block
+from recompute.analysis.scopes import Direction, path_of, scope_of, split_path
+from recompute.dialects.printer import print_module
+from recompute.dialects.stablehlo.unary import TanhOp
+from recompute.tools.verification import verify_module
+
+from .checks import Case, Checks, holding_of, run
+from .requests import step_of
+
+
+def _names_do_not_matter(case: Case) -> Iterator[str]:
+    """Other names for the values: the same result, up to names. It is a second run, so it shows chance too."""
+    renamed = case.before.clone()
+    _rename(renamed, lambda index: f"other{index}")
+    after = run(renamed, case.request).after
+    texts = [_without_names(case.after), _without_names(after)]
+    if texts[0] != texts[1]:
+        yield "other names for values give another step"
+
+
+def _without_names(module: ModuleOp) -> str:
+    copy = module.clone()
+    _rename(copy, lambda index: None)
+    return print_module(copy, debuginfo=True)
+
+
+def _rename(module: ModuleOp, name: Callable[[int], str | None]) -> None:
+    for index, value in enumerate(_values(module)):
+        value.name_hint = name(index)
+
+
+def _values(module: ModuleOp) -> Iterator[SSAValue]:
+    for op in module.walk():
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args
+
+
+def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
+    """Operations that nobody reads, in the forward pass: as many copies as without them."""
+    if not case.request.marks and case.done.copies:
+        more = case.before.clone()
+        if _add_dead_code(more, Random(print_module(more))):
+            copies = run(more, case.request).done.copies
+            if copies != case.done.copies:
+                yield f"dead code changes the number of copies from {case.done.copies} to {copies}"
+
+
+def _add_dead_code(module: ModuleOp, random: Random) -> int:
+    """Behind some forward operations one that reads the result, at the same place of the model; how many."""
+    readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
+    chosen = [op for op in readable if random.random() < 0.1]
+    for op in chosen:
+        dead = TanhOp(op.results[0])
+        dead.location = _beside(op.location, "dead")
+        dead.attributes |= {name: value for name, value in op.attributes.items() if name == "recompute.phase"}
+        Rewriter.insert_op(dead, InsertPoint.after(op))
+    return len(chosen)
+
+
+def _is_forward(op: Operation) -> bool:
+    return scope_of(op.location).direction is Direction.FORWARD
+
+
+def _is_real(op: Operation) -> bool:
+    type_ = op.results[0].type if op.results else None
+    return str(type_).endswith("xf32>")
+
+
+def _beside(location: LocationAttr, name: str) -> LocationAttr:
+    """The same place, another operation."""
+    path = "/".join([*split_path(path_of(location))[:-1], name])
+    return NameLoc(StringAttr(path), location.location if isinstance(location, NameLoc) else location)
+
+
+def _functions_do_not_matter(case: Case) -> Iterator[str]:
+    """A part of a scope in a private function of its own: the same peak, as many copies."""
+    if case.request.marks or case.request.phases != "locations" or not case.done.copies:
+        return
+    outlined = case.before.clone()
+    if not _outline(outlined, Random(print_module(outlined))):
+        return
+    verify_module(outlined)
+    again = run(outlined, case.request)
+    found = [(one.done.copies, holding_of(one).peak_bytes) for one in (case, again)]
+    if found[0] != found[1]:
+        yield f"a private function changes (copies, peak) from {found[0]} to {found[1]}"
+
+
+def _outline(module: ModuleOp, random: Random) -> bool:
+    """Move a few operations that follow each other in one scope, entered once, into a function."""
+    function = step_of(module)
+    runs = [one for one in _runs(function) if len(one) > 2]
+    if not runs:
+        return False
+    chosen = random.choice(runs)
+    length = random.randint(2, len(chosen))
+    start = random.randint(0, len(chosen) - length)
+    _move_into_function(module, chosen[start : start + length])
+    return True
+
+
+def _runs(function: FuncOp) -> list[list[Operation]]:
+    """Forward operations of one scope that stand together, without those of scopes that are entered again."""
+    found, previous = list[list[Operation]](), ""
+    for op in single_block(function).ops:
+        path = _scope_text(op) if _is_forward(op) and scope_of(op.location).path else ""
+        if path and path == previous:
+            found[-1].append(op)
+        elif path:
+            found.append([op])
+        previous = path
+    places = [(op.name, op.location) for one in found for op in one]
+    return [one for one in found if all(places.count((op.name, op.location)) == 1 for op in one)]
+
+
+def _scope_text(op: Operation) -> str:
+    return "/".join(split_path(path_of(op.location))[:-1])
+
+
+def _move_into_function(module: ModuleOp, moved: list[Operation]) -> None:
+    inside = {result for op in moved for result in op.results}
+    read = dict.fromkeys(value for op in moved for inner in op.walk() for value in inner.operands)
+    made_inside = inside | {value for op in moved for value in _inner_values(op)}
+    inputs = [value for value in read if value not in made_inside]
+    outputs = [value for value in inside if any(_top(use.operation, moved) is None for use in value.uses)]
+    outputs.sort(key=lambda value: [value in op.results for op in moved].index(True))
+    block = Block(arg_types=[value.type for value in inputs])
+    call = CallOp("outlined", inputs, [value.type for value in outputs])
+    call.location = _beside(moved[0].location, "jit(outlined)")
+    Rewriter.insert_op(call, InsertPoint.after(moved[-1]))
+    for old, new in zip(outputs, call.results, strict=True):
+        for use in [use for use in old.uses if _top(use.operation, moved) is None]:
+            use.operation.operands[use.index] = new
+    for op in moved:
+        op.detach()
+        block.add_op(op)
+        for inner in op.walk():
+            inner.location = _inner_location(inner.location)
+            for index, operand in enumerate(inner.operands):
+                if operand in inputs:
+                    inner.operands[index] = block.args[inputs.index(operand)]
+    block.add_op(ReturnOp(*outputs))
+    type_ = FunctionType.from_lists([value.type for value in inputs], [value.type for value in outputs])
+    module.body.block.add_op(FuncOp("outlined", type_, Region(block), visibility="private"))
+
+
+def _inner_values(op: Operation) -> Iterator[SSAValue]:
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+            for inner in block.ops:
+                yield from inner.results
+                yield from _inner_values(inner)
+
+
+def _top(op: Operation, among: list[Operation]) -> Operation | None:
+    """The operation of `among` that is or holds `op`."""
+    current: Operation | None = op
+    while current is not None and current not in among:
+        current = current.parent_op()
+    return current
+
+
+def _inner_location(location: LocationAttr) -> LocationAttr:
+    """Inside of a function a path starts with the operation: the call's comes in front of it."""
+    path = path_of(location)
+    return NameLoc(StringAttr(split_path(path)[-1]), location.location) if isinstance(location, NameLoc) else location
+
+
+RELATIONS: Checks = {
+    "names": _names_do_not_matter,
+    "dead code": _dead_code_does_not_matter,
+    "functions": _functions_do_not_matter,
+}

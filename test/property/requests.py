@@ -1,0 +1,97 @@
+"""What is asked of the pipeline for one program: a policy, marks on operations, a target, where phases come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from recompute.analysis.functions import functions_of, single_block
+from recompute.analysis.scopes import Direction, scope_of
+from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import Names
+from recompute.tools.verification import verify_module
+from recompute.transforms.inline import inline
+from recompute.transforms.phase import annotate_phases
+
+from .programs import Program
+
+
+@dataclass(frozen=True)
+class Request:
+    """`marks`: position in the public function's block and the decision written there.
+
+    `phases`: from `locations`, from `attributes` alone (locations taken away), or from `both`.
+    """
+
+    regions: str = "auto"
+    target: str = "stablehlo"
+    marks: tuple[tuple[int, bool], ...] = ()
+    phases: str = "locations"
+
+    @property
+    def is_policy_only(self) -> bool:
+        return not any(decision for _, decision in self.marks)
+
+    def __str__(self) -> str:
+        marks = ", ".join(f"{position} {'recomputed' if decision else 'kept'}" for position, decision in self.marks)
+        return f"regions={self.regions} target={self.target} phases from {self.phases}; marks: {marks or 'none'}"
+
+
+def request_for(program: Program) -> Request:
+    """The request that belongs to a program; a function of its seed."""
+    random = Random(f"request/{program.seed}")
+    scope = random.choice(program.scopes)
+    patterns = ("*", scope, scope.rpartition("/")[2], scope[:-1] + "?", "block*" if random.random() < 0.3 else "*")
+    return Request(
+        regions="auto" if random.random() < 0.7 else random.choice(patterns),
+        target="stablehlo" if random.random() < 0.8 else "none",
+        marks=_marks(random, program) if random.random() < 0.3 else (),
+        phases=random.choices(("locations", "both", "attributes"), (18, 1, 1))[0],
+    )
+
+
+def _marks(random: Random, program: Program) -> tuple[tuple[int, bool], ...]:
+    """On a few forward operations, or on many."""
+    share = random.choice((0.05, 0.3, 0.8))
+    recomputed = random.choice((0.0, 0.5, 1.0))
+    operations = single_block(step_of(parse_module(program.text))).ops
+    return tuple(
+        (position, random.random() < recomputed)
+        for position, op in enumerate(operations)
+        if op.operands and scope_of(op.location).direction is Direction.FORWARD and random.random() < share
+    )
+
+
+def step_of(module: ModuleOp) -> FuncOp:
+    (function,) = functions_of(module)
+    return function
+
+
+def prepared(program: Program, request: Request) -> ModuleOp:
+    """The program as the pipeline gets it for the request."""
+    module = parse_module(program.text, f"seed-{program.seed}.mlir")
+    verify_module(module)
+    prepare(module, request)
+    verify_module(module)
+    return module
+
+
+def prepare(module: ModuleOp, request: Request) -> None:
+    operations = list(single_block(step_of(module)).ops)
+    for position, decision in request.marks:
+        if position < len(operations):
+            operations[position].attributes[Names.RECOMPUTE] = BoolAttr.from_bool(decision)
+    if request.phases != "locations":
+        inline(module)
+        annotate_phases(module)
+    if request.phases == "attributes":
+        for op in module.walk():
+            _forget_location(op)
+
+
+def _forget_location(op: Operation) -> None:
+    op.location = UnknownLoc()

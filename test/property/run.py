@@ -1,0 +1,135 @@
+"""The long run: many random programs, a ledger at the end.
+
+    python -m recompute.test.property.run --count 20000 --seed 0
+    python -m recompute.test.property.run --count 1 --seed 4711 --shrink
+
+A failing program and its request are written to `--failures` (build/property); a seed always gives the same program and
+the same request, so `--seed N --count 1` runs it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.dialects.printer import print_module
+from recompute.rules.names import name_of
+
+from .checks import CHECKS, Checks, Outcome, Problem, check
+from .programs import Program, generate
+from .relations import RELATIONS
+from .requests import Request, prepared, request_for
+from .shrink import shrink
+
+EVERYTHING: Checks = CHECKS | RELATIONS
+
+
+@dataclass
+class Ledger:
+    """What has been tried and what was found."""
+
+    programs: int = 0
+    fired: int = 0
+    copies: int = 0
+    refusals: Counter[str] = field(default_factory=Counter[str])
+    operations: Counter[str] = field(default_factory=Counter[str])
+    failures: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    seconds: float = 0.0
+
+    @property
+    def fired_share(self) -> float:
+        return self.fired / max(1, self.programs)
+
+    def add(self, seed: int, module: ModuleOp, outcome: Outcome) -> None:
+        self.programs += 1
+        self.fired += outcome.copies > 0
+        self.copies += outcome.copies
+        self.operations.update({name_of(op) for op in module.walk()})
+        if outcome.refusal:
+            self.refusals[outcome.refusal.partition("'")[0].strip()] += 1
+        for kind in dict.fromkeys(problem.kind for problem in outcome.problems):
+            self.failures.setdefault(kind, []).append(seed)
+
+    def lines(self) -> list[str]:
+        """The ledger in words."""
+        found = [
+            f"programs        {self.programs}",
+            f"fired           {self.fired} ({self.fired_share:.1%})",
+            f"copies          {self.copies}",
+            f"operations      {len(self.operations)} distinct: {' '.join(sorted(self.operations))}",
+            f"seconds         {self.seconds:.0f} ({1000 * self.seconds / max(1, self.programs):.0f} ms a program)",
+        ]
+        found += [f"refused         {count} x {reason}" for reason, count in self.refusals.most_common()]
+        found += [f"FAILED          {_failed(kind, seeds)}" for kind, seeds in sorted(self.failures.items())]
+        return [*found, "failures        none"] if not self.failures else found
+
+
+def _failed(kind: str, seeds: Sequence[int]) -> str:
+    more = " ..." if len(seeds) > 8 else ""
+    return f"{len(seeds)} x {kind}; seeds {' '.join(map(str, seeds[:8]))}{more}"
+
+
+def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Program, Request, ModuleOp, Outcome]:
+    program = generate(seed)
+    request = request_for(program)
+    module = prepared(program, request)
+    return program, request, module, check(module, request, checks)
+
+
+def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
+    ledger, start = Ledger(), time.monotonic()
+    for seed in seeds:
+        _, request, module, outcome = run_one(seed)
+        ledger.add(seed, module, outcome)
+        for problem in outcome.problems:
+            report(seed, request, module, problem, options)
+        ledger.seconds = time.monotonic() - start
+        if ledger.programs % 100 == 0:
+            print(f"{ledger.programs} programs, {len(ledger.failures)} kinds of failure", file=sys.stderr)
+    return ledger
+
+
+def report(seed: int, request: Request, module: ModuleOp, problem: Problem, options: argparse.Namespace) -> None:
+    """Say what failed, and write the program, small if that was asked for."""
+    print(f"seed {seed}: {problem.check}: {problem.detail}", file=sys.stderr)
+    if options.shrink:
+        module = shrink(module, request, problem, EVERYTHING)
+    options.failures.mkdir(parents=True, exist_ok=True)
+    path: Path = options.failures / f"seed-{seed}-{problem.check.replace(' ', '-')}.mlir"
+    path.write_text(found_text(seed, request, module, problem))
+
+
+def found_text(seed: int, request: Request, module: ModuleOp, problem: Problem) -> str:
+    """The program with what was asked and what went wrong."""
+    detail = "\n// ".join(problem.detail.splitlines())
+    options = f"regions={request.regions} target={request.target}"
+    return f"// Seed {seed}, {problem.check}: {detail}\n// recompute-opt -p 'recompute{{{options}}}'\n" + print_module(
+        module, debuginfo=True
+    )
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run the pipeline on random programs and check every result.")
+    parser.add_argument("--count", type=int, default=1000, help="how many programs")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--shrink", action="store_true", help="make failing programs small before they are written")
+    parser.add_argument("--failures", type=Path, default=Path("build/property"), help="where failing programs go")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    ledger = run_many(range(options.seed, options.seed + options.count), options)
+    print("\n".join(ledger.lines()))
+    return bool(ledger.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
