@@ -74,7 +74,7 @@ BAD = {
     ),
     "a value that does not exist": (
         STEP.replace("tanh %x", "tanh %z").encode(),
-        "error: values used but not defined: [%z]",
+        "error: %z is used but not defined",
     ),
     "types that do not fit": (
         STEP.replace("%a, %x : ", "%a, %x : (tensor<4xf32>, tensor<4xf32>) -> ")
