@@ -24,7 +24,7 @@ from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
 from ..rules.names import name_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS
-from .kernels.arrays import Combine, Kernel
+from .kernels.arrays import Combine, Kernel, on_one
 from .kernels.table import KERNELS, WITH_COMBINER
 from .loops import loop, yield_moves
 from .program import Observer, Program, Step, captured
@@ -121,7 +121,7 @@ class Preparation:
             self.views.update(op.results)
             self.strided.update(op.results)
         elif name in DENSE_VIEWS and op.operands[0] in self.strided:
-            return lambda operand: kernel(operand.copy())
+            return on_one(lambda operand: kernel(operand.copy())[0])
         elif name in DENSE_VIEWS:
             self.views.update(op.results)
         return kernel
@@ -152,7 +152,7 @@ def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
     """For each operation, the results of the block's operations that nobody reads after it."""
-    last = {value: index for index, op in enumerate(operations) for value in op.results}
+    last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)
     dead: list[list[SSAValue]] = [[] for _ in operations]

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import Block
 
 from ..dialects.stablehlo.creation import ConstantOp
-from .kernels.arrays import Array, Combine, Kernel, dtype_at
+from .kernels.arrays import Array, Combine, dtype_at, on_one
 from .kernels.conversion import convert
 from .kernels.table import ELEMENTWISE
 from .program import Program, Step
@@ -32,8 +32,7 @@ def _filling(step: Step) -> Step:
     """A constant as a vector as long as the first argument; all else as it is."""
     if not isinstance(step.op, ConstantOp):
         return step
-    kernel: Kernel = lambda like: (np.full(like.shape, step.kernel()[0]),)  # noqa: E731
-    return replace(step, kernel=kernel, operands=(0,))
+    return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))
 
 
 def _one_by_one(program: Program, values: tuple[Array, ...]) -> tuple[Array, ...]:

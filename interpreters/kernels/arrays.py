@@ -54,6 +54,24 @@ def dtype_at(value: SSAValue) -> DType:
     return dtype_of(element_of(value))
 
 
+def on_one(compute: Callable[[Array], Array]) -> Kernel:
+    """The kernel of an operation with one operand and one result."""
+
+    def run(operand: Array) -> tuple[Array, ...]:
+        return (compute(operand),)
+
+    return run
+
+
+def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
+    """The kernel of an operation with two operands and one result."""
+
+    def run(one: Array, other: Array) -> tuple[Array, ...]:
+        return (compute(one, other),)
+
+    return run
+
+
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
     """The same array if it lies row by row, otherwise a copy that does.
 

@@ -20,11 +20,11 @@ def convert(values: Array, dtype: DType) -> Array:
     if values.dtype == dtype:
         return values.copy()
     source, target = kind_of(values.dtype), kind_of(dtype)
-    known = values.astype(wide(values.dtype))
+    known: Array = values.astype(wide(values.dtype))
     if target == "b":
         return known != 0
     if source == "c" and target != "c":
-        known, source = known.real, "f"
+        known, source = np.real(known), "f"
     if source == "f" and target in "iu":
         return _whole(known, dtype)
     if target == "f" and dtype.itemsize < F32.itemsize and known.dtype != F32:

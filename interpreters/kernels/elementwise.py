@@ -11,7 +11,7 @@ from ...dialects.elements import DType, bit_width
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.elementwise import ClampOp, CompareOp, SelectOp
 from . import arithmetic
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, owned, row_by_row, wide
+from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
 from .conversion import convert
 
 # Exact whatever the layout, and for every kind of element.
@@ -131,8 +131,8 @@ def compare(op: CompareOp) -> Kernel:
     elif wide(dtype) != dtype:
         seen = partial(row_by_row, dtype=wide(dtype))
     else:
-        return lambda a, b: (relation(a, b, out=np.empty(a.shape, np.bool_)),)
-    return lambda a, b: (owned(relation(seen(a), seen(b)), np.dtype(np.bool_)),)
+        return on_two(lambda a, b: relation(a, b, out=np.empty(a.shape, np.bool_)))
+    return on_two(lambda a, b: owned(relation(seen(a), seen(b)), np.dtype(np.bool_)))
 
 
 def _total_order(a: Array) -> Array:
@@ -170,4 +170,4 @@ def clamp(op: ClampOp) -> Kernel:
 
 def convert_elements(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
-    return lambda operand: (owned(convert(operand, dtype), dtype),)
+    return on_one(lambda operand: owned(convert(operand, dtype), dtype))

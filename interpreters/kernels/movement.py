@@ -10,7 +10,7 @@ from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.creation import ConstantOp, IotaOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, SliceOp
-from .arrays import Array, Kernel, dtype_at
+from .arrays import Array, Kernel, dtype_at, on_one
 from .conversion import convert
 
 
@@ -35,13 +35,13 @@ def iota(op: IotaOp) -> Kernel:
 def reshape(op: ReshapeOp) -> Kernel:
     """A view where the operand lies row by row."""
     shape = shape_of(op.result)
-    return lambda operand: (operand.reshape(shape),)
+    return on_one(lambda operand: operand.reshape(shape))
 
 
 def transpose(op: TransposeOp) -> Kernel:
     """A view."""
     permutation = op.permutation.get_values()
-    return lambda operand: (operand.transpose(permutation),)
+    return on_one(lambda operand: operand.transpose(permutation))
 
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
@@ -49,12 +49,12 @@ def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
     shape, dimensions = shape_of(op.result), op.broadcast_dimensions.get_values()
     permutation = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     index = tuple(slice(None) if dimension in dimensions else None for dimension in range(len(shape)))
-    return lambda operand: (np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape),)
+    return on_one(lambda operand: np.broadcast_to(operand.transpose(permutation)[(*index, ...)], shape))
 
 
 def slice_(op: SliceOp) -> Kernel:
     index = (*(slice(*bounds) for bounds in op.ranges()), ...)
-    return lambda operand: (operand[index].copy(),)
+    return on_one(lambda operand: operand[index].copy())
 
 
 def concatenate(op: ConcatenateOp) -> Kernel:

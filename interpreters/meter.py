@@ -1,0 +1,176 @@
+"""How much memory a run really holds: numpy buffers, counted when they are made and when Python frees them.
+
+Every array is followed to the array that owns its buffer, and a finalizer on the owner tells when that is gone. Nothing
+here knows which operations are views. What does not count is told apart as in the static timeline
+(`analysis/liveness.py`): arguments, results, and what comes from constants alone, which is added up on its own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..analysis.constants import constants_only
+from ..analysis.functions import single_block
+from ..analysis.order import Order
+from ..analysis.storage import storages
+from ..rules.names import name_of
+from .executor import checked_inputs, execute
+from .kernels.arrays import Array
+
+
+class Kind(Enum):
+    """Why a buffer is there."""
+
+    ARGUMENT = "argument"
+    RESULT = "result"
+    CONSTANT = "constant"
+    TEMPORARY = "temporary"
+
+
+@dataclass(frozen=True)
+class Metering:
+    """`live_bytes[i]`: the most temporaries that were alive at once while operation i ran; the same of constants."""
+
+    operations: tuple[str, ...]
+    live_bytes: tuple[int, ...]
+    constant_bytes: tuple[int, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(self.live_bytes, default=0)
+
+    @property
+    def peak_index(self) -> int:
+        return self.live_bytes.index(self.peak_bytes) if self.live_bytes else 0
+
+    @property
+    def constant_peak_bytes(self) -> int:
+        return max(self.constant_bytes, default=0)
+
+
+def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], Metering]:
+    """Run an inlined function. Returns its results and what it held. Raises as `execute` does."""
+    ledger = Ledger(Kinds(function))
+    arrays = checked_inputs(function, inputs)
+    for array in arrays:
+        ledger.enter(array, Kind.ARGUMENT)
+    results = execute(function, arrays, ledger)
+    ledger.check_results(results)
+    names = tuple(name_of(op) for op in ledger.kinds.order.operations)
+    return results, Metering(names, tuple(ledger.live_bytes), tuple(ledger.constant_bytes))
+
+
+class Kinds:
+    """What the values of a function, and of the regions in it, are to whoever counts them."""
+
+    def __init__(self, function: FuncOp):
+        self.order = Order.of(single_block(function))
+        shared = storages(self.order)
+        returned = {shared.of(value) for value in self.order.operations[-1].operands}
+        self.results = {value for op in self.order.operations for value in op.results if shared.of(value) in returned}
+        self.constants: dict[Block, set[SSAValue]] = {self.order.block: constants_only(self.order)}
+
+    def of(self, value: SSAValue) -> Kind:
+        block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+        assert block is not None, "a value that is computed has a block"
+        if value in self._constants_of(block):
+            return Kind.CONSTANT
+        return Kind.RESULT if value in self.results else Kind.TEMPORARY
+
+    def _constants_of(self, block: Block) -> set[SSAValue]:
+        """Within a loop over constants alone everything is constant, the arguments of its regions included."""
+        if block not in self.constants:
+            around = block.parent_op()
+            outer = around.parent if around is not None else None
+            outside = set[SSAValue]() if around is None or outer is None else self._constants_of(outer)
+            if around is not None and around.results and all(result in outside for result in around.results):
+                outside = outside | set(block.args)
+            self.constants[block] = constants_only(Order.of(block), outside)
+        return self.constants[block]
+
+
+class Ledger:
+    """Follows a run as its `Observer`, and enters and strikes out buffers."""
+
+    def __init__(self, kinds: Kinds):
+        self.kinds = kinds
+        self.kind_of_owner = dict[int, Kind]()
+        self.alive = dict.fromkeys(Kind, 0)
+        self.live_bytes = list[int]()
+        self.constant_bytes = list[int]()
+        self.highest = dict.fromkeys(Kind, 0)
+
+    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+        for value, array in zip(op.results, arrays, strict=False):
+            # A token is no array.
+            if array is not None:
+                self.enter(array, self.kinds.of(value))
+        self._look()
+        if op.parent is self.kinds.order.block:
+            self._turn_page()
+
+    def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
+        """The next carry counts even where it is a constant, unless all of the loop is."""
+        loop = op.parent_op()
+        assert loop is not None, "what yields lies in a loop"
+        for value, array in zip(loop.results, arrays, strict=True):
+            kind = self.kinds.of(value)
+            self.count_as(array, Kind.TEMPORARY if kind is Kind.RESULT else kind)
+        self._look()
+
+    def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
+        for value, array in zip(op.results, arrays, strict=True):
+            self.count_as(array, self.kinds.of(value))
+
+    def enter(self, array: Array, kind: Kind) -> None:
+        """Count the buffer behind the array, unless it is counted already."""
+        owner = owner_of(array)
+        if id(owner) in self.kind_of_owner:
+            return
+        weakref.finalize(owner, self._strike_out, id(owner), owner.nbytes).atexit = False
+        self.kind_of_owner[id(owner)] = kind
+        self.alive[kind] += owner.nbytes
+
+    def count_as(self, array: Array, kind: Kind) -> None:
+        """Count the buffer behind the array as of that kind from now on."""
+        self.enter(array, kind)
+        owner = owner_of(array)
+        self.alive[self.kind_of_owner[id(owner)]] -= owner.nbytes
+        self.kind_of_owner[id(owner)] = kind
+        self.alive[kind] += owner.nbytes
+
+    def _strike_out(self, identity: int, size: int) -> None:
+        self.alive[self.kind_of_owner.pop(identity)] -= size
+
+    def _look(self) -> None:
+        for kind in (Kind.TEMPORARY, Kind.CONSTANT):
+            self.highest[kind] = max(self.highest[kind], self.alive[kind])
+
+    def _turn_page(self) -> None:
+        """An operation of the function itself is done."""
+        self.live_bytes.append(self.highest[Kind.TEMPORARY])
+        self.constant_bytes.append(self.highest[Kind.CONSTANT])
+        self.highest = dict.fromkeys(Kind, 0)
+
+    def check_results(self, results: Sequence[Array]) -> None:
+        """What was left out as a result was returned, and nothing else."""
+        returned = {id(owner_of(result)) for result in results}
+        for identity, kind in self.kind_of_owner.items():
+            assert kind is not Kind.TEMPORARY or identity not in returned, "a result was counted as a temporary"
+            assert kind is not Kind.RESULT or identity in returned, "a temporary was left out as a result"
+
+
+def owner_of(array: Array) -> Array:
+    """The array that owns the buffer that this one looks at."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return owner
