@@ -11,7 +11,6 @@ import re
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.parser import Parser, ParserState
-from xdsl.utils.hints import isa
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -50,7 +49,7 @@ class LocationParser(Parser):
         location = self.attribute_aliases.get(alias)
         if location is None:
             location = self._read_definition(alias)
-        if not isa(location, LocationAttr):
+        if not isinstance(location, LocationAttr):
             self.raise_error(f"'{alias}' is not a location")
         return location
 
