@@ -127,6 +127,11 @@ class Preparation:
         return kernel
 
 
+def is_known(kind: type[Operation]) -> bool:
+    """Whether the operations of this class can be executed."""
+    return kind in ORDERING or kind is WhileOp or kind.name in KERNELS or kind.name in WITH_COMBINER
+
+
 def _forward(*operands: Any) -> tuple[Any, ...]:
     return operands
 

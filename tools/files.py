@@ -29,26 +29,31 @@ def read_text(path: str | None) -> tuple[str, str]:
 
 def write_text(path: str | None, text: str) -> None:
     """Write to standard output, or replace the file in one step. Raises `FileError` and leaves the old file then."""
-    if path in (None, "-"):
+    if path is None or path == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    target = Path(path or "")
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Replace the file in one step. Raises `FileError` and leaves the old file then."""
+    target = Path(path)
     try:
         if target.exists() and not target.is_file():
-            target.write_text(text)  # a device or a pipe: there is nothing to keep whole
+            target.write_bytes(data)  # a device or a pipe: there is nothing to keep whole
             return
-        _replace(target.resolve(), text)
+        _replace(target.resolve(), data)
     except OSError as error:
         raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, data: bytes) -> None:
     """Write a neighbour, flush it to disk, then rename: whoever looks sees the old file or the new one."""
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())

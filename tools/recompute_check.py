@@ -1,10 +1,15 @@
 """recompute-check: does the second program compute the same numbers as the first one, bit for bit?
 
     recompute-check step.mlir less_memory.mlir
+    recompute-check step.mlir less_memory.mlir --execute
 
 Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference, which says that there is no proof,
-not that the programs differ. Exit codes: 0 proved; 1 not proved; 2 wrong usage or bad input, with one line on standard
-error, `file:line:col: error: ...`. What counts as equal is written in `interpreters/prove.py`.
+not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a file,
+and the line goes on: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+
+Exit codes: 0 proved, and equal where executed (with `--expect equal`: equal where executed, proved or not); 1 not so;
+2 wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. What counts as proved is
+written in `interpreters/prove.py`, what is executed and compared in `interpreters/execute_check.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..dialects.parser import parse_module
 from ..interpreters.prove import Proof, prove
 from .diagnostics import parse_error_line
+from .execution import add_input_options, run_both
 from .files import FileError, read_text
 from .verification import verify_module
 
@@ -44,9 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
         return BAD_INPUT
     proof = prove(before, after)
-    print(verdict(proof))
-    expected = options.expect != "not-proved"
-    return PROVED if proof.proved == expected else UNPROVED
+    if not (options.execute or options.inputs is not None or options.expect == "equal"):
+        print(verdict(proof))
+        return PROVED if proof.proved == (options.expect != "not-proved") else UNPROVED
+    try:
+        execution = run_both(before, after, options.inputs, options.seed, options.function)
+    except (FileError, DiagnosticException) as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    print(f"{verdict(proof)}; {execution}")
+    accepted = {"proved": proof.proved, "not-proved": not proof.proved, "equal": True}[options.expect]
+    return PROVED if accepted and execution.equal else UNPROVED
 
 
 def load(path: str) -> ModuleOp:
@@ -71,9 +85,10 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("before", metavar="A.mlir", help="the original program; '-' is standard input")
     parser.add_argument("after", metavar="B.mlir", help="the program that should compute the same")
-    parser.add_argument(
-        "--expect", choices=("proved", "not-proved"), default="proved", help="the verdict that exits 0 (for tests)"
-    )
+    parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
+    add_input_options(parser)
+    choices = ("proved", "not-proved", "equal")
+    parser.add_argument("--expect", choices=choices, default="proved", help="the verdict that exits 0")
     own = f"recompute-check {version('xdsl-recompute')} (xdsl {version('xdsl')})"
     parser.add_argument("-v", "--version", action="version", version=own)
     return parser

@@ -70,9 +70,11 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
         rows = tables[0] if tables[0].dtype == working else convert(tables[0], working)
         init = np.asarray(inits[0], working)
         if rows.shape[1] == 0:
-            return [np.full(rows.shape[0], init, working)]
+            return [np.broadcast_to(init, rows.shape[:1])]
         found: Array = ufunc.reduce(rows, axis=1, dtype=working)
-        return [combine_two(_with_signs_of_zeros(found, rows, ufunc) if signs else found, init)]
+        signed = _with_signs_of_zeros(found, rows, ufunc) if signs else found
+        combined: Array = combine_two(signed, init)
+        return [combined]
 
     return run
 

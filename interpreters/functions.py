@@ -1,0 +1,50 @@
+"""The same semantics for xDSL's own interpreter, and so for whatever drives it.
+
+It keeps every value until a function ends; `interpreters/executor.py` frees them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
+
+from ..dialects.recompute import RECOMPUTE
+from ..dialects.stablehlo import STABLEHLO
+from .preparation import Preparation, is_known
+from .program import captured
+
+
+class NumpyFunctions(InterpreterFunctions):
+    """Every operation that has a kernel; the values are numpy arrays."""
+
+    def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
+        with np.errstate(all="ignore"):
+            return Preparation().kernel(op)(*values, *interpreter.get_values(captured(op)))
+
+
+def _implementation(kind: type[Operation]) -> Any:
+    """A function of its own for each operation: xDSL writes the operation onto it."""
+
+    def run(functions: NumpyFunctions, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
+        return functions.run(interpreter, op, values)
+
+    return impl(kind)(run)
+
+
+for _kind in (*STABLEHLO.operations, *RECOMPUTE.operations):
+    if is_known(_kind):
+        setattr(NumpyFunctions, f"run_{_kind.name}", _implementation(_kind))
+register_impls(NumpyFunctions)
+
+
+def make_interpreter(module: ModuleOp) -> Interpreter:
+    """xDSL's interpreter for a module of StableHLO, functions and our tokens."""
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(NumpyFunctions())
+    interpreter.register_implementations(FuncFunctions())
+    return interpreter

@@ -1,0 +1,104 @@
+"""Inputs to run a function on: drawn from a seed, or read from a file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.func import FuncOp
+
+from ..dialects.elements import DType, bit_width
+from ..dialects.stablehlo.checks import shape_of
+from .kernels.arrays import Array, dtype_at, kind_of
+from .kernels.conversion import convert
+
+InputKind: TypeAlias = Literal["random", "positive", "adversarial"]
+INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
+
+Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
+
+# Integers are token numbers, labels and counters: small enough for the smallest table.
+SMALL = 32
+# Words of a random key: threefry takes two, Philox four.
+KEY_WORDS = (2, 4)
+SPREAD = 0.1
+_FINFO: Any = ml_dtypes.finfo
+
+
+def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -> list[Array]:
+    """One array for each argument, the same for the same seed.
+
+    random:       small floats of both signs, no NaN; small integers; any bits for keys
+    positive:     the same without negative floats: logarithms and roots of inputs are no NaN
+    adversarial:  zeros of both signs, infinities, NaN, denormals, the largest and smallest numbers, among random ones
+    """
+    if kind not in INPUT_KINDS:
+        raise ValueError(f"kind '{kind}' is none of {', '.join(INPUT_KINDS)}")
+    generator = np.random.default_rng(seed)
+    arguments = function.body.block.args
+    return [_DRAWS[kind](generator, shape_of(argument), dtype_at(argument)) for argument in arguments]
+
+
+def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    kind = kind_of(dtype)
+    if kind == "b":
+        return generator.integers(0, 2, shape).astype(dtype)
+    if kind == "u" and shape and shape[-1] in KEY_WORDS:
+        return convert(generator.integers(0, 1 << 32, shape), dtype)
+    if kind in "iu":
+        return convert(generator.integers(0, min(SMALL, 1 << (bit_width(dtype) - 1)), shape), dtype)
+    real = generator.normal(0.0, SPREAD, shape)
+    return convert(np.asarray(real + 1j * generator.normal(0.0, SPREAD, shape) if kind == "c" else real), dtype)
+
+
+def _positive(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    found = _random(generator, shape, dtype)
+    return convert(np.asarray(np.abs(found.astype(np.float64))), dtype) if kind_of(dtype) == "f" else found
+
+
+def _adversarial(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Every second element is one of the special ones."""
+    special = np.array(_special_values(dtype))
+    found = _random(generator, shape, dtype)
+    chosen = convert(special[generator.integers(0, len(special), shape)], dtype)
+    return np.where(generator.integers(0, 2, shape) == 1, chosen, found).astype(dtype)
+
+
+def _special_values(dtype: DType) -> list[float] | list[int] | list[bool]:
+    kind = kind_of(dtype)
+    if kind == "b":
+        return [False, True]
+    if kind in "iu":
+        bounds = ml_dtypes.iinfo(dtype)
+        return [0, 1, int(bounds.min), int(bounds.max)]
+    info = _FINFO(np.float32 if kind == "c" else dtype)
+    edges = [float(info.smallest_subnormal), float(info.smallest_normal), float(info.max), np.inf]
+    return [0.0, -0.0, 1.0, np.nan, *edges, *(-edge for edge in edges)]
+
+
+_DRAWS: dict[InputKind, Draw] = {"random": _random, "positive": _positive, "adversarial": _adversarial}
+
+
+def load_inputs(path: str, function: FuncOp) -> list[Array]:
+    """The arrays of an `.npz` file, in the order in which they were saved, one for each argument.
+
+    Types that numpy cannot store (bf16, f8, i4) may be given as their bits, in unsigned integers of the same size.
+    Raises `OSError` for a file that cannot be read and `ValueError` for what is not an `.npz` file of arrays.
+    """
+    try:
+        with np.load(path) as archive:
+            arrays = [archive[name] for name in archive.files]
+    except (zipfile.BadZipFile, TypeError, AttributeError) as error:
+        raise ValueError(f"not a file of arrays as numpy.savez writes it: {error}") from error
+    arguments = function.body.block.args
+    if len(arrays) != len(arguments):
+        raise ValueError(f"{len(arrays)} arrays for a function of {len(arguments)} arguments")
+    return [_typed(array, dtype_at(argument)) for array, argument in zip(arrays, arguments, strict=True)]
+
+
+def _typed(array: Array, dtype: DType) -> Array:
+    is_foreign = dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize and array.dtype.kind in "uV"
+    return array.view(dtype) if is_foreign else array

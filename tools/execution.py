@@ -1,0 +1,72 @@
+"""Running programs from the command line: which inputs, and what both programs made of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..interpreters.execute_check import Equality, compare
+from ..interpreters.executor import checked_inputs, function_named
+from ..interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
+from ..interpreters.kernels.arrays import Array
+from .files import FileError
+
+
+def add_input_options(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--inputs", metavar="IN.npz", help="run on these arrays, one for each argument, in order")
+    source.add_argument("--seed", type=int, default=0, metavar="N", help="run on inputs drawn from this seed (0)")
+    parser.add_argument(
+        "--function", metavar="NAME", help="the function to run; 'main' or the only public one if absent"
+    )
+
+
+def inputs_from(path: str, function: FuncOp) -> list[Array]:
+    """The inputs in a file. Raises `FileError` where it cannot be read or does not fit the function."""
+    try:
+        return checked_inputs(function, load_inputs(path, function))
+    except OSError as error:
+        raise FileError(f"{path}: error: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise FileError(f"{path}: error: {error}") from error
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What running both programs has shown: on these kinds of inputs, up to the first on which they differ."""
+
+    runs: tuple[tuple[str, Equality], ...]
+
+    @property
+    def equal(self) -> bool:
+        return all(equality.equal for _, equality in self.runs)
+
+    def __str__(self) -> str:
+        kind, last = self.runs[-1]
+        if last.difference is not None:
+            return f"different: {last.difference}; on {kind} inputs"
+        return f"executed: equal bit for bit on {', '.join(kind for kind, _ in self.runs)} inputs"
+
+
+def run_both(before: ModuleOp, after: ModuleOp, path: str | None, seed: int, name: str | None) -> Execution:
+    """Run both programs on the inputs of a file, or on every kind that is drawn from the seed. Raises `FileError`, and
+    `Refusal` for what cannot be executed.
+    """
+    runs = list[tuple[str, Equality]]()
+    for kind, inputs in _inputs(function_named(before, name), path, seed):
+        runs.append((kind, compare(before, after, inputs, name)))
+        if not runs[-1][1].equal:
+            break
+    return Execution(tuple(runs))
+
+
+def _inputs(function: FuncOp, path: str | None, seed: int) -> Iterator[tuple[str, list[Array]]]:
+    if path is not None:
+        yield "given", inputs_from(path, function)
+        return
+    for kind in INPUT_KINDS:
+        yield kind, random_inputs(function, seed, kind)

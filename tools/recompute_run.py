@@ -1,0 +1,135 @@
+"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it holds.
+
+    recompute-run step.mlir --seed 1
+    recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
+
+Prints type and checksum of each result, and the peak of temporaries as metered in buffers that really existed, beside
+the peak of the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage.
+Errors are one line on standard error, `file:line:col: error: ...`; files are replaced in one step or left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import zlib
+from collections.abc import Sequence
+from importlib.metadata import version
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.exceptions import DiagnosticException, ParseError
+
+from ..analysis.liveness import Timeline, timeline
+from ..dialects.parser import parse_module
+from ..interpreters.executor import function_named
+from ..interpreters.inputs import INPUT_KINDS, random_inputs
+from ..interpreters.kernels.arrays import Array
+from ..interpreters.meter import Metering, meter
+from ..transforms.inline import inline
+from .diagnostics import parse_error_line
+from .execution import add_input_options, inputs_from
+from .files import FileError, read_text, write_bytes, write_text
+from .verification import verify_module
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the console script; returns the exit code."""
+    options = _argument_parser().parse_args(arguments)
+    try:
+        return run(options)
+    except ParseError as error:
+        print(parse_error_line(error), file=sys.stderr)
+    except (FileError, DiagnosticException) as error:
+        print(error, file=sys.stderr)
+    except RecursionError:
+        print(f"{options.module}: error: nested too deeply to be read", file=sys.stderr)
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 1
+
+
+def run(options: argparse.Namespace) -> int:
+    function = load(options.module, options.function)
+    if options.inputs is not None:
+        inputs = inputs_from(options.inputs, function)
+    else:
+        inputs = random_inputs(function, options.seed, options.kind)
+    results, metered = meter(function, inputs)
+    modelled = timeline(function)
+    if options.results is not None:
+        write_bytes(options.results, archive(results))
+    if options.trace is not None:
+        write_text(options.trace, trace(function, metered, modelled))
+    write_text(None, summary(function, results, metered, modelled))
+    return 0
+
+
+def load(path: str, name: str | None) -> FuncOp:
+    """The function in a verified module, calls inlined. Raises `FileError`, `ParseError` or `DiagnosticException`."""
+    text, file_name = read_text(path)
+    module = parse_module(text, file_name)
+    verify_module(module)
+    inline(module)
+    return function_named(module, name)
+
+
+def summary(function: FuncOp, results: Sequence[Array], metered: Metering, modelled: Timeline) -> str:
+    types = [str(type_) for type_ in function.function_type.outputs]
+    width = max(map(len, types), default=0)
+    lines = [f"@{function.sym_name.data}: {len(metered.operations)} operations, {len(results)} results"]
+    for number, (type_, result) in enumerate(zip(types, results, strict=True)):
+        lines.append(f"  #{number:<3} {type_:<{width}}  crc32 {checksum(result)}")
+    place = f"at operation {metered.peak_index}, {metered.operations[metered.peak_index]}"
+    lines.append(f"peak of temporaries: {metered.peak_bytes} bytes metered, {modelled.peak_bytes} modelled, {place}")
+    lines.append(f"constants and what comes from them alone, not counted: {metered.constant_peak_bytes} bytes at most")
+    return "\n".join(lines) + "\n"
+
+
+def checksum(array: Array) -> str:
+    """CRC-32 of the elements' bits in row-major order, little-endian."""
+    return f"{zlib.crc32(array.tobytes()):08x}"
+
+
+def archive(results: Sequence[Array]) -> bytes:
+    """The results as an `.npz` file, `result_0` first."""
+    stream = BytesIO()
+    named: dict[str, Any] = {f"result_{number}": result for number, result in enumerate(results)}
+    np.savez(stream, **named)
+    return stream.getvalue()
+
+
+def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
+    """Live bytes after each operation as JSON."""
+    columns = (metered.operations, metered.live_bytes, modelled.live_bytes, metered.constant_bytes)
+    names = ("operation", "metered_bytes", "modelled_bytes", "constant_bytes")
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    found = {
+        "function": function.sym_name.data,
+        "metered_peak_bytes": metered.peak_bytes,
+        "modelled_peak_bytes": modelled.peak_bytes,
+        "constant_peak_bytes": metered.constant_peak_bytes,
+        "operations": rows,
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
+    add_input_options(parser)
+    parser.add_argument("--kind", choices=INPUT_KINDS, default="random", help="what to draw from the seed (random)")
+    parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
+    parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")
+    own = f"recompute-run {version('xdsl-recompute')} (xdsl {version('xdsl')})"
+    parser.add_argument("-v", "--version", action="version", version=own)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
