@@ -8,7 +8,6 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ...dialects.elements import DType, bit_width
-from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.elementwise import ClampOp, CompareOp, SelectOp
 from . import arithmetic
 from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
@@ -112,19 +111,19 @@ def _apply(compute: np.ufunc, operands: tuple[Array, ...], dtype: DType) -> Arra
     return compute(*operands, out=np.empty(operands[0].shape, dtype))
 
 
-RELATIONS: dict[ComparisonDirection, Compute] = {
-    ComparisonDirection.EQ: np.equal,
-    ComparisonDirection.NE: np.not_equal,
-    ComparisonDirection.GE: np.greater_equal,
-    ComparisonDirection.GT: np.greater,
-    ComparisonDirection.LE: np.less_equal,
-    ComparisonDirection.LT: np.less,
+RELATIONS: dict[str, Compute] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "GE": np.greater_equal,
+    "GT": np.greater,
+    "LE": np.less_equal,
+    "LT": np.less,
 }
 
 
 def compare(op: CompareOp) -> Kernel:
-    relation = RELATIONS[op.comparison_direction.data]
-    total = op.compare_type is not None and op.compare_type.data is ComparisonType.TOTALORDER
+    relation = RELATIONS[op.comparison_direction.data.value]
+    total = op.compare_type is not None and op.compare_type.data.value == "TOTALORDER"
     dtype = dtype_at(op.lhs)
     if total and kind_of(dtype) == "f":
         seen = _total_order
