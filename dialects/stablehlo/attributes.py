@@ -1,271 +1,50 @@
-"""Attributes of StableHLO.
-
-Enumerations, `#stablehlo<precision DEFAULT>`, and records of dimension numbers, `#stablehlo.dot<…>`.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
-
-from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute, TypeAttribute
-from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
-from xdsl.utils.str_enum import StrEnum
-
-
-class Precision(StrEnum):
-    DEFAULT = "DEFAULT"
-    HIGH = "HIGH"
-    HIGHEST = "HIGHEST"
-
-
-class ComparisonDirection(StrEnum):
-    EQ = "EQ"
-    NE = "NE"
-    GE = "GE"
-    GT = "GT"
-    LE = "LE"
-    LT = "LT"
-
-
-class ComparisonType(StrEnum):
-    NOTYPE = "NOTYPE"
-    FLOAT = "FLOAT"
-    TOTALORDER = "TOTALORDER"
-    SIGNED = "SIGNED"
-    UNSIGNED = "UNSIGNED"
-
-
-class RngAlgorithm(StrEnum):
-    DEFAULT = "DEFAULT"
-    THREE_FRY = "THREE_FRY"
-    PHILOX = "PHILOX"
-
-
-@irdl_attr_definition
-class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
-    """How exactly an operand of a contraction is read."""
-
-    name = "stablehlo.precision"
-
-
-@irdl_attr_definition
-class ComparisonDirectionAttr(EnumAttribute[ComparisonDirection], SpacedOpaqueSyntaxAttribute):
-    """The relation that `stablehlo.compare` tests."""
-
-    name = "stablehlo.comparison_direction"
-
-
-@irdl_attr_definition
-class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttribute):
-    """The order in which `stablehlo.compare` sees its operands; NaN and -0.0 differ in it."""
-
-    name = "stablehlo.comparison_type"
-
-
-@irdl_attr_definition
-class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute):
-    """The generator that `stablehlo.rng_bit_generator` runs."""
-
-    name = "stablehlo.rng_algorithm"
-
-
-Dimensions: TypeAlias = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class DotDimensions:
-    """Which dimensions a contraction pairs: batching ones are kept, contracting ones are summed over."""
-
-    lhs_batching_dimensions: Dimensions = ()
-    rhs_batching_dimensions: Dimensions = ()
-    lhs_contracting_dimensions: Dimensions = ()
-    rhs_contracting_dimensions: Dimensions = ()
-
-
-@dataclass(frozen=True)
-class GatherDimensions:
-    """Which dimensions of operand, indices and result belong together in a gather."""
-
-    offset_dims: Dimensions = ()
-    collapsed_slice_dims: Dimensions = ()
-    operand_batching_dims: Dimensions = ()
-    start_indices_batching_dims: Dimensions = ()
-    start_index_map: Dimensions = ()
-    index_vector_dim: int = 0
-
-
-@dataclass(frozen=True)
-class ScatterDimensions:
-    """Which dimensions of inputs, indices and updates belong together in a scatter."""
-
-    update_window_dims: Dimensions = ()
-    inserted_window_dims: Dimensions = ()
-    input_batching_dims: Dimensions = ()
-    scatter_indices_batching_dims: Dimensions = ()
-    scatter_dims_to_operand_dims: Dimensions = ()
-    index_vector_dim: int = 0
-
-
-@dataclass(frozen=True)
-class DotAlgorithm:
-    """The arithmetic that a contraction asks the hardware for."""
-
-    lhs_precision_type: TypeAttribute
-    rhs_precision_type: TypeAttribute
-    accumulation_type: TypeAttribute
-    lhs_component_count: int
-    rhs_component_count: int
-    num_primitive_operations: int
-    allow_imprecise_accumulation: bool
-
-
-RecordT = TypeVar("RecordT", DotDimensions, GatherDimensions, ScatterDimensions, DotAlgorithm)
-
-
-class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name; those at their default are left out."""
-
-    RECORD: ClassVar[type]
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> RecordT:
-        start = parser.pos
-        entries = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_entry(parser))
-        values = dict(entries)
-        required = {field.name for field in fields(cls.RECORD) if field.default is MISSING}
-        if len(values) != len(entries):
-            parser.raise_error("an entry is given twice", start, parser.pos)
-        if not required <= values.keys() <= {field.name for field in fields(cls.RECORD)}:
-            names = ", ".join(field.name for field in fields(cls.RECORD))
-            parser.raise_error(f"#{cls.name} has the entries {names}", start, parser.pos)
-        for field in fields(cls.RECORD):
-            if field.default is not MISSING and type(values.get(field.name, field.default)) is not type(field.default):
-                parser.raise_error(f"entry {field.name} is of another kind", start, parser.pos)
-        return cls.RECORD(**values)
-
-    def print_parameter(self, printer: Printer) -> None:
-        entries = [(field, getattr(self.data, field.name)) for field in fields(self.data)]
-        shown = [(field.name, value) for field, value in entries if value != field.default]
-        with printer.in_angle_brackets():
-            printer.print_list(shown, lambda entry: _print_entry(printer, *entry))
-
-
-def _parse_entry(parser: AttrParser) -> tuple[str, Any]:
-    name = parser.parse_identifier()
-    parser.parse_punctuation("=")
-    dimensions = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-    if dimensions is not None:
-        return name, tuple(dimensions)
-    if (flag := parser.parse_optional_boolean()) is not None:
-        return name, flag
-    number = parser.parse_optional_integer(allow_boolean=False)
-    return name, parser.parse_type() if number is None else number
-
-
-def _print_entry(printer: Printer, name: str, value: Dimensions | bool | int | TypeAttribute) -> None:
-    printer.print_string(f"{name} = ")
-    if isinstance(value, Attribute):
-        printer.print_attribute(value)
-    elif isinstance(value, tuple):
-        printer.print_string(str(list(value)))
-    else:
-        printer.print_string(str(value).lower())
-
-
-def parse_dimensions(parser: AttrParser) -> Dimensions:
-    """`[0, 1]`"""
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
-
-
-@irdl_attr_definition
-class DotAttr(RecordAttribute[DotDimensions]):
-    """`#stablehlo.dot<…>`, the dimension numbers of `dot_general`."""
-
-    name = "stablehlo.dot"
-    RECORD: ClassVar[type] = DotDimensions
-
-
-@irdl_attr_definition
-class GatherAttr(RecordAttribute[GatherDimensions]):
-    """`#stablehlo.gather<…>`"""
-
-    name = "stablehlo.gather"
-    RECORD: ClassVar[type] = GatherDimensions
-
-
-@irdl_attr_definition
-class ScatterAttr(RecordAttribute[ScatterDimensions]):
-    """`#stablehlo.scatter<…>`"""
-
-    name = "stablehlo.scatter"
-    RECORD: ClassVar[type] = ScatterDimensions
-
-
-@irdl_attr_definition
-class DotAlgorithmAttr(RecordAttribute[DotAlgorithm]):
-    """`#stablehlo.dot_algorithm<…>`"""
-
-    name = "stablehlo.dot_algorithm"
-    RECORD: ClassVar[type] = DotAlgorithm
-
-
-@dataclass(frozen=True)
-class ConvolutionDimensions:
-    """What each dimension is: `b` batch, `f` feature, `i` and `o` the kernel's features, a number for a spatial one."""
-
-    lhs: tuple[str, ...]
-    rhs: tuple[str, ...]
-    result: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lhs, rhs, result = (f"[{', '.join(labels)}]" for labels in (self.lhs, self.rhs, self.result))
-        return f"{lhs}x{rhs}->{result}"
-
-
-@irdl_attr_definition
-class ConvolutionAttr(Data[ConvolutionDimensions]):
-    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
-
-    name = "stablehlo.conv"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> ConvolutionDimensions:
-        with parser.in_angle_brackets():
-            return cls.parse_labels(parser)
-
-    @staticmethod
-    def parse_labels(parser: AttrParser) -> ConvolutionDimensions:
-        """What stands between the angle brackets."""
-        lhs = _parse_labels(parser)
-        parser.parse_keyword("x")
-        rhs = _parse_labels(parser)
-        parser.parse_punctuation("->")
-        return ConvolutionDimensions(lhs, rhs, _parse_labels(parser))
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.data}>")
-
-
-def _parse_labels(parser: AttrParser) -> tuple[str, ...]:
-    def label() -> str:
-        return parser.parse_optional_identifier() or str(parser.parse_integer())
-
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, label))
-
-
-ATTRIBUTES: Sequence[type[Attribute]] = (
-    PrecisionAttr,
+"""All attributes of StableHLO, from one place."""
+
+from .enumerations import (
+    ENUMERATIONS,
+    ComparisonDirection,
     ComparisonDirectionAttr,
+    ComparisonType,
     ComparisonTypeAttr,
+    Precision,
+    PrecisionAttr,
+    RngAlgorithm,
     RngAlgorithmAttr,
-    DotAttr,
-    DotAlgorithmAttr,
-    GatherAttr,
-    ScatterAttr,
-    ConvolutionAttr,
 )
+from .records import (
+    RECORDS,
+    ConvolutionAttr,
+    ConvolutionDimensions,
+    DotAlgorithm,
+    DotAlgorithmAttr,
+    DotAttr,
+    DotDimensions,
+    GatherAttr,
+    GatherDimensions,
+    ScatterAttr,
+    ScatterDimensions,
+)
+
+ATTRIBUTES = [*ENUMERATIONS, *RECORDS]
+
+__all__ = [
+    "ATTRIBUTES",
+    "ComparisonDirection",
+    "ComparisonDirectionAttr",
+    "ComparisonType",
+    "ComparisonTypeAttr",
+    "ConvolutionAttr",
+    "ConvolutionDimensions",
+    "DotAlgorithm",
+    "DotAlgorithmAttr",
+    "DotAttr",
+    "DotDimensions",
+    "GatherAttr",
+    "GatherDimensions",
+    "Precision",
+    "PrecisionAttr",
+    "RngAlgorithm",
+    "RngAlgorithmAttr",
+    "ScatterAttr",
+    "ScatterDimensions",
+]

@@ -12,9 +12,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .attributes import DotAlgorithmAttr, DotAttr, DotDimensions, Precision, PrecisionAttr, parse_dimensions
 from .checks import check_dimensions, check_shape, shape_of
+from .enumerations import Precision, PrecisionAttr
 from .formats import FunctionTypeOp, Properties
+from .records import DotAlgorithmAttr, DotAttr, DotDimensions, parse_dimensions
 
 
 @irdl_op_definition

@@ -29,9 +29,10 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..guards import is_integer_array
-from .attributes import ConvolutionAttr, PrecisionAttr, parse_dimensions
 from .checks import check_shape, shape_of
+from .enumerations import PrecisionAttr
 from .formats import FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
+from .records import ConvolutionAttr, parse_dimensions
 from .shapes import I64_ARRAY, is_static
 from .windows import padding_of, windows
 

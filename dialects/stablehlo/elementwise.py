@@ -11,8 +11,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from .attributes import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .checks import check_element, check_shape, check_types, element_of, shape_of
+from .enumerations import ComparisonDirection, ComparisonDirectionAttr, ComparisonType, ComparisonTypeAttr
 from .formats import (
     FunctionTypeOp,
     Properties,

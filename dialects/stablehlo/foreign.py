@@ -20,8 +20,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from .attributes import RngAlgorithm, RngAlgorithmAttr
 from .checks import check_types
+from .enumerations import RngAlgorithm, RngAlgorithmAttr
 from .formats import FunctionTypeOp, Properties, parse_all_operands, print_attributes
 
 

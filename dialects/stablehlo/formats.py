@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from .attributes import parse_dimensions
+from .records import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]

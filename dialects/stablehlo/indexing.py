@@ -20,8 +20,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .attributes import GatherAttr, ScatterAttr
 from .checks import Shape, check_dimensions, check_element, check_shape, check_types, element_of, shape_of
+from .records import GatherAttr, ScatterAttr
 from .reduction import check_combiner
 
 BOOL = IntegerAttr[IntegerType]

@@ -29,11 +29,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..guards import is_tensor
 from ..locations import trailing_location
-from .attributes import Dimensions, parse_dimensions
 from .binary import COMMUTATIVE, CommutativeOp
 from .checks import check_dimensions, check_element, check_promotable, check_shape, element_of, shape_of
 from .control import ReturnOp, check_all, returned_types
 from .formats import i64_array, parse_attributes, print_attributes, print_function_type
+from .records import Dimensions, parse_dimensions
 
 
 @irdl_op_definition
