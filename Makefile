@@ -1,6 +1,7 @@
 # make demo   the whole road on one example, with the bytes before and after
 # make test   lint, then every test, the lit suite included
 # make lint   ruff and pyright alone
+# make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
 
@@ -9,7 +10,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint
+.PHONY: demo test lint test-oldest
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -30,4 +31,15 @@ $(RUN)/python:
 
 $(INSTALLED): pyproject.toml | $(RUN)/python
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,plot,test]'
+	@touch $@
+
+OLDEST := .venv-oldest
+OLDEST_XDSL := 0.73.0
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest test/filecheck test/unit/analysis test/unit/transforms test/unit/tools
+
+$(OLDEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]' xdsl==$(OLDEST_XDSL)
 	@touch $@

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.functions import functions_of
+from recompute.analysis.eager import eager_timeline
 from recompute.analysis.liveness import Timeline, timeline
-from recompute.analysis.phases import phases
 from recompute.analysis.units import Unit
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.interpreters.execute_check import differing
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
 from recompute.reports.bytes import human_bytes
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
 from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
+from recompute.transforms.phase import steps_of
 from recompute.transforms.recompute import Recomputation, recompute
 
 HERE = Path(__file__).resolve().parent
@@ -36,18 +41,23 @@ def progress(words: str) -> None:
     print(f"[{perf_counter() - START:5.1f} s] {words}", file=sys.stderr, flush=True)
 
 
-def timeline_of(module: ModuleOp) -> Timeline:
-    """The timeline of the step, which is the module's first function, inlined."""
-    copy = module.clone()
-    inline(copy)
-    function = functions_of(copy)[0]
-    return timeline(function, phases(function))
+@dataclass(frozen=True)
+class Measured:
+    """The step of a module, inlined, with what it holds and what it costs."""
 
+    function: FuncOp
+    timeline: Timeline
+    eager_peak_bytes: int
+    flops: int
 
-def step_flops(module: ModuleOp) -> int:
-    copy = module.clone()
-    inline(copy)
-    return sum(flops(op) for block in functions_of(copy)[0].body.blocks for op in block.ops)
+    @classmethod
+    def of(cls, module: ModuleOp) -> Measured:
+        copy = module.clone()
+        inline(copy)
+        function, classified = next(steps_of(copy))
+        cost = sum(flops(op) for op in classified.order.operations)
+        held = timeline(function, classified)
+        return cls(function, held, eager_timeline(function, classified).peak_bytes, cost)
 
 
 def row(words: str, before: int, after: int) -> str:
@@ -61,15 +71,15 @@ def unit_row(unit: Unit) -> str:
     )
 
 
-def report(before: Timeline, after: Timeline, done: Recomputation, base_flops: int) -> str:
-    share = done.extra_flops / base_flops
+def report(before: Measured, after: Measured, done: Recomputation) -> str:
     return "\n".join(
         [
-            row("temporaries", before.peak_bytes, after.peak_bytes),
-            row("device bytes", before.device_bytes, after.device_bytes),
+            row("temporaries", before.timeline.peak_bytes, after.timeline.peak_bytes),
+            row("  eager", before.eager_peak_bytes, after.eager_peak_bytes),
+            row("device bytes", before.timeline.device_bytes, after.timeline.device_bytes),
             f"  {'clones':<14}{done.copies:>12}",
             f"  {'tokens':<14}{sum(len(unit.stages) for unit in done.units):>12}",
-            f"  {'extra FLOPs':<14}{done.extra_flops:>12.3g}   {share:.1%} of the step",
+            f"  {'extra FLOPs':<14}{done.extra_flops:>12.3g}   {done.extra_flops / before.flops:.1%} of the step",
             "",
             *(unit_row(unit) for unit in done.units),
         ]
@@ -81,6 +91,7 @@ def main() -> int:
     parser.add_argument("file", nargs="?", type=Path, default=DEFAULT)
     parser.add_argument("--regions", default="auto")
     parser.add_argument("--folder", type=Path, default=Path("demo"))
+    parser.add_argument("--no-execute", action="store_true", help="do not run both steps in the interpreter")
     options = parser.parse_args()
 
     progress(f"reading {options.file.name}")
@@ -89,19 +100,36 @@ def main() -> int:
     progress("recomputing: inline, mark, clone, cse, verify, lower")
     done = recompute(module, options.regions)
     verify_module(module)
+    for remark in done.remarks:
+        print(remark, file=sys.stderr)
     progress("proving: one value numbering over both modules")
     proof = prove(original, module)
     if not proof:
         print(f"not proved: {proof.reason}")
         return 1
-    progress("measuring: liveness in program order")
-    before, after = timeline_of(original), timeline_of(module)
+    progress("measuring: liveness in program order, and over the eager schedule")
+    before, after = Measured.of(original), Measured.of(module)
     print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
-    print(report(before, after, done, step_flops(original)))
-    print(f"\n  proved equal: all {proof.results} results, bit for bit under op-by-op semantics\n")
-    for remark in done.remarks:
-        print(remark, file=sys.stderr)
-    write(options.folder, options.file, module, before, after)
+    print(report(before, after, done))
+    print(f"\n  proved equal: all {proof.results} results, bit for bit under op-by-op semantics\n", flush=True)
+    write(options.folder, options.file, module, before.timeline, after.timeline)
+    return 0 if options.no_execute else execute_both(before, after)
+
+
+def execute_both(before: Measured, after: Measured) -> int:
+    """Run both steps on the same random inputs in numpy; the live bytes of the run are counted as they are freed."""
+    inputs = random_inputs(before.function, kind="positive")
+    progress("executing the step as it was, in numpy")
+    results, metered = meter(before.function, inputs)
+    progress("executing the recomputed step")
+    results_after, metered_after = meter(after.function, inputs)
+    progress("comparing bits")
+    if any(bool(differing(one, other).any()) for one, other in zip(results, results_after, strict=True)):
+        print("  executed: DIFFERENT")
+        return 1
+    print("\n  executed: equal bit for bit\n")
+    print(row("metered peak", metered.peak_bytes, metered_after.peak_bytes))
+    print(row("modelled peak", before.timeline.peak_bytes, after.timeline.peak_bytes))
     return 0
 
 
