@@ -10,19 +10,20 @@ from xdsl.ir import Operation
 from .names import name_of
 
 _STABLEHLO_PURE = """
-abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare concatenate constant convert convolution
-cosine divide dot_general dynamic_slice dynamic_update_slice exponential exponential_minus_one floor gather iota
-is_finite log log_plus_one logistic maximum minimum multiply negate not optimization_barrier or pad popcnt power
-reduce_precision remainder reshape reverse rng_bit_generator round_nearest_afz round_nearest_even rsqrt select
-shift_left shift_right_arithmetic shift_right_logical sign sine slice sqrt subtract tan tanh transpose xor
+abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex concatenate constant convert
+convolution cosine count_leading_zeros divide dot_general dynamic_slice dynamic_update_slice exponential
+exponential_minus_one floor gather imag iota is_finite log log_plus_one logistic maximum minimum multiply negate not
+optimization_barrier or pad popcnt power real reduce_precision remainder reshape reverse rng_bit_generator
+round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic shift_right_logical sign sine slice
+sqrt subtract tan tanh transpose xor
 """.split()
 
 PURE = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE) | {"recompute.token", "recompute.depend"}
 
 # Pure exactly when everything in their regions is.
-PURE_IF_BODY_IS = frozenset(
-    {"stablehlo.while", "stablehlo.reduce", "stablehlo.scatter", "stablehlo.sort", "stablehlo.if", "stablehlo.case"}
-)
+_STABLEHLO_PURE_IF_BODY_IS = "case if reduce reduce_window scatter select_and_scatter sort while".split()
+
+PURE_IF_BODY_IS = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE_IF_BODY_IS)
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "recompute.yield"})
 

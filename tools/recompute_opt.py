@@ -74,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(parse_error_line(error), file=sys.stderr)
     except DiagnosticException as error:
         print(error, file=sys.stderr)
+    except RecursionError:
+        print("recompute-opt: error: the input is nested too deeply", file=sys.stderr)
     except BrokenPipeError:
         sys.stderr.close()
     return 1
