@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.guards import is_tensor
 from ..dialects.stablehlo.records import ConvolutionAttr, DotAttr
 from .names import name_of
 
@@ -21,14 +21,14 @@ FREE = frozenset(f"stablehlo.{name}" for name in _FREE_STABLEHLO) | {"recompute.
 
 
 def _elements(type_: Attribute) -> int:
-    return prod(type_.get_shape()) if isinstance(type_, TensorType) else 1
+    return prod(type_.get_shape()) if is_tensor(type_) else 1
 
 
 def _dot_flops(op: Operation) -> int:
     """2 x result elements x contracted elements."""
     left = op.operands[0].type
     numbers = op.properties["dot_dimension_numbers"]
-    assert isinstance(left, TensorType) and isinstance(numbers, DotAttr), "dot_general is registered and verified"
+    assert is_tensor(left) and isinstance(numbers, DotAttr), "dot_general is registered and verified"
     shape = left.get_shape()
     contracted = prod(shape[dimension] for dimension in numbers.data.lhs_contracting_dimensions)
     return 2 * _elements(op.results[0].type) * contracted
@@ -38,7 +38,7 @@ def _convolution_flops(op: Operation) -> int:
     """2 x result elements x kernel elements per output feature."""
     kernel = op.operands[1].type
     numbers = op.properties["dimension_numbers"]
-    assert isinstance(kernel, TensorType) and isinstance(numbers, ConvolutionAttr), "registered and verified"
+    assert is_tensor(kernel) and isinstance(numbers, ConvolutionAttr), "registered and verified"
     features = kernel.get_shape()[numbers.data.rhs.index("o")]
     return 2 * _elements(op.results[0].type) * _elements(kernel) // max(features, 1)
 
