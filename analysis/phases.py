@@ -65,7 +65,7 @@ def phases(function: FuncOp, use_attributes: bool = True) -> Phases | None:
     if not backward:
         return None
     boundary = order.position[backward[0]]
-    _check_position(order, direction, backward[0])
+    _check_position(order, direction, backward[0], explicit)
     gradient = _gradient_operations(order, direction, boundary)
     returned = _ancestors_of_early_results(order, boundary)
     phase = dict[Operation, str]()
@@ -98,16 +98,24 @@ def _direction(op: Operation, stated: str | None) -> Direction:
     return said
 
 
-def _check_position(order: Order, direction: Mapping[Operation, Direction], first: Operation) -> None:
+def _check_position(
+    order: Order, direction: Mapping[Operation, Direction], first: Operation, explicit: Mapping[Operation, str]
+) -> None:
     """Forward operations come before the first gradient operation, as every tape-based differentiation writes them."""
     for op in order.operations[order.position[first] :]:
         if direction[op] is Direction.FORWARD:
             raise Refusal(
                 op,
-                f"sources disagree: the location puts {name_of(op)} ('{scope_of(op.location).name}') in the forward "
-                f"pass, but it stands after the gradient operation {name_of(first)} "
-                f"('{scope_of(first.location).name}'); a step with several gradients needs one function each",
+                f"sources disagree: {_source(op, explicit)} puts {name_of(op)} in the forward pass, but it stands "
+                f"after the gradient operation {name_of(first)}, by {_source(first, explicit)}; "
+                "a step with several gradients needs one function each",
             )
+
+
+def _source(op: Operation, explicit: Mapping[Operation, str]) -> str:
+    if op in explicit:
+        return f'the attribute {Names.PHASE} = "{explicit[op]}"'
+    return f"the location '{scope_of(op.location).name}'"
 
 
 def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:

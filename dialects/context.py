@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin
@@ -11,13 +15,30 @@ from xdsl.dialects.math import Math
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
+from .diagnostics import Remark
 from .recompute import RECOMPUTE
 from .stablehlo import STABLEHLO
 
 
-def make_context() -> Context:
+@dataclass
+class RecomputeContext(Context):
+    """A context that collects the remarks of the passes, in order."""
+
+    remarks: list[Remark] = field(default_factory=list[Remark])
+
+
+def tell(context: Context, remarks: Iterable[Remark]) -> None:
+    """Hand remarks to who runs the pass; to standard error where nobody collects them, as under stock `xdsl-opt`."""
+    if isinstance(context, RecomputeContext):
+        context.remarks.extend(remarks)
+        return
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+
+
+def make_context() -> RecomputeContext:
     """A fresh context with the dialects loaded; operations of others pass through in the generic form."""
-    context = Context(allow_unregistered=True)
+    context = RecomputeContext(allow_unregistered=True)
     for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, STABLEHLO, RECOMPUTE):
         context.load_dialect(dialect)
     return context

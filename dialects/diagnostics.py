@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -40,9 +38,3 @@ class Remark:
 
     def __str__(self) -> str:
         return f"{position_of(self.operation)}: remark: {self.reason}"
-
-
-def emit(remarks: Iterable[Remark]) -> None:
-    """Print remarks to standard error: standard output belongs to the IR."""
-    for remark in remarks:
-        print(remark, file=sys.stderr)

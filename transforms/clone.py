@@ -35,7 +35,8 @@ from ..analysis.scopes import as_backward, path_of, split_path
 from ..analysis.stages import Stage
 from ..analysis.step import Step
 from ..analysis.units import Kept, Unit, find_unit, why_not_recomputable
-from ..dialects.diagnostics import Remark, emit
+from ..dialects.context import tell
+from ..dialects.diagnostics import Remark
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..rules.names import name_of
 from .phase import steps_of
@@ -201,4 +202,4 @@ class ClonePass(ModulePass):
     name = "recompute-clone"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        emit(clone(op).remarks)
+        tell(ctx, clone(op).remarks)

@@ -19,7 +19,8 @@ from xdsl.passes import ModulePass
 
 from ..analysis.policy import Decision, decide, explicit_mark
 from ..analysis.regions import NoSuchRegion
-from ..dialects.diagnostics import Refusal, Remark, emit
+from ..dialects.context import tell
+from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
 from .phase import steps_of
 
@@ -69,4 +70,4 @@ class MarkPass(ModulePass):
     regions: str = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        emit(mark(op, self.regions))
+        tell(ctx, mark(op, self.regions))

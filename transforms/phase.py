@@ -33,7 +33,7 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
             found = True
             yield function, classified
     if not found:
-        raise Refusal(module, NO_GRADIENT)
+        raise Refusal(next(iter(functions_of(module)), module), NO_GRADIENT)
 
 
 def annotate_phases(module: ModuleOp) -> None:

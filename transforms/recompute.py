@@ -17,7 +17,8 @@ from ..analysis.liveness import timeline
 from ..analysis.phases import phases
 from ..analysis.policy import explicit_mark
 from ..analysis.units import Unit
-from ..dialects.diagnostics import Refusal, Remark, emit
+from ..dialects.context import tell
+from ..dialects.diagnostics import Refusal, Remark
 from .clone import clone
 from .cse import cse
 from .inline import inline
@@ -101,4 +102,4 @@ class RecomputePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        emit(recompute(op, self.regions, self.target).remarks)
+        tell(ctx, recompute(op, self.regions, self.target).remarks)

@@ -9,7 +9,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.interpreters.prove import Proof
-from recompute.tools import recompute_opt
+from recompute.tools import pipeline
 from recompute.tools.recompute_opt import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -172,7 +172,7 @@ def test_an_unproved_result_is_not_written(
     def refuse(before: ModuleOp, after: ModuleOp) -> Proof:
         return Proof(False, "result #0 differs")
 
-    monkeypatch.setattr(recompute_opt, "prove", refuse)
+    monkeypatch.setattr(pipeline, "prove", refuse)
     assert main([str(source), "-p", "recompute-inline", "-o", str(output)]) == 1
     assert "not proved equal to the input: result #0 differs" in capsys.readouterr().err
     assert not output.exists()

@@ -1,0 +1,42 @@
+// RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-inline,recompute-mark{regions=block*})' --remarks=json 2>%t.remarks | filecheck %s
+// RUN: filecheck %s --check-prefix=REMARKS --input-file %t.remarks
+// RUN: recompute-opt %s -p recompute-inline,recompute-mark --print-ir-after-change 2>&1 >/dev/null | filecheck %s --check-prefix=CHANGED
+// RUN: recompute-opt %s -p recompute-inline --print-ir-after-all 2>&1 >/dev/null | filecheck %s --check-prefix=ALL
+// RUN: recompute-opt %s -p recompute-mark,recompute-clone --pass-statistics 2>&1 >/dev/null | filecheck %s --check-prefix=STATISTICS
+// RUN: recompute-opt %s -p recompute-mark,recompute-clone --pass-statistics=json 2>&1 >/dev/null | filecheck %s --check-prefix=JSON
+// RUN: recompute-opt --list-passes | filecheck %s --check-prefix=LIST
+// RUN: recompute-opt --help-pass recompute-mark | filecheck %s --check-prefix=HELP
+// RUN: recompute-opt %s -p recompute-mark --verify-diagnostics
+// RUN: not recompute-opt %s --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
+
+func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
+  %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(block0)/tanh")
+  // expected-remark@unknown {{region 'block1' is not recomputed}}
+  %c = stablehlo.exponential %b : tensor<4xf32> loc("jit(f)/jvp(block1)/exp"("model.py":7:9))
+  %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp(block1)/neg")
+  %g = stablehlo.multiply %c, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  func.return %y, %h : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK: stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
+// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "region 'block1' is not recomputed: its values are needed
+
+// Nothing to inline: only the second pass changes the IR.
+// CHANGED-NOT: IR after recompute-inline
+// CHANGED:     IR after recompute-mark
+// CHANGED:     recompute.recompute = true
+// ALL:         IR after recompute-inline
+// ALL-NEXT:    builtin.module
+
+// STATISTICS: recompute-mark: 9 -> 9 operations, 0 copies, changed,
+// STATISTICS: recompute-clone: 9 -> 12 operations, 1 copies, changed,
+// JSON:       {"name": "recompute-clone", "operations_before": 9, "operations_after": 12, "copies_after": 1, "changed": true, "seconds":
+
+// LIST:      recompute-inline
+// LIST-NEXT: recompute-phase
+// LIST:      canonicalize
+// HELP:      recompute-mark: turn a policy into marks.
+// HELP:      Options:
+// HELP-NEXT:   regions=<str>, default auto
+// MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: region 'block1' is not recomputed

@@ -1,0 +1,43 @@
+// RUN: recompute-opt %s -p recompute-phase --split-input-file --verify-diagnostics
+
+// Sources that disagree: by its location it is forward, by its place it comes after a gradient operation.
+func.func @disagree(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  // expected-error@unknown {{sources disagree: the location 'jit(f)/jvp(b)/tanh' puts stablehlo.tanh in the forward pass}}
+  %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{no gradient found}}
+func.func @forward_only(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @attribute(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@below {{the attribute recompute.phase = "primal" puts stablehlo.tanh in the forward pass, but it stands after}}
+  %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+func.func @second_order(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@unknown {{is a gradient of a gradient; only first-order gradients are supported}}
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(transpose(jvp(b))))/sin")
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{function 'two_blocks' has 2 blocks; recomputation needs one block}}
+func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  "test.branch"() [^bb1] : () -> ()
+^bb1:
+  func.return %x : tensor<4xf32>
+}

@@ -1,0 +1,44 @@
+"""Comments that say what must be reported: everything expected is reported, everything reported expected."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.tools.diagnostics import Diagnostic
+from recompute.tools.expected_diagnostics import mismatches
+
+
+def error(line: int, message: str = "it is wrong") -> Diagnostic:
+    return Diagnostic("error", "f.mlir", line, 3, message)
+
+
+@pytest.mark.parametrize(
+    ("comment", "line"),
+    [
+        ("expected-error {{wrong}}", 2),
+        ("expected-error@+1 {{wrong}}", 3),
+        ("expected-error@-1 {{wrong}}", 1),
+        ("expected-error@below {{wrong}}", 3),
+        ("expected-error@above {{wrong}}", 1),
+        ("expected-error@unknown {{wrong}}", 77),
+    ],
+)
+def test_a_comment_speaks_of_a_line(comment: str, line: int) -> None:
+    text = f"\n// {comment}\n"
+    assert mismatches(text, "f.mlir", [error(line)]) == []
+    if "unknown" not in comment:
+        missing, unexpected = mismatches(text, "f.mlir", [error(line + 1)])
+        assert missing.message == "expected error was not reported: wrong"
+        assert unexpected.message == "unexpected error: it is wrong"
+
+
+def test_each_report_answers_one_comment() -> None:
+    text = "// expected-error {{wrong}}\n// expected-error@-1 {{wrong}}\n"
+    assert len(mismatches(text, "f.mlir", [error(1)])) == 1
+    assert mismatches(text, "f.mlir", [error(1), error(1)]) == []
+
+
+def test_the_kind_counts() -> None:
+    remark = Diagnostic("remark", "f.mlir", 1, 1, "it is wrong")
+    assert len(mismatches("// expected-error {{wrong}}", "f.mlir", [remark])) == 2
+    assert mismatches("// expected-remark {{wrong}}", "f.mlir", [remark]) == []

@@ -1,0 +1,132 @@
+"""The `recompute-run` command, and `recompute-check --execute`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from recompute.tools.recompute_check import main as check
+from recompute.tools.recompute_run import main
+
+STEP = """\
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i32>) {
+  %c = stablehlo.constant dense<7> : tensor<i32>
+  %a = stablehlo.negate %x : tensor<4xf32>
+  %b = stablehlo.multiply %a, %x : tensor<4xf32>
+  return %b, %c : tensor<4xf32>, tensor<i32>
+}
+"""
+# Equal whatever the input, and beyond what is proved.
+COMMUTED = STEP.replace("%a, %x", "%x, %a")
+DIFFERENT = STEP.replace("negate", "abs")
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Path:
+    return write(tmp_path / "step.mlir", STEP)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_it_runs_and_writes_results_and_trace(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs, results, trace = (tmp_path / name for name in ("in.npz", "out.npz", "trace.json"))
+    np.savez(inputs, np.array([1, 2, 3, 0], np.float32))
+    assert main([str(step), "--inputs", str(inputs), "--results", str(results), "--trace", str(trace)]) == 0
+    assert capsys.readouterr() == (
+        "@main: 4 operations, 2 results\n"
+        f"  #0   tensor<4xf32>  crc32 {crc32(np.array([-1, -4, -9, -0.0], np.float32).tobytes()):08x}\n"
+        f"  #1   tensor<i32>    crc32 {crc32(np.int32(7).tobytes()):08x}\n"
+        "peak of temporaries: 16 bytes metered, 16 modelled, at operation 1, stablehlo.negate\n"
+        "constants and what comes from them alone, not counted: 4 bytes at most\n",
+        "",
+    )
+    with np.load(results) as archive:
+        assert archive["result_0"].tolist() == [-1.0, -4.0, -9.0, -0.0]
+        assert archive["result_1"] == 7
+    found = json.loads(trace.read_text())
+    assert found["metered_peak_bytes"] == found["modelled_peak_bytes"] == 16
+    assert [row["metered_bytes"] for row in found["operations"]] == [0, 16, 16, 0]
+
+
+def test_a_seed_gives_the_same_results_each_time(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = list[str]()
+    for seed in ("1", "1", "2"):
+        assert main([str(step), "--seed", seed, "--kind", "adversarial"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        (
+            STEP.replace("stablehlo.negate %x : ", '"a.b"(%x) : (tensor<4xf32>) -> '),
+            [],
+            ":3:8: error: a.b cannot be exec",
+        ),
+        (STEP[:100], [], "error: "),
+        (STEP, ["--function", "f"], "error: there is no function 'f'; there are main"),
+        (STEP, ["--inputs", "none.npz"], "none.npz: error: cannot be read: No such file or directory"),
+        (STEP, ["--results", "none/out.npz"], "none/out.npz: error: cannot be written: No such file or directory"),
+    ],
+)
+def test_errors_are_one_line(
+    text: str, arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(write(tmp_path / "bad.mlir", text)), *arguments]) == 1
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no", b"numbers"])
+def test_inputs_that_are_no_archive(
+    content: bytes, step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.npz"
+    path.write_bytes(content)
+    assert main([str(step), "--inputs", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}: error: ")
+
+
+def test_wrong_usage() -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["a.mlir", "--seed", "1", "--inputs", "in.npz"])
+    assert stop.value.code == 2
+
+
+def test_check_executes_what_is_proved(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check([str(step), str(step), "--execute"]) == 0
+    assert capsys.readouterr().out == (
+        "proved equal: 2 results, 5 operations before, 5 after; "
+        "executed: equal bit for bit on random, positive, adversarial inputs\n"
+    )
+
+
+def test_check_executes_what_is_not_proved(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write(tmp_path / "other.mlir", COMMUTED)
+    assert check([str(step), str(other), "--execute"]) == 1
+    assert check([str(step), str(other), "--expect", "equal"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    assert first.startswith("not proved: ")
+    assert first.endswith("; executed: equal bit for bit on random, positive, adversarial inputs")
+
+
+def test_check_finds_what_is_different(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write(tmp_path / "other.mlir", DIFFERENT)
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, np.array([-1, 2, 3, 0], np.float32))
+    for expectation in ("proved", "equal"):
+        assert check([str(step), str(other), "--inputs", str(inputs), "--expect", expectation]) == 1
+        assert capsys.readouterr().out.endswith(
+            "; different: result #0 [1]: before -4.0, after 4.0; 3 elements of it differ; "
+            f"first new value: stablehlo.abs at {other}:3:8; on given inputs\n"
+        )

@@ -1,0 +1,185 @@
+"""The command line of recompute-opt, as data: what is asked for, with passes and target resolved."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from importlib.metadata import version
+from typing import Any
+
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.target import Target
+
+from ..universe import UNIVERSE
+
+CHUNK = "// -----"
+MLIR = "mlir"
+# An option value that xDSL's lexer takes for punctuation.
+_BARE_PATTERN = re.compile(r"""=([^"{},\s]*[^"{},\s\w.+-][^"{},\s]*)""")
+_PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
+
+Passes = Mapping[str, Callable[[], type[ModulePass]]]
+Targets = Mapping[str, Callable[[], type[Target]]]
+
+
+class UsageError(Exception):
+    """The command line is wrong: exit code 2."""
+
+
+@dataclass(frozen=True)
+class Instrumentation:
+    """What is written to standard error while passes run. `statistics` and `remarks`: "text" or "json"."""
+
+    print_after_all: bool = False
+    print_after_change: bool = False
+    statistics: str | None = None
+    remarks: str = "text"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for. `answer` is a text that is printed in place of everything else."""
+
+    input: str | None
+    output: str | None
+    passes: tuple[ModulePass, ...]
+    target: Target | None
+    split: bool
+    generic: bool
+    debuginfo: bool
+    proof: bool
+    verify: bool
+    verify_diagnostics: bool
+    instrumentation: Instrumentation
+    answer: str | None = None
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> Request:
+    """Raises `UsageError`; argparse ends the process itself for options that it does not know, with exit code 2."""
+    options = argument_parser().parse_args(arguments)
+    universe = Universe.get_multiverse()
+    targets: Targets = universe.all_targets | UNIVERSE.all_targets
+    passes: Passes = universe.all_passes | UNIVERSE.all_passes
+    if options.passes and options.pass_pipeline:
+        raise UsageError("give either --passes or --pass-pipeline")
+    pipeline = _without_module(options.pass_pipeline) if options.pass_pipeline else options.passes
+    return Request(
+        input=options.input_file,
+        output=options.output_file,
+        passes=tuple(resolve(spec, passes, "pass") for spec in specs(pipeline)),
+        target=None if options.target == MLIR else _target(options.target, targets),
+        split=options.split_input_file,
+        generic=options.print_op_generic,
+        debuginfo=options.print_debuginfo,
+        proof=not options.no_proof,
+        verify=not options.disable_verify,
+        verify_diagnostics=options.verify_diagnostics,
+        instrumentation=Instrumentation(
+            options.print_ir_after_all, options.print_ir_after_change, options.pass_statistics, options.remarks
+        ),
+        answer=_answer(options, passes),
+    )
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="recompute-opt",
+        description="Run passes on MLIR and write only what is proved equal.",
+        epilog="Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage.",
+    )
+    ours = ", ".join(UNIVERSE.all_passes)
+    add = parser.add_argument
+    add("input_file", nargs="?", help="MLIR file; standard input if absent or '-'")
+    add("-p", "--passes", default="", help=f"passes as 'a,b{{option=value}}'; ours: {ours}")
+    add("--pass-pipeline", default="", help="the same as MLIR spells it, 'builtin.module(a,b{option=value})'")
+    add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
+    add("-o", "--output-file", help="file to write; standard output if absent")
+    add("--split-input-file", action="store_true", help=f"treat parts between '{CHUNK}' on their own")
+    add("--print-op-generic", action="store_true", help="print the generic form")
+    add("--print-debuginfo", action="store_true", help="print locations")
+    add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
+    add("--print-ir-after-change", action="store_true", help="the same, after passes that changed it")
+    add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help="count, to standard error")
+    add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
+    add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
+    add("--no-proof", action="store_true", help="write the result without proving it equal")
+    add("--disable-verify", action="store_true", help="do not verify between passes")
+    add("--list-passes", action="store_true", help="name the passes, ours first, and exit")
+    add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
+    own = f"recompute-opt {version('xdsl-recompute')} (xdsl {version('xdsl')})"
+    add("-v", "--version", action="version", version=own)
+    return parser
+
+
+def specs(text: str) -> list[ArgSpec]:
+    """Parse `a{x=1},b`. Patterns need no quotes here: `regions=block*` is read as `regions="block*"`."""
+    try:
+        return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
+    except ArgSpecParseError as error:
+        raise UsageError(f"cannot read the pipeline '{text}': {str(error).strip().splitlines()[-1].strip()}") from error
+
+
+def resolve(spec: ArgSpec, known: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
+    """The pass or target that a spec names, with its options. Raises `UsageError`."""
+    if spec.name not in known:
+        raise UsageError(f"unknown {kind} '{spec.name}'{_did_you_mean(spec.name, known)}")
+    found = known[spec.name]()
+    spec = spec.normalize_parameter_names()
+    options = [field.name for field in fields(found)]
+    for given in spec.parameters:
+        if given not in options:
+            exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
+            raise UsageError(f"{kind} '{spec.name}' has no option '{given}'{_did_you_mean(given, options) or exist}")
+    try:
+        return found.from_spec(spec)
+    except ValueError as error:
+        raise UsageError(f"{kind} '{spec.name}': {error}; its options are {_typed_options(found)}") from error
+
+
+def _without_module(pipeline: str) -> str:
+    """The passes inside of `builtin.module(...)`."""
+    match = _PASS_PIPELINE.match(pipeline)
+    if match is None:
+        raise UsageError(f"--pass-pipeline reads 'builtin.module(...)', not '{pipeline}'; see also --passes")
+    return match[1]
+
+
+def _target(text: str, known: Targets) -> Target:
+    (spec, *_) = specs(text) or [ArgSpec(text, {})]
+    return resolve(spec, known, "target")
+
+
+def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
+    if options.list_passes:
+        ours = list(UNIVERSE.all_passes)
+        return "".join(f"{name}\n" for name in [*ours, *sorted(set(passes) - set(ours))])
+    if options.help_pass is None:
+        return None
+    if options.help_pass not in passes:
+        raise UsageError(f"unknown pass '{options.help_pass}'{_did_you_mean(options.help_pass, passes)}")
+    return explain_pass(passes[options.help_pass]())
+
+
+def explain_pass(found: type[ModulePass]) -> str:
+    """A pass in words: the docstring of its file where it is ours, otherwise its own, and its options."""
+    module = inspect.getmodule(found)
+    ours = module is not None and found.name in UNIVERSE.all_passes
+    text = (module.__doc__ if ours and module is not None else inspect.getdoc(found)) or found.name
+    options = [f"  {field.name}=<{field.type}>, default {field.default}" for field in fields(found)]
+    return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])
+
+
+def _typed_options(found: type[Any]) -> str:
+    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(found))
+
+
+def _did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    close = get_close_matches(given, known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
