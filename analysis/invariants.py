@@ -62,14 +62,33 @@ def _copies_incomplete(function: Recomputed) -> Iterator[Violation]:
 
 def _originals_read(function: Recomputed) -> Iterator[Violation]:
     """R3: no gradient operation reads an original that was to be recomputed."""
-    order, phases = function.phases.order, function.phases
-    for op in order.operations:
-        if not explicit_mark(op) or Names.ID not in op.attributes or not phases.is_forward(op):
+    phases = function.phases
+    for op in phases.order.operations:
+        if explicit_mark(op) and Names.ID in op.attributes and phases.is_forward(op):
+            for result in op.results:
+                yield from (
+                    (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
+                    for reader in _gradient_readers(function, result)
+                    if not _is_copy_of_another_region(reader, op)
+                )
+
+
+def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
+    """Gradient operations that read the value, also behind a token or a barrier."""
+    for reader in function.phases.order.readers(value):
+        if not function.phases.is_gradient(reader):
             continue
-        for reader in (reader for result in op.results for reader in order.readers(result)):
-            # What another region's copies read from inside of this one is held for them, and may be the original.
-            if phases.is_gradient(reader) and name_of(reader) not in FORWARDS:
-                yield reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed"
+        if name_of(reader) not in FORWARDS:
+            yield reader
+            continue
+        for operand, delayed in zip(reader.operands, reader.results, strict=False):
+            if operand is value:
+                yield from _gradient_readers(function, delayed)
+
+
+def _is_copy_of_another_region(reader: Operation, op: Operation) -> bool:
+    """What another region's copies read from inside of this one is held for them, and may be the original."""
+    return is_copy(reader) and reader.attributes.get(Names.REGION) != op.attributes.get(Names.REGION)
 
 
 def _copies_twice(function: Recomputed) -> Iterator[Violation]:
