@@ -91,7 +91,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
     try:
         with np.load(path) as archive:
             arrays = [archive[name] for name in archive.files]
-    except (zipfile.BadZipFile, TypeError, AttributeError) as error:
+    except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
         raise ValueError(f"not a file of arrays as numpy.savez writes it: {error}") from error
     arguments = function.body.block.args
     if len(arrays) != len(arguments):

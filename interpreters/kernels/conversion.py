@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
 from ...dialects.elements import DType, bit_width, round_to
 from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.representation import ReducePrecisionOp
 from ...dialects.stablehlo.shapes import BitcastConvertOp
-from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, wide
+from .arrays import F32, F64, Array, Kernel, dtype_at, kind_of, on_one, owned, wide
+
+_FINFO: Any = ml_dtypes.finfo
 
 
 def convert(values: Array, dtype: DType) -> Array:
@@ -40,6 +45,32 @@ def _whole(values: Array, dtype: DType) -> Array:
     found = np.where(inside, whole, 0.0).astype(wide(dtype))
     found = np.where(whole < float(lowest), found.dtype.type(lowest), found)
     return np.where(whole >= float(beyond), found.dtype.type(beyond - 1), found).astype(dtype)
+
+
+def reduce_precision(op: ReducePrecisionOp) -> Kernel:
+    """Rounded to nearest even as if there were fewer bits; what is too great is infinity, what is subnormal is 0."""
+    dtype = dtype_at(op.operand)
+    info: Any = _FINFO(dtype)
+    mantissa, exponent = int(info.nmant), bit_width(dtype) - 1 - int(info.nmant)
+    dropped = max(0, mantissa - op.mantissa_bits.value.data)
+    kept_exponent = min(exponent, op.exponent_bits.value.data)
+    bias, kept_bias = (1 << (exponent - 1)) - 1, (1 << (kept_exponent - 1)) - 1
+    sign, infinite = 1 << (bit_width(dtype) - 1), ((1 << exponent) - 1) << mantissa
+
+    def run(operand: Array) -> Array:
+        bits = operand.copy().view(f"u{dtype.itemsize}")
+        kind = bits.dtype.type
+        if dropped:
+            half = kind((1 << (dropped - 1)) - 1) + (bits >> kind(dropped) & kind(1))
+            bits = bits + half & ~kind((1 << dropped) - 1)
+        if kept_exponent < exponent:
+            size = bits >> kind(mantissa) & kind((1 << exponent) - 1)
+            bits = np.where(size > bias + kept_bias, bits & kind(sign) | kind(infinite), bits)
+            bits = np.where(size <= bias - kept_bias, bits & kind(sign), bits)
+        rounded = np.asarray(bits).view(dtype)
+        return owned(np.where(operand != operand, operand, rounded), dtype)
+
+    return on_one(run)
 
 
 def bitcast_convert(op: BitcastConvertOp) -> Kernel:

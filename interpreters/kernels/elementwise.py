@@ -167,6 +167,17 @@ def clamp(op: ClampOp) -> Kernel:
     return run
 
 
+def complex_of_parts(op: Operation) -> Kernel:
+    dtype = dtype_at(op.results[0])
+
+    def run(real: Array, imaginary: Array) -> Array:
+        result = np.empty(real.shape, dtype)
+        result.real, result.imag = real, imaginary
+        return result
+
+    return on_two(run)
+
+
 def convert_elements(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
     return on_one(lambda operand: owned(convert(operand, dtype), dtype))

@@ -7,10 +7,11 @@ from typing import Any
 
 from .arrays import Combine, Kernel
 from .contraction import dot_general
-from .conversion import bitcast_convert
-from .elementwise import BY_TABLE, clamp, compare, convert_elements, from_tables, select
+from .conversion import bitcast_convert, reduce_precision
+from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
 from .indexing import gather, scatter
 from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
+from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
 from .reduction import reduce
 
 # They work on any shape, whatever the types say, and so on vectors of scalars too.
@@ -20,6 +21,8 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.select": select,
     "stablehlo.clamp": clamp,
     "stablehlo.convert": convert_elements,
+    "stablehlo.reduce_precision": reduce_precision,
+    "stablehlo.complex": complex_of_parts,
 }
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
@@ -33,6 +36,10 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.concatenate": concatenate,
     "stablehlo.dot_general": dot_general,
     "stablehlo.gather": gather,
+    "stablehlo.pad": pad,
+    "stablehlo.reverse": reverse,
+    "stablehlo.dynamic_slice": dynamic_slice,
+    "stablehlo.dynamic_update_slice": dynamic_update_slice,
 }
 # Their region combines two scalars.
 WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {

@@ -1,0 +1,68 @@
+"""Operations that put elements elsewhere: padding, reversal, and slices at places computed at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
+from ...dialects.stablehlo.padding import PadOp, ReverseOp
+from .arrays import Array, Kernel, dtype_at, on_one, on_two
+
+
+def reverse(op: ReverseOp) -> Kernel:
+    dimensions = op.dimensions.get_values()
+    return on_one(lambda operand: np.flip(operand, dimensions).copy())
+
+
+def pad(op: PadOp) -> Kernel:
+    before, after, dtype = shape_of(op.operand), shape_of(op.result), dtype_at(op.result)
+    low, interior = op.edge_padding_low.get_values(), op.interior_padding.get_values()
+    ranges = [_places(*extents) for extents in zip(before, after, low, interior, strict=True)]
+    source, target = (tuple(pair[side] for pair in ranges) for side in (0, 1))
+
+    def run(operand: Array, value: Array) -> Array:
+        result = np.empty(after, dtype)
+        result[...] = value
+        result[(*target, ...)] = operand[(*source, ...)]
+        return result
+
+    return on_two(run)
+
+
+def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:
+    """Which elements along a dimension stay, and where they go; negative padding cuts off."""
+    step = interior + 1
+    first = max(0, -(low // step))
+    count = max(0, min(before, -((low - after) // step)) - first)
+    start = low + first * step
+    return slice(first, first + count), slice(start, start + count * step, step) if count else slice(0, 0)
+
+
+def dynamic_slice(op: DynamicSliceOp) -> Kernel:
+    shape, sizes = shape_of(op.operand), op.slice_sizes.get_values()
+
+    def run(operand: Array, *starts: Array) -> tuple[Array, ...]:
+        return (operand[_window(starts, sizes, shape)].copy(),)
+
+    return run
+
+
+def dynamic_update_slice(op: DynamicUpdateSliceOp) -> Kernel:
+    shape, sizes = shape_of(op.operand), shape_of(op.update)
+
+    def run(operand: Array, update: Array, *starts: Array) -> tuple[Array, ...]:
+        result = operand.copy()
+        result[_window(starts, sizes, shape)] = update
+        return (result,)
+
+    return run
+
+
+def _window(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[Any, ...]:
+    """The slice, moved so that it lies within the shape."""
+    kept = [min(max(int(start), 0), extent - size) for start, size, extent in zip(starts, sizes, shape, strict=True)]
+    return (*(slice(start, start + size) for start, size in zip(kept, sizes, strict=True)), ...)

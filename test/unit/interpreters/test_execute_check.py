@@ -1,0 +1,110 @@
+"""Comparing two programs by their bits, and the inputs that they run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.executor import function_named
+from recompute.interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
+
+from .evaluate import array
+
+BEFORE = """func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.tanh %x : tensor<4xf32>
+  %b = stablehlo.negate %a : tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}"""
+BY_SUBTRACTION = BEFORE.replace(
+    "%b = stablehlo.negate %a",
+    "%z = stablehlo.subtract %a, %a : tensor<4xf32>\n  %b = stablehlo.subtract %z, %a",
+)
+
+
+def test_equal_programs() -> None:
+    found = compare(parse_module(BEFORE), parse_module(BEFORE), [array([1, -0.0, np.nan, np.inf], "f32")])
+    assert (found.equal, found.results, found.nan_results) == (True, 2, 2)
+
+
+def test_the_sign_of_a_zero_is_a_difference() -> None:
+    before, after = parse_module(BEFORE, "a.mlir"), parse_module(BY_SUBTRACTION, "b.mlir")
+    assert compare(before, after, [array([1, 2, 3, 4], "f32")]).equal
+    found = compare(before, after, [array([1, 0, 0, 2], "f32")])
+    assert str(found.difference) == (
+        "result #1 [1]: before -0.0 (0x80000000), after 0.0 (0x00000000); 2 elements of it differ; "
+        "first new value: stablehlo.subtract at b.mlir:3:8"
+    )
+
+
+def test_the_payload_of_a_nan_is_a_difference() -> None:
+    text = """func.func @main() -> tensor<f32> {
+  %a = stablehlo.constant dense<0x7FC00000> : tensor<f32>
+  return %a : tensor<f32>
+}"""
+    found = compare(parse_module(text), parse_module(text.replace("C00000>", "C00001>"), "b.mlir"), [])
+    assert str(found.difference) == (
+        "result #0 []: before nan (0x7fc00000), after nan (0x7fc00001); 1 element of it differs; "
+        "first new value: stablehlo.constant at b.mlir:2:8"
+    )
+
+
+def test_swapped_results_have_no_new_value() -> None:
+    after = parse_module(BEFORE.replace("return %a, %b", "return %b, %a"))
+    found = compare(parse_module(BEFORE), after, [array([1, 2, 3, 4], "f32")])
+    assert found.difference is not None and found.difference.operation is None
+    assert str(found.difference).endswith("; 4 elements of it differ; every value computed occurs on both sides")
+
+
+def test_other_signatures_are_refused() -> None:
+    with pytest.raises(Refusal, match="the functions have different types"):
+        compare(parse_module(BEFORE), parse_module(BEFORE.replace("4xf32", "5xf32")), [])
+
+
+ALL = parse_module("""func.func @main(%a: tensor<400xf32>, %b: tensor<9xi32>, %c: tensor<2xui32>, %d: tensor<400xbf16>,
+    %e: tensor<50xi1>, %f: tensor<100xi8>, %g: tensor<3xcomplex<f32>>, %h: tensor<20xi4>) {
+  return
+}""")
+
+
+@pytest.mark.parametrize("kind", INPUT_KINDS)
+def test_inputs_fit_and_repeat(kind: str) -> None:
+    function = function_named(ALL)
+    inputs = random_inputs(function, 3, kind)  # pyright: ignore[reportArgumentType]
+    again = random_inputs(function, 3, kind)  # pyright: ignore[reportArgumentType]
+    other = random_inputs(function, 4, kind)  # pyright: ignore[reportArgumentType]
+    assert [one.dtype.name for one in inputs] == "float32 int32 uint32 bfloat16 bool int8 complex64 int4".split()
+    assert [one.tobytes() for one in inputs] == [one.tobytes() for one in again]
+    assert inputs[0].tobytes() != other[0].tobytes()
+
+
+def test_what_kinds_of_inputs_hold() -> None:
+    random, positive, adversarial = (random_inputs(function_named(ALL), 0, kind) for kind in INPUT_KINDS)
+    assert np.isfinite(random[0]).all() and (random[0] < 0).any() and (positive[0] >= 0).all()
+    assert random[1].min() >= 0 and random[1].max() < 32 and random[2].max() > 1000
+    for index in (0, 3):
+        floats = adversarial[index].astype(np.float32)
+        zeros = floats[floats == 0]
+        assert np.isnan(floats).any() and np.isinf(floats).any()
+        assert np.signbit(zeros).any() and not np.signbit(zeros).all()
+        assert ((floats != 0) & (np.abs(floats) < 1e-37)).any()
+    assert {-128, 127} <= set(adversarial[5].tolist())
+    with pytest.raises(ValueError, match="kind 'odd' is none of random, positive, adversarial"):
+        random_inputs(function_named(ALL), 0, "odd")  # pyright: ignore[reportArgumentType]
+
+
+def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> None:
+    function = function_named(parse_module("func.func @main(%a: tensor<2xbf16>, %b: tensor<i32>) { return }"))
+    values = np.array([1.5, -2.0], ml_dtypes.bfloat16)
+    for stored in (values, values.view(np.uint16)):
+        np.savez(tmp_path / "in.npz", stored, np.int32(7))
+        first, second = load_inputs(str(tmp_path / "in.npz"), function)
+        assert first.dtype == values.dtype and first.tolist() == values.tolist() and second == 7
+    np.savez(tmp_path / "in.npz", values)
+    with pytest.raises(ValueError, match="1 arrays for a function of 2 arguments"):
+        load_inputs(str(tmp_path / "in.npz"), function)

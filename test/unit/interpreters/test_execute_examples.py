@@ -1,0 +1,128 @@
+"""The example steps, executed: as near to the truth as JAX, in exactly the bytes that the static timeline states."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.liveness import timeline
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.functions import make_interpreter
+from recompute.interpreters.inputs import INPUT_KINDS, InputKind, random_inputs
+from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.meter import meter
+from recompute.transforms.inline import inline
+from recompute.transforms.recompute import recompute
+
+from .programs_in_f64 import in_f64
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "stablehlo"
+NAMES = ("chain", "mlp", "gpt", "gpt_train")
+
+
+@cache
+def example(name: str) -> ModuleOp:
+    """Shared: not to be changed."""
+    path = EXAMPLES / name
+    return parse_module(path.read_text(), path.name)
+
+
+@cache
+def inlined(name: str) -> ModuleOp:
+    module = example(name).clone()
+    inline(module)
+    return module
+
+
+@cache
+def recomputed(name: str) -> ModuleOp:
+    module = inlined(name).clone()
+    recompute(module)
+    return module
+
+
+def distance(one: Array, other: Array) -> float:
+    """Of two arrays, relative to the norm of the second."""
+    wide = other.astype(np.float64)
+    return float(np.linalg.norm(one.astype(np.float64) - wide) / (np.linalg.norm(wide) or 1.0))
+
+
+@cache
+def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
+    """The inputs and results of JAX's own step function."""
+    import jax
+
+    sys.path.insert(0, str(ROOT))
+    try:
+        from examples.export import BUILDERS  # pyright: ignore
+        from examples.models.step import random_inputs as inputs_of  # pyright: ignore
+    finally:
+        sys.path.remove(str(ROOT))
+    step: Any = BUILDERS[name]("small")
+    inputs: Any = inputs_of(step)
+    arrays = [np.array(leaf) for leaf in jax.tree.leaves(inputs)]
+    return arrays, [np.asarray(leaf) for leaf in jax.tree.leaves(step.lower().compile()(*inputs))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
+    inputs, expected = by_jax(name)
+    found = execute(function_named(example(f"{name}.small.mlir")), inputs)
+    wide = [array.astype(np.float64) if array.dtype == np.float32 else array for array in inputs]
+    exact = execute(function_named(in_f64(example(f"{name}.small.mlir"))), wide)
+    for one, jax_one, truth in zip(found, expected, exact, strict=True):
+        assert (one.dtype, one.shape) == (jax_one.dtype, jax_one.shape)
+        if one.dtype != np.float32:
+            np.testing.assert_array_equal(one, jax_one)
+            continue
+        assert truth.dtype == np.float64
+        assert distance(one, jax_one) <= 1e-5
+        # An error below one unit in the last place says nothing about who is better.
+        assert distance(one, truth) <= 4 * max(distance(jax_one, truth), np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("twin", ["", ".checkpoint"])
+@pytest.mark.parametrize("prepare", [inlined, recomputed])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str, prepare: Any, twin: str) -> None:
+    function = function_named(prepare(f"{name}.small{twin}.mlir"))
+    results, metered = meter(function, random_inputs(function, 0, "positive"))
+    stated = timeline(function)
+    assert metered.operations == stated.operations
+    assert metered.live_bytes == stated.live_bytes
+    assert metered.constant_peak_bytes > 0
+    assert sum(result.nbytes for result in results) == stated.result_bytes
+
+
+@pytest.mark.parametrize("kind", INPUT_KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_recomputation_changes_no_bit(name: str, kind: InputKind) -> None:
+    before = example(f"{name}.small.mlir")
+    inputs = random_inputs(function_named(before), 1, kind)
+    found = compare(before, recomputed(f"{name}.small.mlir"), inputs)
+    assert found.equal, found.difference
+    assert kind != "positive" or found.nan_results == 0
+
+
+def test_jax_checkpoint_changes_no_bit() -> None:
+    before = example("gpt.small.mlir")
+    inputs = random_inputs(function_named(before), 2)
+    assert compare(before, example("gpt.small.checkpoint.mlir"), inputs).equal
+
+
+def test_xdsl_interpreter_gives_the_same_bits() -> None:
+    module = example("mlp.small.mlir")
+    inputs = random_inputs(function_named(module))
+    ours = execute(function_named(module), inputs)
+    theirs = make_interpreter(module).call_op("main", tuple(inputs))
+    assert [one.tobytes() for one in ours] == [other.tobytes() for other in theirs]
