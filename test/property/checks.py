@@ -27,6 +27,8 @@ from recompute.dialects.diagnostics import Refusal, position_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.tools.verification import verify_module
@@ -257,6 +259,24 @@ def _attributes(case: Case) -> Iterator[str]:
     yield from (f"a copy of {name_of(op)} is marked to be recomputed" for op in wrong)
 
 
+def _executed(case: Case) -> Iterator[str]:
+    """R13: the same bits, on moderate inputs and on zeros of both signs, infinities and NaN."""
+    if not is_executable(case.before):
+        return
+    for kind in INPUTS:
+        inputs = random_inputs(step_of(case.before), 0, kind)
+        found = compare(case.before, case.after, inputs)
+        if not found.equal:
+            yield f"on {kind} inputs: {found.difference}"
+
+
+INPUTS: tuple[InputKind, ...] = ("random", "adversarial")
+
+
+def is_executable(module: ModuleOp) -> bool:
+    return all(name_of(op).startswith(("stablehlo.", "func.", "builtin.", "recompute.")) for op in module.walk())
+
+
 CHECKS: Checks = {
     "verifies": _verifies,
     "proved": _proved,
@@ -268,3 +288,5 @@ CHECKS: Checks = {
     "gated": _gated,
     "attributes": _attributes,
 }
+
+EXECUTION: Checks = {"executed": _executed}

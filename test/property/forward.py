@@ -50,7 +50,6 @@ class Forward:
     returned: list[Value] = field(default_factory=list[Value])
     weight_prefix: str = ""
     reads_key: bool = False
-    is_executable: bool = True
 
     def here(self) -> Pen:
         """A pen at the next line of the source."""

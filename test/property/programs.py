@@ -6,7 +6,7 @@ for moderate inputs. The distribution is skewed towards steps that hold much for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -21,12 +21,13 @@ LINES_PER_BODY = 1000
 
 @dataclass(frozen=True)
 class Program:
-    """`text` is a module with one public function. `scopes`: the regions of its blocks as the locations name them."""
+    """`text` is a module with one public function. `scopes`: the scopes of its blocks. `gradients_from`: the number of
+    the first result that is a gradient, or what an update made of it; one for each weight, in order."""
 
     seed: int
     text: str
     scopes: tuple[str, ...]
-    is_executable: bool
+    gradients_from: int
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,10 @@ def _blocks(random: Random, outer: tuple[str, ...]) -> list[Block]:
     return [Block((*outer, "layer"), 0, "tied" if kind == "tied" else f"b{index}") for index in range(count)]
 
 
-def generate(seed: int) -> Program:
-    """The training step of a seed."""
+def generate(seed: int, change: Callable[[Shape], Shape] = lambda shape: shape) -> Program:
+    """The training step of a seed; `change` takes some of the choices back."""
     random = Random(seed)
-    shape = shape_of(random)
+    shape = change(shape_of(random))
     writer = Writer()
     forward = Forward(Pen(writer, Place(), "forward"), random, shape.early)
     data = Value("x", Type((shape.rows, shape.width)))
@@ -98,7 +99,7 @@ def generate(seed: int) -> Program:
     text = function_text("public @main", arguments, writer.lines, returned)
     others = "".join(function.text for function in forward.functions.values())
     scopes = tuple(dict.fromkeys("/".join(block.scope) for block in shape.blocks))
-    return Program(seed, f"module @jit_step {{\n{text}{others}}}\n", scopes, forward.is_executable)
+    return Program(seed, f"module @jit_step {{\n{text}{others}}}\n", scopes, step.gradients_from)
 
 
 def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
@@ -151,6 +152,7 @@ class _Step:
         gradients = {value: found[value] if value in found else pen.full("0.0", value.type) for value in wanted}
         first = [loss] if shape.returns_loss else []
         first += f.returned if self.random.random() < 0.8 else []
+        self.gradients_from = len(first)
         updated, extra = self._update(gradients, weights)
         returned = [*first, *updated]
         if self.random.random() < 0.1:
@@ -198,3 +200,4 @@ class _Step:
 
     def __post_init__(self) -> None:
         self._taken = set[int]()
+        self.gradients_from = 0

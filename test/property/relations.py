@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr
+from xdsl.dialects.builtin import FunctionType, LocationAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -60,15 +60,19 @@ def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
 
 
 def _add_dead_code(module: ModuleOp, random: Random) -> int:
-    """Behind some forward operations one that reads the result, at the same place of the model; how many."""
+    """Behind some forward operations one that reads the result, in the same scope or outside of all of them;
+    how many."""
     readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
     chosen = [op for op in readable if random.random() < 0.1]
     for op in chosen:
         dead = TanhOp(op.results[0])
-        dead.location = _beside(op.location, "dead")
+        dead.location = _beside(op.location, "dead") if random.random() < 0.5 else _OUTSIDE
         dead.attributes |= {name: value for name, value in op.attributes.items() if name == "recompute.phase"}
         Rewriter.insert_op(dead, InsertPoint.after(op))
     return len(chosen)
+
+
+_OUTSIDE = NameLoc(StringAttr("jit(step)/jvp()/dead"), UnknownLoc())
 
 
 def _is_forward(op: Operation) -> bool:

@@ -7,7 +7,6 @@ from random import Random
 
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, UnknownLoc
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.scopes import Direction, scope_of
@@ -41,24 +40,24 @@ class Request:
         return f"regions={self.regions} target={self.target} phases from {self.phases}; marks: {marks or 'none'}"
 
 
-def request_for(program: Program) -> Request:
-    """The request that belongs to a program; a function of its seed."""
+def request_for(program: Program, module: ModuleOp) -> Request:
+    """The request that belongs to a program, of which `module` is the parsed text; a function of its seed."""
     random = Random(f"request/{program.seed}")
     scope = random.choice(program.scopes)
     patterns = ("*", scope, scope.rpartition("/")[2], scope[:-1] + "?", "block*" if random.random() < 0.3 else "*")
     return Request(
         regions="auto" if random.random() < 0.7 else random.choice(patterns),
         target="stablehlo" if random.random() < 0.8 else "none",
-        marks=_marks(random, program) if random.random() < 0.3 else (),
+        marks=_marks(random, module) if random.random() < 0.3 else (),
         phases=random.choices(("locations", "both", "attributes"), (18, 1, 1))[0],
     )
 
 
-def _marks(random: Random, program: Program) -> tuple[tuple[int, bool], ...]:
+def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, bool], ...]:
     """On a few forward operations, or on many."""
     share = random.choice((0.05, 0.3, 0.8))
     recomputed = random.choice((0.0, 0.5, 1.0))
-    operations = single_block(step_of(parse_module(program.text))).ops
+    operations = single_block(step_of(module)).ops
     return tuple(
         (position, random.random() < recomputed)
         for position, op in enumerate(operations)
@@ -71,16 +70,15 @@ def step_of(module: ModuleOp) -> FuncOp:
     return function
 
 
-def prepared(program: Program, request: Request) -> ModuleOp:
-    """The program as the pipeline gets it for the request."""
+def parsed(program: Program) -> ModuleOp:
+    """The module of a program, verified."""
     module = parse_module(program.text, f"seed-{program.seed}.mlir")
-    verify_module(module)
-    prepare(module, request)
     verify_module(module)
     return module
 
 
 def prepare(module: ModuleOp, request: Request) -> None:
+    """Write on the program what the request says of its operations."""
     operations = list(single_block(step_of(module)).ops)
     for position, decision in request.marks:
         if position < len(operations):
@@ -90,8 +88,5 @@ def prepare(module: ModuleOp, request: Request) -> None:
         annotate_phases(module)
     if request.phases == "attributes":
         for op in module.walk():
-            _forget_location(op)
-
-
-def _forget_location(op: Operation) -> None:
-    op.location = UnknownLoc()
+            op.location = UnknownLoc()
+    verify_module(module)

@@ -22,10 +22,10 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.dialects.printer import print_module
 from recompute.rules.names import name_of
 
-from .checks import CHECKS, Checks, Outcome, Problem, check
-from .programs import Program, generate
+from .checks import CHECKS, EXECUTION, Checks, Outcome, Problem, check
+from .programs import generate
 from .relations import RELATIONS
-from .requests import Request, prepared, request_for
+from .requests import Request, parsed, prepare, request_for
 from .shrink import shrink
 
 EVERYTHING: Checks = CHECKS | RELATIONS
@@ -76,17 +76,20 @@ def _failed(kind: str, seeds: Sequence[int]) -> str:
     return f"{len(seeds)} x {kind}; seeds {' '.join(map(str, seeds[:8]))}{more}"
 
 
-def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Program, Request, ModuleOp, Outcome]:
+def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Request, ModuleOp, Outcome]:
+    """Generate, ask, run, check. Running a seed again gives the same."""
     program = generate(seed)
-    request = request_for(program)
-    module = prepared(program, request)
-    return program, request, module, check(module, request, checks)
+    module = parsed(program)
+    request = request_for(program, module)
+    prepare(module, request)
+    return request, module, check(module, request, checks)
 
 
 def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
     ledger, start = Ledger(), time.monotonic()
+    checks = EVERYTHING | EXECUTION if options.execute else EVERYTHING
     for seed in seeds:
-        _, request, module, outcome = run_one(seed)
+        request, module, outcome = run_one(seed, checks)
         ledger.add(seed, module, outcome)
         for problem in outcome.problems:
             report(seed, request, module, problem, options)
@@ -100,7 +103,7 @@ def report(seed: int, request: Request, module: ModuleOp, problem: Problem, opti
     """Say what failed, and write the program, small if that was asked for."""
     print(f"seed {seed}: {problem.check}: {problem.detail}", file=sys.stderr)
     if options.shrink:
-        module = shrink(module, request, problem, EVERYTHING)
+        module = shrink(module, request, problem, EVERYTHING | EXECUTION)
     options.failures.mkdir(parents=True, exist_ok=True)
     path: Path = options.failures / f"seed-{seed}-{problem.check.replace(' ', '-')}.mlir"
     path.write_text(found_text(seed, request, module, problem))
@@ -119,6 +122,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the pipeline on random programs and check every result.")
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--execute", action="store_true", help="run both programs too, and compare bits")
     parser.add_argument("--shrink", action="store_true", help="make failing programs small before they are written")
     parser.add_argument("--failures", type=Path, default=Path("build/property"), help="where failing programs go")
     return parser.parse_args(arguments)

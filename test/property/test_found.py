@@ -1,0 +1,49 @@
+"""Programs on which the passes once failed: each file names the check, the request, and the reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from recompute.dialects.parser import parse_module
+from recompute.tools.verification import verify_module
+
+from .checks import CHECKS, check, run
+from .requests import Request, step_of
+
+FOLDER = Path(__file__).parent / "found"
+HEADER = re.compile(r"// check: (?P<check>.*)\n// request: regions=(?P<regions>.*) target=(?P<target>.*)\n")
+# Not mended yet. Strict: the test says so when one of them holds.
+OPEN: frozenset[str] = frozenset(
+    {
+        "dead-reader-keeps-a-value",
+        "mark-read-by-a-copy",
+        "region-of-kept-operations",
+        "second-run-after-target-none",
+        "second-run-chooses-more",
+        "second-run-names-other-regions",
+    }
+)
+CASES = [
+    pytest.param(path, marks=pytest.mark.xfail(strict=True, reason="open")) if path.stem in OPEN else path
+    for path in sorted(FOLDER.glob("*.mlir"))
+]
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_what_was_found(path: Path) -> None:
+    text = path.read_text()
+    header = HEADER.match(text)
+    assert header is not None, "the first two lines say what is checked"
+    module = parse_module(text, path.name)
+    verify_module(module)
+    request = Request(header["regions"], header["target"])
+    if header["check"] == "dead code":
+        living = module.clone()
+        region_dce(step_of(living).body)
+        assert run(module, request).done.copies == run(living, request).done.copies
+    else:
+        assert check(module, request, CHECKS).problems == ()

@@ -1,0 +1,120 @@
+"""Bugs planted into the passes: the random programs find each of them. What finds nothing proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.dialects.stablehlo.control import OptimizationBarrierOp
+from recompute.rules.names import name_of
+from recompute.transforms import clone, cse, lower
+from recompute.transforms import recompute as pipeline
+
+from .checks import CHECKS, EXECUTION
+from .run import run_one
+
+SEEDS = range(12)
+Plant = Callable[[pytest.MonkeyPatch], None]
+_NOT_SWAPPED = ("stablehlo.subtract", "stablehlo.divide")
+
+
+def after(function: Callable[[ModuleOp], object], damage: Callable[[ModuleOp], None]) -> Callable[[ModuleOp], object]:
+    """The function, and then the damage."""
+
+    def damaged(module: ModuleOp) -> object:
+        result = function(module)
+        damage(module)
+        return result
+
+    return damaged
+
+
+def copies_with_swapped_operands(patch: pytest.MonkeyPatch) -> None:
+    def damage(module: ModuleOp) -> None:
+        for op in module.walk():
+            if Names.COPY in op.attributes and name_of(op) in _NOT_SWAPPED:
+                op.operands = list(reversed(op.operands))
+
+    patch.setattr(pipeline, "clone", after(clone.clone, damage))
+
+
+def copies_merged_with_originals(patch: pytest.MonkeyPatch) -> None:
+    """A cleanup that takes copies for what they copy: gradient operations read originals again."""
+
+    def damage(module: ModuleOp) -> None:
+        originals = {op.attributes[Names.ID]: op for op in module.walk() if _is_original(op)}
+        for op in [op for op in module.walk() if Names.COPY in op.attributes]:
+            if (original := originals.get(op.attributes[Names.ID])) is not None:
+                for copy, value in zip(op.results, original.results, strict=True):
+                    copy.replace_all_uses_with(value)
+
+    patch.setattr(pipeline, "cse", after(cse.cse, damage))
+
+
+def _is_original(op: Operation) -> bool:
+    return Names.ID in op.attributes and Names.COPY not in op.attributes
+
+
+def copies_without_attributes(patch: pytest.MonkeyPatch) -> None:
+    """Nothing keeps copies and originals apart: neither tokens nor attributes."""
+
+    def damage(module: ModuleOp, target: str) -> None:
+        lower.lower(module, "none")
+        for op in module.walk():
+            for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
+                del op.attributes[name]
+
+    patch.setattr(pipeline, "lower", damage)
+    _without_verification(patch)
+
+
+def barriers_without_gates(patch: pytest.MonkeyPatch) -> None:
+    """Tokens dropped on the way to XLA: the copies could run in the forward pass."""
+
+    def damage(module: ModuleOp, target: str) -> None:
+        for token in [op for op in module.walk() if isinstance(op, TokenOp)]:
+            for depend in [use.operation for use in token.token.uses]:
+                assert isinstance(depend, DependOp)
+                _replace(depend, OptimizationBarrierOp(depend.values), depend.delayed)
+            token.detach()
+            token.erase()
+
+    patch.setattr(pipeline, "lower", damage)
+    _without_verification(patch)
+
+
+def _replace(old: Operation, new: Operation, results: Sequence[SSAValue]) -> None:
+    block = old.parent
+    assert block is not None
+    new.location = old.location
+    block.insert_op_before(new, old)
+    for value, replacement in zip(results, new.results, strict=True):
+        value.replace_all_uses_with(replacement)
+    old.detach()
+    old.erase()
+
+
+def _without_verification(patch: pytest.MonkeyPatch) -> None:
+    def nothing(module: ModuleOp) -> None: ...
+
+    patch.setattr(pipeline, "verify", nothing)
+
+
+@pytest.mark.parametrize(
+    ("plant", "found_by"),
+    [
+        (copies_with_swapped_operands, {"proved", "executed"}),
+        (copies_merged_with_originals, {"refusal"}),
+        (copies_without_attributes, {"later cleanups"}),
+        (barriers_without_gates, {"gated", "verifies"}),
+    ],
+)
+def test_a_planted_bug_is_found(plant: Plant, found_by: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    checks = {name: one for name, one in (CHECKS | EXECUTION).items() if name in found_by}
+    found = {problem.check for seed in SEEDS for problem in run_one(seed, checks)[2].problems}
+    assert found == found_by

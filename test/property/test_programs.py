@@ -1,0 +1,121 @@
+"""Random training steps: what the pipeline promises of every program, on some hundred. The long run is `run.py`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.executor import execute
+from recompute.interpreters.inputs import random_inputs
+
+from .checks import CHECKS, EXECUTION, Checks, is_executable
+from .programs import Shape, generate
+from .relations import RELATIONS
+from .requests import parsed, step_of
+from .run import Ledger, run_one
+
+COUNT = 200
+PART = 40
+# Checks that find what is not mended yet; `test_found.py` has a program for each.
+OPEN = frozenset({"second run", "dead code"})
+
+
+# These run the pipeline again or parse the result: each program gets one of them, in turn.
+SLOW: Checks = {"text": CHECKS["text"], "second run": CHECKS["second run"]} | RELATIONS
+
+
+def checks_for(seed: int) -> Checks:
+    slow = [name for name in SLOW if name not in OPEN]
+    turn = slow[seed % len(slow)]
+    return {name: one for name, one in (CHECKS | EXECUTION | SLOW).items() if name == turn or name not in SLOW}
+
+
+@cache
+def ledger_of(first: int) -> tuple[Ledger, list[str]]:
+    """The ledger of a part of the seeds, and the problems in words."""
+    ledger, problems = Ledger(), list[str]()
+    for seed in range(first, first + PART):
+        request, module, outcome = run_one(seed, checks_for(seed))
+        ledger.add(seed, module, outcome)
+        problems += [f"seed {seed}, {request}: {one.check}: {one.detail}" for one in outcome.problems]
+    return ledger, problems
+
+
+@pytest.mark.parametrize("first", range(0, COUNT, PART))
+def test_what_is_promised_of_every_program(first: int) -> None:
+    assert ledger_of(first)[1] == []
+
+
+def test_the_pipeline_has_something_to_do() -> None:
+    """Random programs that are left alone would test nothing."""
+    ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
+    assert sum(one.fired for one in ledgers) >= 0.7 * COUNT
+    operations = sum((one.operations for one in ledgers), Counter[str]())
+    assert {"stablehlo.while", "func.call", "stablehlo.dot_general", "other.mystery"} <= operations.keys()
+
+
+def test_a_seed_is_a_program_in_every_process() -> None:
+    script = (
+        "from recompute.test.property.programs import generate; print(*[generate(s).text for s in range(5)], sep='')"
+    )
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": one}, capture_output=True, check=True
+        ).stdout.decode()
+        for one in ("1", "2")
+    ]
+    assert texts[0] == texts[1] == "".join(generate(seed).text for seed in range(5)) + "\n"
+
+
+def test_values_are_moderate() -> None:
+    for seed in range(40):
+        module = parsed(generate(seed))
+        if not is_executable(module):
+            continue
+        results = execute(step_of(module), random_inputs(step_of(module), seed))
+        largest = max(float(np.max(np.abs(result.astype(np.float64)))) for result in results)
+        assert largest < 1e4, f"seed {seed}"
+
+
+def only_loss_and_gradients(shape: Shape) -> Shape:
+    return replace(shape, takes_cotangent=False, returns_loss=True, update="none", unknown=False)
+
+
+def test_the_backward_pass_is_the_derivative() -> None:
+    """The loss changes along a random direction as the gradients say, in all but a few programs: corners, such as a
+    maximum's, make a difference quotient wrong."""
+    errors = [error for seed in range(70) if (error := error_of_gradient(seed)) is not None]
+    assert len(errors) >= 30
+    assert np.median(errors) < 0.01
+    assert np.mean([error < 0.1 for error in errors]) > 0.85
+
+
+def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
+    """Relative difference of slope and gradient; None where rounding to bf16 or a flat loss makes the slope useless."""
+    program = generate(seed, only_loss_and_gradients)
+    function = step_of(parse_module(program.text))
+    weights = [index for index, one in enumerate(function.body.block.args) if (one.name_hint or "").startswith("w")]
+    if not weights or "bf16" in program.text:
+        return None
+    inputs = random_inputs(function, seed)
+    generator = np.random.default_rng(seed)
+    directions = {index: generator.normal(0, 1, inputs[index].shape).astype(np.float32) for index in weights}
+
+    def at(distance: float) -> tuple[Any, ...]:
+        moved = [one + np.float32(distance) * directions[i] if i in directions else one for i, one in enumerate(inputs)]
+        return execute(function, moved)
+
+    slope = float(at(step)[0] - at(-step)[0]) / (2 * step)
+    gradients = at(0.0)[program.gradients_from :]
+    expected = sum(float(np.sum(g * directions[i])) for g, i in zip(gradients, weights, strict=False))
+    size = max(abs(slope), abs(expected))
+    return abs(slope - expected) / size if size > 1e-4 else None
