@@ -22,10 +22,13 @@ from .units import Kept, Unit, find_unit, region_outputs
 class Decision:
     """One region instance: `inside` may be recomputed, `outputs` are kept. `reason` says why nothing is recomputed.
 
+    `first` is its first operation, where it is reported.
+
     `unit` is what recomputing it means, also where it is not worth it; None where it cannot be done.
     """
 
     region: str
+    first: Operation
     inside: tuple[Operation, ...]
     outputs: tuple[Operation, ...]
     unit: Unit | None
@@ -34,11 +37,6 @@ class Decision:
     @property
     def recomputed(self) -> bool:
         return self.reason is None
-
-    @property
-    def first(self) -> Operation:
-        """Where the region is reported."""
-        return (*self.inside, *self.outputs)[0]
 
 
 def explicit_mark(op: Operation) -> bool | None:
@@ -65,7 +63,7 @@ def _decide(step: Step, region: str, operations: Sequence[Operation]) -> Decisio
     found = find_unit(step, region, inside)
     unit = found if isinstance(found, Unit) else None
     forced = any(explicit_mark(op) for op in operations)
-    return Decision(region, inside, outputs, unit, _why_not(found, forced))
+    return Decision(region, operations[0], inside, outputs, unit, _why_not(found, forced))
 
 
 def _why_not(found: Unit | Kept | None, forced: bool) -> str | None:

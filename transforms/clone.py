@@ -19,7 +19,7 @@ The dead originals are left to `recompute-cse`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -58,7 +58,7 @@ def clone(module: ModuleOp) -> Cloned:
     ids = count(_first_free_id(module))
     for _, phases in steps_of(module):
         step = Step.of(phases)
-        found = [find_unit(step, region, marked) for region, marked in _marked(phases).items()]
+        found = [_find(step, region, marked) for region, marked in _marked(phases).items()]
         remarks.extend(_refused(step))
         remarks.extend(_left_alone(kept) for kept in found if isinstance(kept, Kept))
         ready = [unit for unit in found if isinstance(unit, Unit)]
@@ -78,6 +78,10 @@ def _marked(phases: Phases) -> dict[str, list[Operation]]:
             region = op.attributes.get(Names.REGION)
             found.setdefault(region.data if isinstance(region, StringAttr) else "", []).append(op)
     return found
+
+
+def _find(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Kept:
+    return find_unit(step, region, marked) or Kept(region, marked[0], "no gradient operation reads a value from it")
 
 
 def _first_free_id(module: ModuleOp) -> int:

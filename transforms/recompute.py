@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.functions import functions_of
 from ..analysis.liveness import timeline
 from ..analysis.phases import phases
 from ..analysis.policy import explicit_mark
-from ..analysis.units import Unit
+from ..analysis.units import Unit, is_copy
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from .clone import clone
@@ -44,13 +45,18 @@ class Recomputation:
 
 
 def recompute(module: ModuleOp, regions: str = "auto", target: str = "stablehlo") -> Recomputation:
-    """Recompute the chosen regions of every step in the module, in place. The module stays as it is, and a remark says
-    why, when nothing can be recomputed or when the policy's choice does not lower the peak in program order.
+    """Recompute the chosen regions of every step in the module, in place.
+
+    The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
+    recomputed, and when the policy's choice does not lower the peak in program order.
 
     Raises `Refusal` when there is no gradient, no such region, or when the result breaks an invariant.
     """
     work = module.clone()
     inline(work)
+    drop_dead(work)
+    if any(is_copy(op) for op in work.walk()):
+        return _unchanged(module, [], "the step has copies already, from an earlier run")
     forced = any(explicit_mark(op) for op in work.walk())
     before = peak_bytes(work)
     remarks = mark(work, regions)
@@ -68,6 +74,12 @@ def recompute(module: ModuleOp, regions: str = "auto", target: str = "stablehlo"
     (verify_input if target == "none" else verify)(work)
     _replace(module, work)
     return Recomputation(cloned.units, tuple(remarks))
+
+
+def drop_dead(module: ModuleOp) -> None:
+    """Dead code reads values too, and would make outputs of what nobody needs."""
+    for function in functions_of(module):
+        region_dce(function.body)
 
 
 def peak_bytes(module: ModuleOp) -> int:
