@@ -1,4 +1,4 @@
-"""`stablehlo.while`, with the storage rules that the static timeline counts by.
+"""`stablehlo.while`, with the storage rules that the static timeline counts by; `if` and `case`.
 
 At entry each carried value is copied into a buffer of its own: these are the storages of the loop's results, and the
 regions' arguments are other names for them. What an iteration yields is the next carry: moved where the iteration has
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from xdsl.ir import Block, SSAValue
+import numpy as np
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.stablehlo.control import WhileOp
 from .kernels.arrays import Array, Kernel
@@ -37,6 +38,23 @@ def loop(op: WhileOp, condition: Program, body: Program, moves: Sequence[bool], 
         if observer is not None:
             observer.yielded(body.end, following)
         return following
+
+    return run
+
+
+def branches(
+    op: Operation, blocks: Sequence[Program], moves: Sequence[Sequence[bool]], observer: Observer | None
+) -> Kernel:
+    """`if` and `case`: a branch hands on its own storages, and copies of all else. Other indices take the last one."""
+
+    def run(which: Array, *outer: Array) -> tuple[Array, ...]:
+        index = int(which) if which.dtype != np.bool_ else int(not which)
+        chosen = index if 0 <= index < len(blocks) else len(blocks) - 1
+        found = blocks[chosen].run(*outer)
+        results = tuple(value if move else value.copy() for value, move in zip(found, moves[chosen], strict=True))
+        if observer is not None:
+            observer.carried(op, results)
+        return results
 
     return run
 

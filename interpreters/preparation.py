@@ -26,10 +26,11 @@ from ..rules.names import name_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS
 from .kernels.arrays import Combine, Kernel, on_one
 from .kernels.table import KERNELS, WITH_COMBINER
-from .loops import loop, yield_moves
+from .loops import branches, loop, yield_moves
 from .program import Observer, Program, Step, captured
 from .scalar_regions import combiner
 
+BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 TERMINATORS = frozenset({"func.return", "stablehlo.return"})
 
 
@@ -86,6 +87,11 @@ class Preparation:
     def _kernel(self, op: Operation) -> Kernel | None:
         if isinstance(op, WhileOp):
             return self._loop(op)
+        if op.name in BRANCHES:
+            blocks = [region.block for region in op.regions]
+            programs = [self.block(block, captured(op)) for block in blocks]
+            moves = [yield_moves(block, self.views) for block in blocks]
+            return branches(op, programs, moves, self.observer)
         if isinstance(op, CallOp):
             return self._call(op)
         if op.name in WITH_COMBINER:
@@ -129,7 +135,13 @@ class Preparation:
 
 def is_known(kind: type[Operation]) -> bool:
     """Whether the operations of this class can be executed."""
-    return kind in ORDERING or kind is WhileOp or kind.name in KERNELS or kind.name in WITH_COMBINER
+    return (
+        kind in ORDERING
+        or kind is WhileOp
+        or kind.name in BRANCHES
+        or kind.name in KERNELS
+        or kind.name in WITH_COMBINER
+    )
 
 
 def _forward(*operands: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.padding import PadOp, ReverseOp
-from .arrays import Array, Kernel, dtype_at, on_one, on_two
+from .arrays import Array, Kernel, on_one, on_two
 
 
 def reverse(op: ReverseOp) -> Kernel:
@@ -19,18 +19,23 @@ def reverse(op: ReverseOp) -> Kernel:
 
 
 def pad(op: PadOp) -> Kernel:
-    before, after, dtype = shape_of(op.operand), shape_of(op.result), dtype_at(op.result)
-    low, interior = op.edge_padding_low.get_values(), op.interior_padding.get_values()
-    ranges = [_places(*extents) for extents in zip(before, after, low, interior, strict=True)]
+    amounts = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+    low, high, interior = (amount.get_values() for amount in amounts)
+    return on_two(lambda operand, value: padded(operand, value, low, high, interior))
+
+
+def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
+    """A new array with `value` before, behind and between the elements of each dimension."""
+    amounts = list(zip(operand.shape, low, high, interior, strict=True))
+    shape = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
+    ranges = [
+        _places(extent, new, below, between) for (extent, below, _, between), new in zip(amounts, shape, strict=True)
+    ]
     source, target = (tuple(pair[side] for pair in ranges) for side in (0, 1))
-
-    def run(operand: Array, value: Array) -> Array:
-        result = np.empty(after, dtype)
-        result[...] = value
-        result[(*target, ...)] = operand[(*source, ...)]
-        return result
-
-    return on_two(run)
+    result = np.empty(shape, operand.dtype)
+    result[...] = value
+    result[(*target, ...)] = operand[(*source, ...)]
+    return result
 
 
 def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:

@@ -40,8 +40,7 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
     order = (*kept, *dimensions)
     table = prod(shape[d] for d in kept), prod(shape[d] for d in dimensions)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
-    combiner = single_combiner(op.body.block)
-    reduce_rows = _fold(combine) if combiner is None else _with_ufunc(combiner, results[0][1])
+    reduce_rows = rows_reducer(op.body.block, results[0][1], combine)
 
     def run(*operands: Array) -> tuple[Array, ...]:
         tables = [row_by_row(one.transpose(order)).reshape(table) for one in operands[:count]]
@@ -49,6 +48,12 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
         return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
 
     return run
+
+
+def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
+    """For a region that reduces to elements of `dtype`."""
+    combiner = single_combiner(block)
+    return _fold(combine) if combiner is None else _with_ufunc(combiner, dtype)
 
 
 def single_combiner(block: Block) -> str | None:

@@ -13,6 +13,7 @@ from .indexing import gather, scatter
 from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
 from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
 from .reduction import reduce
+from .windowed import convolution, reduce_window
 
 # They work on any shape, whatever the types say, and so on vectors of scalars too.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
@@ -35,6 +36,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.slice": slice_,
     "stablehlo.concatenate": concatenate,
     "stablehlo.dot_general": dot_general,
+    "stablehlo.convolution": convolution,
     "stablehlo.gather": gather,
     "stablehlo.pad": pad,
     "stablehlo.reverse": reverse,
@@ -44,5 +46,6 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
 # Their region combines two scalars.
 WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
     "stablehlo.reduce": reduce,
+    "stablehlo.reduce_window": reduce_window,
     "stablehlo.scatter": scatter,
 }

@@ -184,8 +184,28 @@ INDICES = jnp.array([3, -1, 0, 3, 99, 2])
         (lambda x, i: jax.lax.reduce_precision(x, 5, 10), (EDGES, INDICES)),
         (lambda x, i: jax.lax.reduce_precision(x, 8, 7), (EDGES, INDICES)),
         (lambda x, i: jax.lax.reduce_precision(x, 4, 23), (EDGES, INDICES)),
+        (lambda x, i: jnp.cumsum(i), (normal(1), INDICES)),
+        (lambda x, i: jax.lax.reduce_window(x, -1.0, jax.lax.max, (2, 3), (1, 2), "SAME"), (normal(5, 6), INDICES)),
+        (lambda x, i: jax.lax.cond(i[0] > i[1], lambda: x + 1, lambda: x), (normal(3), INDICES)),
+        (lambda x, i: jax.lax.switch(i[4], [lambda: x, lambda: -x, lambda: x + x]), (normal(3), INDICES)),
         (lambda x, i: (jnp.argmax(x, axis=1), jnp.argmin(i)), (normal(4, 6), INDICES)),
     ],
 )
 def test_indexing_and_random_bits_against_jax(function: object, operands: tuple[object, ...]) -> None:
     from_jax(function, *operands)
+
+
+def convolve(lhs: Any, rhs: Any, **options: Any) -> None:
+    jitted = jax.jit(lambda x, y: jax.lax.conv_general_dilated(x, y, **options))
+    (found,) = execute(function_named(parse_module(jitted.lower(lhs, rhs).as_text())), [lhs, rhs])
+    np.testing.assert_allclose(found, np.asarray(jitted(lhs, rhs)), rtol=1e-5, atol=1e-5)
+
+
+def test_convolutions() -> None:
+    image, kernel = normal(4, 6, 7, 8), normal(6, 6, 3, 2)
+    convolve(image, kernel, window_strides=(1, 1), padding="SAME")
+    convolve(image, kernel, window_strides=(2, 1), padding=[(2, -1), (0, 3)], lhs_dilation=(2, 3), rhs_dilation=(1, 2))
+    convolve(image, normal(4, 3, 3, 2), window_strides=(1, 1), padding="VALID", feature_group_count=2)
+    convolve(image, normal(4, 6, 3, 2), window_strides=(1, 1), padding="VALID", batch_group_count=2)
+    numbers = ("NHWC", "HWIO", "NHWC")
+    convolve(normal(2, 5, 5, 3), normal(3, 3, 3, 4), window_strides=(1, 1), padding="SAME", dimension_numbers=numbers)

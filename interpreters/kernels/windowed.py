@@ -1,0 +1,85 @@
+"""Convolutions and reductions of windows: every window laid out in a row, then matrix products or reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.convolution import ConvolutionOp
+from ...dialects.stablehlo.windows import ReduceWindowOp, Window, windows
+from .arrays import Array, Combine, Kernel, dtype_at, on_two, owned, row_by_row, wide
+from .conversion import convert
+from .placement import padded
+from .reduction import rows_reducer
+
+
+def windows_over(values: Array, fill: Array, moves: Sequence[Window]) -> Array:
+    """A view with a dimension for each place of the windows, then one for each position within them.
+
+    `moves` are those of the last dimensions; the first ones are kept.
+    """
+    kept = values.ndim - len(moves)
+    interior = [0] * kept + [move.base_dilation - 1 for move in moves]
+    low, high = ([0] * kept + [getattr(move, side) for move in moves] for side in ("low", "high"))
+    around = padded(values, fill, low, high, interior)
+    reach = [(move.size - 1) * move.window_dilation + 1 for move in moves]
+    if any(extent < size for extent, size in zip(around.shape[kept:], reach, strict=True)):
+        return np.empty((*values.shape[:kept], *[0] * len(moves), *(move.size for move in moves)), values.dtype)
+    every = np.lib.stride_tricks.sliding_window_view(around, reach, axis=tuple(range(kept, values.ndim)))
+    places = [slice(None, None, move.stride) for move in moves]
+    positions = [slice(None, None, move.window_dilation) for move in moves]
+    return every[(*[slice(None)] * kept, *places, *positions)]
+
+
+def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
+    """What lies outside of the tensor is the initial value."""
+    sizes, count = op.window_dimensions.get_values(), len(op.inputs)
+    moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
+    results = [(shape_of(result), dtype_at(result)) for result in op.result]
+    reduce_rows = rows_reducer(op.body.block, results[0][1], combine)
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        inputs, inits, outer = operands[:count], operands[count : 2 * count], operands[2 * count :]
+        views = [windows_over(one, init, moves) for one, init in zip(inputs, inits, strict=True)]
+        tables = [row_by_row(view).reshape(prod(results[0][0]), prod(sizes)) for view in views]
+        found = reduce_rows(tables, inits, outer)
+        return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
+
+    return run
+
+
+def convolution(op: ConvolutionOp) -> Kernel:
+    """Products and sums in the element type of the result, in f32 for smaller floats."""
+    numbers = op.dimension_numbers.data
+    spatial = sorted((label for label in numbers.rhs if label.isdigit()), key=int)
+    image = [numbers.lhs.index(label) for label in ("b", "f", *spatial)]
+    kernel = [numbers.rhs.index(label) for label in ("o", "i", *spatial)]
+    back = [("b", "f", *spatial).index(label) for label in numbers.result]
+    sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in spatial]
+    moves = windows(sizes, op.window_strides, op.padding, op.lhs_dilation, op.rhs_dilation)
+    reversal = op.window_reversal.get_values() if op.window_reversal is not None else [0] * len(spatial)
+    flipped = tuple(2 + index for index, reverse in enumerate(reversal) if reverse)
+    feature_groups, batch_groups = op.feature_group_count.value.data, op.batch_group_count.value.data
+    groups = feature_groups * batch_groups
+    dtype = dtype_at(op.result)
+    working = wide(dtype)
+
+    def run(lhs: Array, rhs: Array) -> Array:
+        seen = windows_over(convert(lhs, working).transpose(image), np.zeros((), working), moves)
+        batch, features, *rest = seen.shape
+        places = rest[: len(moves)]
+        weights: Array = np.flip(convert(rhs, working).transpose(kernel), flipped)
+        split = seen.reshape(batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *rest)
+        # Groups, batch, places, then what is summed over: features and positions within the window.
+        order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
+        rows = row_by_row(split.transpose(order)).reshape(groups, -1 if split.size else 0, prod(weights.shape[1:]))
+        columns = row_by_row(weights).reshape(groups, weights.shape[0] // groups, -1).transpose(0, 2, 1)
+        found = np.matmul(rows, row_by_row(columns))
+        found = found.reshape(groups, batch // batch_groups, *places, weights.shape[0] // groups)
+        joined = np.moveaxis(found, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
+        return owned(joined.transpose(back), dtype)
+
+    return on_two(run)
