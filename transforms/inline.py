@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from ..analysis.functions import single_block
 from ..analysis.scopes import path_of
 from ..dialects.diagnostics import Refusal
+from ..dialects.recompute import Names
 
 
 def inline(module: ModuleOp) -> int:
@@ -67,11 +68,19 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
                 result.replace_all_uses_with(mapping[value])
             break
         copies.append(copy := op.clone(mapping))
+        _inherit(copy, call)
         for inner in copy.walk():
             inner.location = called_from(call.location, inner.location)
     block.insert_ops_before(copies, call)
     call.detach()
     call.erase()
+
+
+def _inherit(copy: Operation, call: CallOp) -> None:
+    """What is said of a call is said of everything in it that does not say otherwise."""
+    for name in (Names.RECOMPUTE, Names.REGION, Names.PHASE):
+        if name in call.attributes:
+            copy.attributes.setdefault(name, call.attributes[name])
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:

@@ -56,3 +56,19 @@ func.func public @shared(%a: tensor<4xf32>) -> tensor<4xf32> {
 }
 // CHECK-LABEL: func.func public @entry
 // CHECK-NEXT:    func.call @shared
+
+// -----
+
+// A mark on a call is a mark on what it calls, unless an operation there says otherwise.
+func.func public @marked(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @two(%x) {recompute.recompute = true} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @two(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %a : tensor<4xf32>
+  %1 = stablehlo.tanh %0 {recompute.recompute = false} : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @marked
+// CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.recompute = true}
+// CHECK-NEXT:    stablehlo.tanh {{.*}} {recompute.recompute = false}
