@@ -114,22 +114,26 @@ def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
 
 
 def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Value:
-    outer, place = f.random, f.pen.place
-    f.random, f.weight_prefix = random, block.weights
+    """Write a block. Joins inside of it see its own values, and earlier ones if its body is run only once."""
+    outer, place, known = f.random, f.pen.place, f.known
+    again = sum(one.body == block.body for one in shape.blocks) > 1
+    f.random, f.weight_prefix, f.known = random, block.weights, [h] if again else [*known]
     f.pen = f.pen.at(Place(block.scope, LINES_PER_BODY * (block.body + 1)))
     entered = len(f.known)
     for _ in range(random.randint(*shape.pieces)):
-        if random.random() < 0.2:
-            with f.scoped(random.choice(("attention", "mlp"))):
-                h = some_piece(f, h)
-        else:
-            h = some_piece(f, h)
+        h = _nested(f, h) if random.random() < 0.2 else some_piece(f, h)
         f.known.append(h)
-    # Inside a block joins see its own values; later blocks see only what blocks hand on, or rarely more.
-    del f.known[entered + (random.random() < 0.1) :]
-    f.random, f.weight_prefix = outer, ""
+    # Rarely a later block reads the inside of this one, and not only what it hands on.
+    inside = f.known[entered : entered + 1] if random.random() < 0.1 else []
+    f.random, f.weight_prefix, f.known = outer, "", [*known, *inside]
     f.pen = f.pen.at(replace(place, line=place.line + 10))
     return h
+
+
+def _nested(f: Forward, h: Value) -> Value:
+    """A piece in a scope inside of the block's."""
+    with f.scoped(f.random.choice(("attention", "mlp"))):
+        return some_piece(f, h)
 
 
 @dataclass

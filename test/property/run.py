@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,17 +87,23 @@ def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Request, ModuleOp, 
 
 
 def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
+    """Run all seeds, or as many as there are before an interrupt."""
     ledger, start = Ledger(), time.monotonic()
     checks = EVERYTHING | EXECUTION if options.execute else EVERYTHING
-    for seed in seeds:
-        request, module, outcome = run_one(seed, checks)
-        ledger.add(seed, module, outcome)
-        for problem in outcome.problems:
-            report(seed, request, module, problem, options)
-        ledger.seconds = time.monotonic() - start
-        if ledger.programs % 100 == 0:
-            print(f"{ledger.programs} programs, {len(ledger.failures)} kinds of failure", file=sys.stderr)
+    with suppress(KeyboardInterrupt):
+        for seed in seeds:
+            _enter(ledger, seed, checks, options)
+            ledger.seconds = time.monotonic() - start
     return ledger
+
+
+def _enter(ledger: Ledger, seed: int, checks: Checks, options: argparse.Namespace) -> None:
+    request, module, outcome = run_one(seed, checks)
+    ledger.add(seed, module, outcome)
+    for problem in outcome.problems:
+        report(seed, request, module, problem, options)
+    if ledger.programs % 100 == 0:
+        print(f"{ledger.programs} programs, {len(ledger.failures)} kinds of failure", file=sys.stderr)
 
 
 def report(seed: int, request: Request, module: ModuleOp, problem: Problem, options: argparse.Namespace) -> None:
