@@ -74,8 +74,9 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     phase_of = phases.phase if phases is not None else dict[Operation, str]()
     terminator = order.operations[-1]
     constants = constants_only(order)
-    spans = _spans(order, terminator.operands, constants)
-    inner = tuple(inner_bytes(op, constants) for op in order.operations)
+    shared = storages(order)
+    spans = _spans(order, terminator.operands, constants, shared)
+    inner = tuple(inner_bytes(op, constants, shared) for op in order.operations)
     regions = find_regions(phases, "auto") if phases is not None else dict[Operation, str]()
     buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans)
     return Timeline(
@@ -100,9 +101,8 @@ class _Span:
     last: int
 
 
-def _spans(order: Order, returned: Iterable[SSAValue], constants: Container[SSAValue]) -> list[_Span]:
+def _spans(order: Order, returned: Iterable[SSAValue], constants: Container[SSAValue], shared: Storages) -> list[_Span]:
     """The storages made in the block, without constants and what is `returned`."""
-    shared = storages(order)
     not_counted = {shared.of(value) for value in returned}
     last = _last_positions(order, shared)
     return [
@@ -145,40 +145,42 @@ def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) ->
     return tuple(alive + extra for alive, extra in zip(accumulate(change[:-1]), inner, strict=True))
 
 
-def inner_bytes(op: Operation, constants: Set[SSAValue]) -> int:
-    """Peak of what the regions of a loop or a branch hold while they run.
+def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:
+    """What the regions of a loop or a branch hold at their peak beyond the results of the operation.
 
-    The results of the operation stand for the carry of the running iteration: at the start the initial values are
-    copied into them. What an iteration yields is the next carry, and is alive together with the running one.
+    The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
+    them. What an iteration yields is the next carry, and is alive together with the running one. What a branch yields
+    becomes the results.
     """
     if name_of(op) not in LOOPS_AND_BRANCHES or all(result in constants for result in op.results):
         return 0
     is_loop = name_of(op) == "stablehlo.while"
     peaks = [
-        _block_peak(block, constants, yields=not is_loop or index == 1)
+        _block_peak(block, constants, shared, yields=not is_loop or index == 1)
         for index, region in enumerate(op.regions)
         for block in region.blocks
     ]
-    return max(peaks, default=0)
+    return max(peaks, default=0) - (0 if is_loop else sum(value_bytes(result) for result in op.results))
 
 
-def _block_peak(block: Block, outside: Set[SSAValue], yields: bool) -> int:
+def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, yields: bool) -> int:
     """Peak of a region's block; with `yields` what its terminator hands on is counted, copies included."""
     order = Order.of(block)
-    constants = constants_only(order, outside)
-    inner = [inner_bytes(op, constants) for op in order.operations]
+    constants = constants_only(order, constants_outside)
+    shared = storages(order, outside.strided)
+    inner = [inner_bytes(op, constants, shared) for op in order.operations]
     if yields:
-        inner[-1] += _yield_copies(order, constants)
-    buffers = [_buffer(span, "", "") for span in _spans(order, (), constants)]
+        inner[-1] += _yield_copies(order, constants, shared)
+    buffers = [_buffer(span, "", "") for span in _spans(order, (), constants, shared)]
     return max(_live_bytes(len(order.operations), buffers, inner), default=0)
 
 
-def _yield_copies(order: Order, constants: Container[SSAValue]) -> int:
+def _yield_copies(order: Order, constants: Container[SSAValue], shared: Storages) -> int:
     """Bytes that the terminator must copy: arguments, views, what comes from outside, and what is yielded twice.
 
-    What the block has stored itself becomes the next carry as it is. Constants are no temporaries, but a carry is.
+    What the block has stored itself becomes the next carry, or the result, as it is. Constants are no temporaries, but
+    a carry is.
     """
-    shared = storages(order)
     moved, copied = set[SSAValue](), 0
     for value in order.operations[-1].operands:
         if shared.of(value) is value and order.definition(value) >= 0 and value not in moved and value not in constants:

@@ -108,7 +108,7 @@ def _excess_bytes(step: Step, part: Sequence[Operation]) -> int:
     for op in part:
         owned = [r for r in op.results if r in made and step.storages.of(r) is r]
         live += sum(value_bytes(value) for value in owned)
-        peak = max(peak, live + inner_bytes(op, step.constants))
+        peak = max(peak, live + inner_bytes(op, step.constants, step.storages))
         dead = [root for root in {*map(step.storages.of, read_values(op)), *owned} if last.get(root, op) is op]
         live -= sum(value_bytes(root) for root in dead if root in made and root not in left)
     return peak - sum(value_bytes(root) for root in left if root in made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -15,9 +15,13 @@ from .order import Order
 
 @dataclass(frozen=True)
 class Storages:
-    """`root`: the value that owns the storage of each value. Values from outside the block own theirs."""
+    """`root`: the value that owns the storage of each value. Values from outside the block own theirs.
+
+    `strided`: values that do not lie row by row.
+    """
 
     root: Mapping[SSAValue, SSAValue]
+    strided: Set[SSAValue]
 
     def of(self, value: SSAValue) -> SSAValue:
         return self.root.get(value, value)
@@ -36,13 +40,14 @@ def value_bytes(value: SSAValue) -> int:
     raise Refusal(owner, f"the bytes of {value.type} are not known; recomputation needs static shapes")
 
 
-def storages(order: Order) -> Storages:
+def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
     """Follow views to the value that owns the storage.
 
     A reshape of something that does not lie row by row (a transpose, a broadcast) has to copy, and owns its result.
+    `strided_outside` are such values that the block may capture.
     """
     root = dict[SSAValue, SSAValue]()
-    strided = set[SSAValue]()
+    strided = set(strided_outside)
     for op in order.operations:
         for index, result in enumerate(op.results):
             source = forwarded_operand(op, index)
@@ -52,4 +57,4 @@ def storages(order: Order) -> Storages:
                 strided.add(result)
             if source is not None:
                 root[result] = root.get(source, source)
-    return Storages(root)
+    return Storages(root, strided)

@@ -115,6 +115,44 @@ def test_a_loop_copies_what_it_cannot_move() -> None:
     assert found.inner_bytes[loop] == 3 * 1024
 
 
+def test_what_a_branch_makes_becomes_the_result() -> None:
+    found = measure(
+        f"""
+  %u = "stablehlo.if"(%p) ({{
+    %a = stablehlo.sine %x : {T}
+    %b = stablehlo.sine %a : {T}
+    stablehlo.return %b : {T}
+  }}, {{
+    stablehlo.return %x : {T}
+  }}) : (tensor<i1>) -> {T}
+  %r = stablehlo.sine %u : {T}""",
+        f"%x: {T}, %p: tensor<i1>",
+    )
+    # %a and %b together; %b is the result.
+    assert found.live_bytes[0] == 2 * 1024
+
+
+def test_a_reshape_of_what_lies_strided_outside_copies() -> None:
+    found = measure(
+        """
+  %v = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<256xf32>
+  %u = stablehlo.while(%p = %w) : tensor<256xf32>
+  cond {
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %f = stablehlo.reshape %v : (tensor<16x16xf32>) -> tensor<256xf32>
+    %a = stablehlo.add %p, %f : tensor<256xf32>
+    stablehlo.return %a : tensor<256xf32>
+  }
+  %r = stablehlo.sine %u : tensor<256xf32>""",
+        "%x: tensor<16x16xf32>, %w: tensor<256xf32>",
+    )
+    loop = found.operations.index("stablehlo.while")
+    assert found.inner_bytes[loop] == 2 * 1024
+
+
 def test_a_loop_over_constants_costs_nothing() -> None:
     found = measure(
         f"""
