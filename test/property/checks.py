@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.constants import constants_only
+from recompute.analysis.functions import single_block
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import read_values
 from recompute.analysis.phases import Phases, phases
+from recompute.analysis.policy import explicit_mark
 from recompute.analysis.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal, position_of
@@ -253,10 +255,24 @@ def _is_gradient(found: Phases, value: SSAValue) -> bool:
     return isinstance(owner, Operation) and Names.COPY not in owner.attributes and found.is_gradient(owner)
 
 
-def _attributes(case: Case) -> Iterator[str]:
-    """A copy is not to be copied again."""
-    wrong = [op for op in case.after.walk() if Names.COPY in op.attributes and Names.RECOMPUTE in op.attributes]
-    yield from (f"a copy of {name_of(op)} is marked to be recomputed" for op in wrong)
+def _marks(case: Case) -> Iterator[str]:
+    """R5: what the user wants kept has no copy. Operations are followed by a note that every copy takes along."""
+    if not case.request.marks:
+        return
+    noted = case.before.clone()
+    kept = set[int]()
+    for position, op in enumerate(single_block(step_of(noted)).ops):
+        op.attributes[_NOTE] = IntegerAttr(position, i64)
+        if explicit_mark(op) is False:
+            kept.add(position)
+    after = run(noted, case.request).after
+    for op in after.walk():
+        note = op.attributes.get(_NOTE)
+        if Names.COPY in op.attributes and isinstance(note, IntegerAttr) and note.value.data in kept:
+            yield f"{name_of(op)} has a copy although it is marked to be kept"
+
+
+_NOTE = "test.position"
 
 
 def _executed(case: Case) -> Iterator[str]:
@@ -286,7 +302,7 @@ CHECKS: Checks = {
     "later cleanups": _later_cleanups,
     "text": _text,
     "gated": _gated,
-    "attributes": _attributes,
+    "marks": _marks,
 }
 
 EXECUTION: Checks = {"executed": _executed}

@@ -131,6 +131,16 @@ def make_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
     return Function(name, types, reads_argument, forward_text + _backward_text(name, inside, argument, value, passed))
 
 
+def make_plain_function(name: str, type_: Type, kinds: Sequence[str]) -> Function:
+    """A private function without a derivative."""
+    argument = Value("arg0", type_)
+    pen = Pen(Writer(inner_location), Place(line=950), "neither")
+    value = argument
+    for kind in kinds:
+        value = pen.op(kind, value)
+    return Function(name, (type_,), False, function_text(f"private @{name}", [argument], pen.writer.lines, [value]))
+
+
 def _backward_text(name: str, inside: Forward, argument: Value, result: Value, passed: Sequence[Value]) -> str:
     inner = {value: Value(f"res{index}", value.type) for index, value in enumerate(passed)}
     tape = [replace(op, residuals=tuple(inner[one] for one in op.residuals or ())) for op in inside.tape]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .forward import KEY, Forward, make_function
+from .forward import KEY, Forward, make_function, make_plain_function
 from .writer import CONSTANT_LOCATION, Dot, Parameters, Pen, Type, Value
 
 Piece = Callable[[Forward, Value], Value]
@@ -200,13 +200,16 @@ def _loop(
 
 
 def estimate(f: Forward, h: Value) -> Value:
-    """Scales by what a loop over the block's value finds; the loop has no gradient."""
+    """Scales by what a loop over the block's value finds; the loop has no gradient. Its body may call a function."""
     pen = f.here()
+    function = f"squash_{'x'.join(map(str, h.type.shape))}" if f.random.random() < 0.5 else ""
+    if function:
+        f.functions.setdefault(function, make_plain_function(function, h.type, ["sine", "tanh"]))
     carried = {"i": pen.scalar(0, "i32"), "x": h, "sum": pen.full("0.0", Type(h.type.shape))}
 
     def body(inner: Pen, names: Mapping[str, Value]) -> Sequence[Value]:
         counted = inner.op("add", names["i"], inner.scalar(1, "i32"))
-        squashed = inner.op("tanh", names["x"])
+        squashed = inner.call(function, [names["x"]], [h.type])[0] if function else inner.op("tanh", names["x"])
         return counted, squashed, inner.op("add", names["sum"], squashed)
 
     found = _loop(pen, carried, None, body)

@@ -16,15 +16,9 @@ from .requests import Request, step_of
 
 FOLDER = Path(__file__).parent / "found"
 HEADER = re.compile(r"// check: (?P<check>.*)\n// request: regions=(?P<regions>.*) target=(?P<target>.*)\n")
-# Not mended yet. Strict: the test says so when one of them holds.
-OPEN = frozenset({"mark-on-a-call"})
-CASES = [
-    pytest.param(path, marks=pytest.mark.xfail(strict=True, reason="open")) if path.stem in OPEN else path
-    for path in sorted(FOLDER.glob("*.mlir"))
-]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda path: path.stem)
 def test_what_was_found(path: Path) -> None:
     text = path.read_text()
     header = HEADER.match(text)

@@ -1,7 +1,7 @@
 // check: dead code
 // request: regions=auto target=stablehlo
-// Nobody reads %dead, but its operand %a counts as an output of block0 and is kept: nothing is recomputed. Without %dead
-// the peak falls. The pipeline drops dead code only after it has decided; dead code counts in the peak before, too.
+// Nobody reads %dead, but its operand %a counted as an output of block0 and was kept. Dead code counted in the peak
+// before, too. It has to go before anything is decided.
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(step)/jvp(block0)/sin")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(step)/jvp(block0)/tanh")

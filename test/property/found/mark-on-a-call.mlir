@@ -1,7 +1,6 @@
 // check: copies
 // request: regions=auto target=stablehlo
-// The mark stands on a call; inline() (transforms/inline.py) drops the call's attributes, so the mark has no effect, and
-// the remark speaks of the region 'f'. The same mark on the sine alone gives a copy.
+// The mark stands on a call, and was lost when the call was inlined. It is meant for what the call computes.
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = call @f(%x) {recompute.recompute = true} : (tensor<64xf32>) -> tensor<64xf32> loc("jit(step)/jvp()/jit(f)")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(step)/jvp()/tanh")

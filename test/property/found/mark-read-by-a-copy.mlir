@@ -1,7 +1,7 @@
 // check: second run
 // request: regions=* target=stablehlo
-// Seed 2036. %v9 is marked, and read by a copy of block0 only. clone() (transforms/clone.py) finds all units before it makes
-// copies, so %v9 has no gradient reader: it is kept although it is marked, and no remark says so. The second run recomputes it.
+// Seed 2036. %v9 is marked, and read by a copy of block0 only: it was kept without a remark in the first run, and
+// recomputed in the second, when the barrier in front of the copies read it.
 builtin.module @jit_step {
   func.func public @main(%w0: tensor<16x32xf32> loc(unknown), %w2: tensor<32x16xf32> loc(unknown), %x: tensor<32x16xf32> loc(unknown)) -> tensor<16x32xf32> {
     %v1 = stablehlo.dot_general %x, %w0, contracting_dims = [1] x [0] {recompute.recompute = true} : (tensor<32x16xf32>, tensor<16x32xf32>) -> tensor<32x32xf32> loc(#loc1)

@@ -1,8 +1,7 @@
 // check: second run
 // request: regions=* target=stablehlo
-// Seed 2005. The first run leaves block2 alone, since its copies would keep %v12 alive (pinned bytes). The barrier of block1
-// keeps %v12 alive anyway; so in the second run nothing is pinned, and block2 is recomputed too. decide() (analysis/policy.py)
-// looks at each region as if it were the only one.
+// Seed 2005. The first run leaves block2 alone, since its copies would keep %v12 alive. The barrier of block1 keeps %v12
+// alive anyway; so a second run recomputed block2 too.
 builtin.module @jit_step {
   func.func public @main(%x: tensor<8x8xf32> loc(unknown)) -> tensor<8x8xf32> {
     %v11 = stablehlo.compare GE, %x, %x, FLOAT : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xi1> loc(#loc1)
