@@ -16,6 +16,7 @@ import pytest
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute
 from recompute.interpreters.inputs import random_inputs
+from recompute.rules.names import name_of
 
 from .checks import CHECKS, EXECUTION, Checks, is_executable
 from .programs import Shape, generate
@@ -42,7 +43,7 @@ def ledger_of(first: int) -> tuple[Ledger, list[str]]:
     ledger, problems = Ledger(), list[str]()
     for seed in range(first, first + PART):
         request, module, outcome = run_one(seed, checks_for(seed))
-        ledger.add(seed, module, outcome)
+        ledger.add(seed, {name_of(op) for op in module.walk()}, outcome)
         problems += [f"seed {seed}, {request}: {one.check}: {one.detail}" for one in outcome.problems]
     return ledger, problems
 
