@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
@@ -12,46 +9,26 @@ from recompute.analysis.eager import eager, eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import producers
-from recompute.analysis.phases import Phases, phases
 from recompute.dialects.parser import parse_module
+from recompute.test.examples import PLAIN, classified, inlined, recomputed
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
-from recompute.transforms.inline import inline
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import recompute
-
-FOLDER = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
-EXAMPLES = sorted(path.name for path in FOLDER.glob("*.mlir") if "checkpoint" not in path.name)
-
-
-@cache
-def inlined(name: str) -> ModuleOp:
-    """Shared: tests clone it."""
-    module = parse_module((FOLDER / name).read_text(), name)
-    inline(module)
-    return module
-
-
-def classified(module: ModuleOp) -> Phases:
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return found
 
 
 def eager_peak(module: ModuleOp) -> int:
     return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", PLAIN)
 def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
-    module = inlined(name).clone()
-    recompute(module)
+    module = recomputed(name)
     in_program_order = timeline(functions_of(module)[0], classified(module)).peak_bytes
     assert eager_peak(module) <= 1.10 * in_program_order
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", PLAIN)
 def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
     module = inlined(name).clone()
     mark(module, "auto")
@@ -61,11 +38,9 @@ def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
     assert eager_peak(module) >= 0.95 * eager_peak(inlined(name))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", PLAIN)
 def test_the_schedule_runs_everything_once_after_what_it_reads(name: str) -> None:
-    module = inlined(name).clone()
-    recompute(module)
-    before = classified(module)
+    before = classified(recomputed(name))
     order = eager(before).order
     assert set(order.operations) == set(before.order.operations)
     assert len(order.operations) == len(before.order.operations)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +16,6 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
-from recompute.analysis.phases import Phases, phases
 from recompute.analysis.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
@@ -25,24 +23,16 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
+from recompute.test.examples import FOLDER, PLAIN, classified, inlined, original, recomputed
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
-from recompute.transforms.inline import inline
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
-FOLDER = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
-PLAIN = sorted(path.name for path in FOLDER.glob("*.mlir") if "checkpoint" not in path.name)
 # Temporaries after / before in program order, from below the value measured when the test was written.
 BARS = {"chain": 0.35, "mlp": 0.85, "gpt": 0.55, "gpt_train": 0.55}
-
-
-@cache
-def original(name: str) -> ModuleOp:
-    """Shared: tests clone it."""
-    return parse_module((FOLDER / name).read_text(), name)
 
 
 @dataclass(frozen=True)
@@ -53,12 +43,6 @@ class Holding:
     peak_bytes: int
 
 
-def classified(module: ModuleOp) -> Phases:
-    found = phases(functions_of(module)[0])
-    assert found is not None
-    return found
-
-
 def holding(module: ModuleOp) -> Holding:
     found = classified(module)
     values = (residual.value for residual in residuals(found))
@@ -66,14 +50,10 @@ def holding(module: ModuleOp) -> Holding:
     return Holding(tuple(names), timeline(functions_of(module)[0], found).peak_bytes)
 
 
-def inlined(name: str) -> ModuleOp:
-    module = original(name).clone()
-    inline(module)
-    return module
-
-
+@cache
 def before_lowering(name: str) -> ModuleOp:
-    module = inlined(name)
+    """Shared: clone before changing."""
+    module = inlined(name).clone()
     mark(module, "auto")
     clone(module)
     cse(module)
@@ -90,11 +70,8 @@ def clean_three_times(module: ModuleOp) -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
-    module = original(name).clone()
-    done = recompute(module)
-    assert done.copies > 0
-    assert prove(original(name), module)
-    before, after = holding(inlined(name)).peak_bytes, holding(module).peak_bytes
+    assert prove(original(name), recomputed(name))
+    before, after = holding(inlined(name)).peak_bytes, holding(recomputed(name)).peak_bytes
     assert after < before
     if ".large" in name:
         assert after <= BARS[name.split(".")[0]] * before
@@ -102,7 +79,7 @@ def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
-    module = before_lowering(name)
+    module = before_lowering(name).clone()
     held = holding(module)
     clean_three_times(module)
     assert holding(module) == held
@@ -111,8 +88,7 @@ def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_after_lowering(name: str) -> None:
-    module = original(name).clone()
-    recompute(module)
+    module = recomputed(name).clone()
     held = holding(module)
     clean_three_times(module)
     assert holding(module) == held
@@ -121,8 +97,7 @@ def test_r9_later_cleanups_find_nothing_after_lowering(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r12_a_second_run_changes_nothing(name: str) -> None:
-    module = original(name).clone()
-    recompute(module)
+    module = recomputed(name).clone()
     once = print_module(module, debuginfo=True)
     again = recompute(module)
     assert again.copies == 0
@@ -131,7 +106,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 
 def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
     """The measure can fail: strip the attributes and the tokens, and copies and originals merge."""
-    module = before_lowering("chain.large.mlir")
+    module = before_lowering("chain.large.mlir").clone()
     lower(module, "none")
     for op in module.walk():
         for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
@@ -143,9 +118,7 @@ def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_phases_of_copies_follow_from_their_locations(name: str) -> None:
-    module = original(name).clone()
-    recompute(module)
-    found = classified(module)
+    found = classified(recomputed(name))
     copies = [op for op in found.order.operations if Names.COPY in op.attributes]
     assert copies
     assert all(found.phase[op] == "gradient" for op in copies)
