@@ -58,7 +58,7 @@ def explain(function: FuncOp, phases: Phases, regions: str = "auto") -> Explanat
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
     decisions = decide(phases, regions)
-    region_of = {op: d.region for d in decisions for op in (*d.inside, *d.outputs)}
+    region_of = {op: decision.region for decision in decisions for op in decision.operations}
     by_region = dict[str, int]()
     for root, size in held.items():
         assert isinstance(root.owner, Operation), "arguments were left out above"
@@ -77,17 +77,17 @@ def explain(function: FuncOp, phases: Phases, regions: str = "auto") -> Explanat
 
 
 def _row(decision: Decision, held: int) -> RegionRow:
-    unit = decision.unit
+    units = decision.units
     return RegionRow(
         region=decision.region,
         position=position_of(decision.first),
-        operations=len(decision.inside) + len(decision.outputs),
+        operations=len(decision.operations),
         held_bytes=held,
-        copies=len(unit.originals) if unit else 0,
-        tokens=len(unit.stages) if unit else 0,
-        gates=len(unit.gates) if unit else 0,
-        freed_bytes=unit.freed_bytes if unit else 0,
-        pinned_bytes=unit.pinned_bytes if unit else 0,
-        extra_flops=unit.extra_flops if unit else 0,
+        copies=sum(len(unit.originals) for unit in units),
+        tokens=sum(len(unit.stages) for unit in units),
+        gates=sum(len(unit.gates) for unit in units),
+        freed_bytes=sum(unit.freed_bytes for unit in units),
+        pinned_bytes=sum(unit.pinned_bytes for unit in units),
+        extra_flops=sum(unit.extra_flops for unit in units),
         reason=decision.reason,
     )

@@ -16,10 +16,10 @@ from ..dialects.recompute import Names
 from ..rules.names import name_of
 from ..rules.storage import FORWARDS
 from .constants import constants_only
+from .copied import is_copy
+from .marks import asks_to_recompute, mark_of
 from .order import read_values
 from .phases import Phases
-from .policy import explicit_mark
-from .units import is_copy
 
 Violation = tuple[Operation, str]
 
@@ -64,13 +64,13 @@ def _originals_read(function: Recomputed) -> Iterator[Violation]:
     """R3: no gradient operation reads an original that was to be recomputed."""
     phases = function.phases
     for op in phases.order.operations:
-        if explicit_mark(op) and Names.ID in op.attributes and phases.is_forward(op):
+        if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
             for result in op.results:
-                yield from (
-                    (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
-                    for reader in _gradient_readers(function, result)
-                    if not _is_copy_of_another_region(reader, op)
-                )
+                if (mark := mark_of(result)) is not None and mark.recomputes:
+                    yield from (
+                        (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
+                        for reader in _gradient_readers(function, result)
+                    )
 
 
 def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
@@ -84,11 +84,6 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
         for operand, delayed in zip(reader.operands, reader.results, strict=False):
             if operand is value:
                 yield from _gradient_readers(function, delayed)
-
-
-def _is_copy_of_another_region(reader: Operation, op: Operation) -> bool:
-    """What another region's copies read from inside of this one is held for them, and may be the original."""
-    return is_copy(reader) and reader.attributes.get(Names.REGION) != op.attributes.get(Names.REGION)
 
 
 def _copies_twice(function: Recomputed) -> Iterator[Violation]:

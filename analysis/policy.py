@@ -8,72 +8,104 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from ..dialects.recompute import Names
+from .copies import plan_copies
+from .marks import is_forced, mark_of
 from .phases import Phases
 from .regions import find_regions
 from .step import Step
-from .units import Kept, Unit, find_unit, region_outputs
+from .units import ALL_KEPT, NO_GATE, Kept, Unit
+from .wanted import Wanted
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One region instance: `inside` may be recomputed, `outputs` are kept. `reason` says why nothing is recomputed.
+    """One region instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
 
-    `first` is its first operation, where it is reported.
-
-    `unit` is what recomputing it means, also where it is not worth it; None where it cannot be done.
+    `units` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
     """
 
     region: str
-    first: Operation
-    inside: tuple[Operation, ...]
-    outputs: tuple[Operation, ...]
-    unit: Unit | None
+    operations: tuple[Operation, ...]
+    values: frozenset[SSAValue]
+    units: tuple[Unit, ...]
     reason: str | None
+
+    @property
+    def first(self) -> Operation:
+        """Where the region is reported."""
+        return self.operations[0]
 
     @property
     def recomputed(self) -> bool:
         return self.reason is None
 
+    @property
+    def inside(self) -> tuple[Operation, ...]:
+        return tuple(op for op in self.operations if any(result in self.values for result in op.results))
 
-def explicit_mark(op: Operation) -> bool | None:
-    """`recompute.recompute` as the user wrote it; it wins over every policy."""
-    mark = op.attributes.get(Names.RECOMPUTE)
-    return bool(mark.value.data) if isinstance(mark, IntegerAttr) else None
+    @property
+    def outputs(self) -> tuple[Operation, ...]:
+        """What is kept."""
+        return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
 
 
-def decide(phases: Phases, pattern: str) -> list[Decision]:
-    """One decision for each region instance, in program order. Raises `NoSuchRegion`."""
+def decide(phases: Phases, pattern: str, outputs: bool = False) -> list[Decision]:
+    """One decision for each region instance, in program order. Raises `NoSuchRegion`.
+
+    Outputs of regions are kept, unless `outputs` says that they are recomputed too.
+    """
     step = Step.of(phases)
     members = dict[str, list[Operation]]()
     for op, region in find_regions(phases, pattern).items():
         members.setdefault(region, []).append(op)
-    return [_decide(step, region, operations) for region, operations in members.items()]
+    return [_decide(step, region, operations, outputs) for region, operations in members.items()]
 
 
-def _decide(step: Step, region: str, operations: Sequence[Operation]) -> Decision:
-    """Outputs of the region are kept: were they recomputed, each region would need the one before it again."""
-    kept = region_outputs(step, operations)
-    kept.update(op for op in operations if any(result in step.returned for result in op.results))
-    inside = tuple(op for op in operations if (explicit_mark(op) if explicit_mark(op) is not None else op not in kept))
-    outputs = tuple(op for op in operations if op in kept and op not in inside)
-    found = find_unit(step, region, inside)
-    unit = found if isinstance(found, Unit) else None
-    forced = any(explicit_mark(op) for op in operations)
-    return Decision(region, operations[0], inside, outputs, unit, _why_not(found, forced))
+def _decide(step: Step, region: str, operations: Sequence[Operation], outputs: bool) -> Decision:
+    kept = set[SSAValue]() if outputs else kept_outputs(step, operations)
+    kept.update(v for op in operations for v in op.results if step.storages.of(v) in step.lives_on)
+    values = frozenset(v for op in operations for v in op.results if _is_wanted(v, v not in kept))
+    plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values))
+    reason = _why_not(plan.units, plan.kept, outputs or any(is_forced(op) for op in operations))
+    return Decision(region, tuple(operations), values, plan.units, reason)
 
 
-def _why_not(found: Unit | Kept | None, forced: bool) -> str | None:
-    if found is None:
-        return "no gradient operation reads a value from inside it"
-    if isinstance(found, Kept):
-        return found.reason
-    if found.saved_bytes <= 0 and not forced:
-        return (
-            f"nothing is saved: recomputing frees {found.freed_bytes} bytes and keeps "
-            f"{found.pinned_bytes} bytes alive in their place"
-        )
+def _is_wanted(value: SSAValue, by_policy: bool) -> bool:
+    """A mark on the operation wins over the policy."""
+    mark = mark_of(value)
+    return by_policy if mark is None else mark.recomputes
+
+
+def kept_outputs(step: Step, region: Sequence[Operation]) -> set[SSAValue]:
+    """What a forward operation outside of the region reads, and what such a value is a view of.
+
+    Were they recomputed, each region would need the one before it again.
+    """
+    inside = set(region)
+    order, phases = step.phases.order, step.phases
+    found = {
+        value
+        for op in region
+        for value in op.results
+        if any(phases.is_forward(reader) and reader not in inside for reader in order.readers(value))
+    }
+    return found | {root for value in found if (root := step.storages.of(value)).owner in inside}
+
+
+def _why_not(units: Sequence[Unit], kept: Sequence[Kept], forced: bool) -> str | None:
+    # A region whose first values are needed at once is the last segment: all of it would have to be there at once.
+    ungated = next((one.reason for one in kept if one.reason == NO_GATE), None)
+    if ungated is not None or not units:
+        return ungated or (kept[0].reason if kept else ALL_KEPT)
+    freed, pinned = (sum(sizes) for sizes in zip(*((u.freed_bytes, u.pinned_bytes) for u in units), strict=True))
+    if freed <= pinned and not forced:
+        return f"nothing is saved: recomputing frees {freed} bytes and keeps {pinned} bytes alive in their place"
     return None
+
+
+def explicit_mark(op: Operation) -> bool | None:
+    """Whether the user says that the operation is recomputed (True) or kept (False); None where nothing is said."""
+    said = [mark for result in op.results if (mark := mark_of(result)) is not None]
+    return any(mark.recomputes for mark in said) if said else None

@@ -10,7 +10,7 @@ matrix factorization", 1987.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -50,6 +50,20 @@ def split(step: Step, originals: Sequence[Operation], freed_bytes: int) -> tuple
     late_inputs = tuple(value for value in inputs if value not in early_inputs)
     awaited = tuple(value for value in _left(step, early) if value not in step.constants)
     return Stage(early, early_inputs), Stage(late, late_inputs, awaited)
+
+
+def in_turn(step: Step, groups: Sequence[Sequence[Operation]], left: Collection[SSAValue]) -> tuple[Stage, ...]:
+    """One stage for each group; each waits for what the one before it leaves, of the values `left` for good."""
+    stages, read = list[Stage](), set[SSAValue]()
+    awaited: tuple[SSAValue, ...] = ()
+    for group in groups:
+        made = [result for op in group for result in op.results]
+        inputs = tuple(value for value in outside_values(step, group) if value not in read)
+        stages.append(Stage(tuple(group), inputs, awaited))
+        read.update(inputs)
+        read.update(made)
+        awaited = tuple(value for value in made if value in left and value not in step.constants)
+    return tuple(stages)
 
 
 def outside_values(step: Step, originals: Iterable[Operation]) -> tuple[SSAValue, ...]:

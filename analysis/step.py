@@ -9,6 +9,7 @@ from functools import cached_property
 from xdsl.ir import SSAValue
 
 from .constants import constants_only
+from .order import read_values
 from .phases import Phases
 from .storage import Storages, storages
 
@@ -29,6 +30,18 @@ class Step:
     def returned(self) -> frozenset[SSAValue]:
         """Values that leave the function."""
         return frozenset(self.phases.order.operations[-1].operands)
+
+    @cached_property
+    def lives_on(self) -> frozenset[SSAValue]:
+        """Storages that the update or the caller reads: they outlive the backward pass whatever is recomputed."""
+        order, phases = self.phases.order, self.phases
+        return frozenset(
+            self.storages.of(value)
+            for op in order.operations
+            if phases.is_update(op)
+            for value in read_values(op)
+            if value in self.storages.root or order.definition(value) >= 0
+        )
 
     @cached_property
     def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:

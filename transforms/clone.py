@@ -19,7 +19,7 @@ The dead originals are left to `recompute-cse`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -29,19 +29,19 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ..analysis.copies import plan_copies
+from ..analysis.marks import asks_to_recompute, mark_of
 from ..analysis.phases import Phases
-from ..analysis.policy import explicit_mark
 from ..analysis.scopes import as_backward, path_of, split_path
 from ..analysis.stages import Stage
 from ..analysis.step import Step
-from ..analysis.units import Kept, Unit, find_unit, why_not_recomputable
+from ..analysis.units import Kept, Unit, why_not_recomputable
+from ..analysis.wanted import Wanted
 from ..dialects.context import tell
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..rules.names import name_of
 from .phase import steps_of
-
-FIRST_COPY = IntegerAttr(1, i64)
 
 
 @dataclass(frozen=True)
@@ -52,36 +52,39 @@ class Cloned:
     remarks: tuple[Remark, ...]
 
 
-def clone(module: ModuleOp) -> Cloned:
-    """Copy every marked operation that a gradient operation needs, behind a token for its region."""
+def clone(module: ModuleOp, copies: int = 2, chain: bool = False) -> Cloned:
+    """Copy every marked value that the backward pass needs, behind a token for its unit.
+
+    At most `copies` copies of one operation are made. With `chain` each unit also waits for the gradient operation
+    before it.
+    """
     units, remarks = list[Unit](), list[Remark]()
     ids = count(_first_free_id(module))
     for _, phases in steps_of(module):
         step = Step.of(phases)
-        found = [_find(step, region, marked) for region, marked in _marked(phases).items()]
         remarks.extend(_refused(step))
-        remarks.extend(_left_alone(kept) for kept in found if isinstance(kept, Kept))
-        ready = [unit for unit in found if isinstance(unit, Unit)]
-        ready.sort(key=lambda unit: phases.order.position[unit.insertion])
-        cloner = _Cloner(phases, ids, frozenset(r for unit in ready for op in unit.originals for r in op.results))
-        for unit in ready:
+        wanted = _wanted(phases)
+        plan = plan_copies(step, wanted, copies, chain)
+        remarks.extend(_left_alone(kept) for kept in plan.kept)
+        cloner = _Cloner(phases, ids)
+        for unit in plan.units:
             cloner.recompute(unit)
-        units.extend(ready)
+        units.extend(plan.units)
     return Cloned(tuple(units), tuple(remarks))
 
 
-def _marked(phases: Phases) -> dict[str, list[Operation]]:
-    """Marked forward operations by region; marks outside every region form one of their own."""
-    found = dict[str, list[Operation]]()
+def _wanted(phases: Phases) -> Wanted:
+    """Marked forward values; marks outside every region form one of their own."""
+    regions = dict[Operation, str]()
+    values = set[SSAValue]()
     for op in phases.order.operations:
-        if phases.is_forward(op) and explicit_mark(op):
-            region = op.attributes.get(Names.REGION)
-            found.setdefault(region.data if isinstance(region, StringAttr) else "", []).append(op)
-    return found
-
-
-def _find(step: Step, region: str, marked: Sequence[Operation]) -> Unit | Kept:
-    return find_unit(step, region, marked) or Kept(region, marked[0], "no gradient operation reads a value from it")
+        region = op.attributes.get(Names.REGION)
+        if phases.is_forward(op) and isinstance(region, StringAttr):
+            regions[op] = region.data
+        if phases.is_forward(op) and asks_to_recompute(op):
+            regions.setdefault(op, "")
+            values.update(value for value in op.results if (mark := mark_of(value)) is not None and mark.recomputes)
+    return Wanted(regions, frozenset(values))
 
 
 def _first_free_id(module: ModuleOp) -> int:
@@ -92,79 +95,108 @@ def _first_free_id(module: ModuleOp) -> int:
 def _refused(step: Step) -> Iterator[Remark]:
     """Marks on operations that must not run twice: said, and taken back."""
     for op in step.phases.order.operations:
-        if explicit_mark(op) and (reason := why_not_recomputable(step, op)) is not None:
+        if asks_to_recompute(op) and (reason := why_not_recomputable(step, op)) is not None:
             del op.attributes[Names.RECOMPUTE]
             yield Remark(op, reason)
 
 
 def _left_alone(kept: Kept) -> Remark:
-    return Remark(kept.operation, f"region '{kept.region}' is not recomputed: {kept.reason}")
+    what = f"region '{kept.region}'" if kept.region else "the marked operation"
+    return Remark(kept.operation, f"{what} is not recomputed: {kept.reason}")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The copy of a value for everybody who reads it later, and in front of what it was made."""
+
+    value: SSAValue
+    insertion: Operation
 
 
 @dataclass
 class _Cloner:
     """Copies the units of one function, in the order of the backward pass.
 
-    `recomputed`: results of everything that is copied in any unit. `copies`: original value -> its copy.
-    `undelayed`: value behind a token -> the value itself.
+    `held`: original value -> its copy. `undelayed`: value behind a token -> the value itself.
     """
 
     phases: Phases
     ids: Iterator[int]
-    recomputed: frozenset[SSAValue]
-    copies: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    held: dict[SSAValue, _Held] = field(default_factory=dict[SSAValue, _Held])
     undelayed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def recompute(self, unit: Unit) -> None:
-        # A region may read the inside of another one; where that is copied already, the copy is read.
-        mapping = {value: self.copies[value] for value in unit.inputs if value in self.copies}
+        # What was copied for the same reader waits for the same gates already.
+        here = {value: held.value for value, held in self.held.items() if held.insertion is unit.insertion}
+        mapping = {value: here[value] for value in unit.inputs if value in here}
+        numbers = dict(zip(unit.originals, unit.numbers, strict=True))
         for stage in unit.stages:
-            new = self._copies_behind_a_token(stage, unit.gates, mapping)
+            new = self._copies_behind_a_token(stage, unit.gates, mapping, numbers)
             _state_phase(new, unit.insertion)
             Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
-        self.copies.update((result, mapping[result]) for op in unit.originals for result in op.results)
-        _redirect(unit, mapping)
-        self._read_delayed(unit, mapping)
+        self._read_delayed(unit, [value for value in unit.inputs if value not in here], mapping)
+        self._redirect(unit, mapping)
 
     def _copies_behind_a_token(
-        self, stage: Stage, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue]
+        self,
+        stage: Stage,
+        gates: Iterable[SSAValue],
+        mapping: dict[SSAValue, SSAValue],
+        numbers: Mapping[Operation, int],
     ) -> list[Operation]:
         """`mapping` leads from originals and inputs to their copies; the stage's are added to it."""
         inputs = [value for value in stage.inputs if value not in mapping]
         token = TokenOp([*(mapping[value] for value in stage.awaited), *gates])
-        depend = DependOp(inputs, token.token)
+        depend = DependOp([self._now(value) for value in inputs], token.token)
         for value, delayed in zip(inputs, depend.delayed, strict=True):
             mapping[value] = delayed
             delayed.name_hint = value.name_hint
         for op, word in ((token, "token"), (depend, "depend")):
             op.location = _beside(stage.originals[0].location, word)
         waiting = [token, depend] if inputs else []
-        return [*waiting, *(_copy(op, next(self.ids), mapping) for op in stage.originals)]
+        return [*waiting, *(_copy(op, self._id(op), numbers[op], mapping) for op in stage.originals)]
 
-    def _read_delayed(self, unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
+    def _now(self, value: SSAValue) -> SSAValue:
+        """The copy of a value that has one, otherwise the value itself."""
+        return self.held[value].value if value in self.held else value
+
+    def _id(self, op: Operation) -> int:
+        stated = op.attributes.get(Names.ID)
+        return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
+
+    def _read_delayed(self, unit: Unit, values: Iterable[SSAValue], mapping: Mapping[SSAValue, SSAValue]) -> None:
         """Gradient operations from the insertion point on read a unit's inputs behind its token, the latest one.
 
-        Not those that have a copy or get one: their readers are redirected to it.
+        Else a value and its delayed twin would both stay alive.
         """
-        delayed = [value for value in unit.inputs if value not in self.recomputed]
-        newest = {value: mapping[value] for value in delayed}
-        newest |= {old: newest[value] for old, value in self.undelayed.items() if value in newest}
+        newest = {self._now(value): mapping[value] for value in values}
+        before = {old: newest[value] for old, value in self.undelayed.items() if value in newest}
         start = self.phases.order.position[unit.insertion]
-        for value, replacement in newest.items():
+        for value, replacement in {**newest, **before}.items():
             for use in list(value.uses):
                 owner = self.phases.order.owner_here(use.operation)
                 if owner is None or not self.phases.is_gradient(owner) or self.phases.order.position[owner] < start:
                     continue
                 use.operation.operands[use.index] = replacement
-        self.undelayed.update((mapping[value], value) for value in delayed)
+        self.undelayed.update((delayed, value) for value, delayed in newest.items())
+
+    def _redirect(self, unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
+        """Gradient operations read the copies of what the unit serves."""
+        for value in unit.served:
+            self.held[value] = _Held(mapping[value], unit.insertion)
+            for use in list(value.uses):
+                reader = self.phases.order.owner_here(use.operation)
+                if reader is not None and self.phases.is_gradient(reader):
+                    use.operation.operands[use.index] = mapping[value]
+                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
 
-def _copy(op: Operation, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
-    op.attributes[Names.ID] = IntegerAttr(number, i64)
+def _copy(op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
+    op.attributes[Names.ID] = IntegerAttr(identity, i64)
     copy = op.clone(mapping)
     for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
         copy.attributes.pop(name, None)
-    copy.attributes |= {Names.COPY: FIRST_COPY, Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
+    copy.attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
     for inner in copy.walk():
         inner.location = _backward(inner.location, path_of(inner.location) or name_of(inner))
     return copy
@@ -188,22 +220,17 @@ def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
             op.attributes[Names.PHASE] = StringAttr("gradient")
 
 
-def _redirect(unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Gradient operations read the copies."""
-    copied = {result for op in unit.originals for result in op.results}
-    for reader in unit.readers:
-        for op in reader.walk():
-            for index, operand in enumerate(op.operands):
-                if operand in copied:
-                    op.operands[index] = mapping[operand]
-                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
-
-
 @dataclass(frozen=True)
 class ClonePass(ModulePass):
-    """Copy marked operations into the backward pass, behind dependency tokens."""
+    """Copy marked operations into the backward pass, behind dependency tokens.
+
+    `copies`: at most so many copies of one operation. `chain`: each unit waits for the gradient operation before it.
+    """
 
     name = "recompute-clone"
 
+    copies: int = 2
+    chain: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, clone(op).remarks)
+        tell(ctx, clone(op, self.copies, self.chain).remarks)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 
 from ..analysis.policy import Decision, decide, explicit_mark
@@ -25,15 +25,16 @@ from ..dialects.recompute import Names
 from .phase import steps_of
 
 
-def mark(module: ModuleOp, regions: str) -> list[Remark]:
+def mark(module: ModuleOp, regions: str, outputs: bool = False) -> list[Remark]:
     """Mark what the policy chooses; returns a remark for each region that is left alone.
 
-    `regions` is `auto` or a shell-style pattern. Raises `Refusal` when there is no gradient or no such region.
+    `regions` is `auto` or a shell-style pattern; with `outputs` what leaves a region is recomputed too. Raises
+    `Refusal` when there is no gradient or no such region.
     """
     remarks = list[Remark]()
     for function, phases in steps_of(module):
         try:
-            decisions = decide(phases, regions)
+            decisions = decide(phases, regions, outputs)
         except NoSuchRegion as error:
             raise Refusal(function, str(error)) from error
         if not decisions:
@@ -47,14 +48,14 @@ def mark(module: ModuleOp, regions: str) -> list[Remark]:
 def _write(decision: Decision) -> None:
     if not decision.recomputed:
         return
-    path = StringAttr(decision.region)
-    for op in decision.inside:
-        op.attributes[Names.REGION] = path
-        if explicit_mark(op) is None:
-            op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-    for op in decision.outputs:
-        op.attributes[Names.REGION] = path
-        op.attributes[Names.CHECKPOINT] = UnitAttr()
+    for op in decision.operations:
+        op.attributes[Names.REGION] = StringAttr(decision.region)
+        wanted = [result in decision.values for result in op.results]
+        if not any(wanted):
+            op.attributes[Names.CHECKPOINT] = UnitAttr()
+        elif explicit_mark(op) is None:
+            marks = [BoolAttr.from_bool(one) for one in wanted]
+            op.attributes[Names.RECOMPUTE] = marks[0] if all(wanted) else ArrayAttr(marks)
 
 
 def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
@@ -63,11 +64,12 @@ def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
 
 @dataclass(frozen=True)
 class MarkPass(ModulePass):
-    """Mark operations by policy; `regions` is `auto` or a pattern such as `block*`."""
+    """Mark operations by policy; `regions` is `auto` or a pattern such as `block*`; `outputs` marks outputs too."""
 
     name = "recompute-mark"
 
     regions: str = "auto"
+    outputs: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, mark(op, self.regions))
+        tell(ctx, mark(op, self.regions, self.outputs))

@@ -13,19 +13,25 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from ..analysis.copied import is_copy
+from ..analysis.eager import eager_timeline
 from ..analysis.functions import functions_of
 from ..analysis.liveness import timeline
+from ..analysis.marks import is_forced
 from ..analysis.phases import phases
-from ..analysis.policy import explicit_mark
-from ..analysis.units import Unit, is_copy
+from ..analysis.units import Unit
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
-from .clone import clone
+from .clone import Cloned, clone
 from .cse import cse
 from .inline import inline
 from .lower import TARGETS, lower
 from .mark import mark
 from .verify import verify, verify_input
+
+# Above this share of the peak in program order an executor that starts what it can loses too much of the saving: rule
+# R8. Then each unit also waits for the gradient operation before it.
+EAGER_SHARE = 1.10
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,44 @@ class Recomputation:
         return sum(unit.extra_flops for unit in self.units)
 
 
-def recompute(module: ModuleOp, regions: str = "auto", target: str = "stablehlo") -> Recomputation:
+@dataclass(frozen=True)
+class Peaks:
+    """Bytes of temporaries at their peak, in program order and for an executor that starts what it can."""
+
+    in_order: int
+    eager: int
+
+    @classmethod
+    def of(cls, module: ModuleOp) -> Peaks:
+        """The highest peaks among the functions of an inlined module."""
+        in_order = eager = 0
+        for function in functions_of(module):
+            classified = phases(function)
+            in_order = max(in_order, timeline(function, classified).peak_bytes)
+            eager = max(eager, eager_timeline(function, classified).peak_bytes if classified else 0)
+        return cls(in_order, eager)
+
+    @property
+    def is_steady(self) -> bool:
+        return self.eager <= EAGER_SHARE * self.in_order
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A module with copies, cleaned up and verified, and its peaks."""
+
+    module: ModuleOp
+    cloned: Cloned
+    peaks: Peaks
+
+
+def recompute(
+    module: ModuleOp, regions: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
+) -> Recomputation:
     """Recompute the chosen regions of every step in the module, in place.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
-    recomputed, and when the policy's choice does not lower the peak in program order.
+    recomputed, and when the policy's choice does not lower the peak.
 
     Raises `Refusal` when there is no gradient, no such region, or when the result breaks an invariant.
     """
@@ -57,34 +96,55 @@ def recompute(module: ModuleOp, regions: str = "auto", target: str = "stablehlo"
     drop_dead(work)
     if any(is_copy(op) for op in work.walk()):
         return _unchanged(module, [], "the step has copies already, from an earlier run")
-    forced = any(explicit_mark(op) for op in work.walk())
-    before = peak_bytes(work)
-    remarks = mark(work, regions)
-    cloned = clone(work)
-    remarks = [*remarks, *cloned.remarks]
-    if not cloned.units:
+    forced = any(is_forced(op) for op in work.walk())
+    before = Peaks.of(work)
+    remarks = mark(work, regions, outputs)
+    best = _attempt(work, copies, eager=target != "none")
+    remarks = [*remarks, *best.cloned.remarks]
+    if not best.cloned.units:
         return _unchanged(module, remarks, "nothing is recomputed")
-    cse(work)
-    verify(work)
-    after = peak_bytes(work)
-    if after >= before and not forced:
-        return _unchanged(module, remarks, f"recomputing takes the peak from {before} to {after} bytes")
-    lower(work, target)
+    if not forced and (reason := _why_worse(before, best.peaks, eager=target != "none")) is not None:
+        return _unchanged(module, remarks, reason)
+    lower(best.module, target)
     # Without a target that can order operations, program order is all that holds the copies back.
-    (verify_input if target == "none" else verify)(work)
-    _replace(module, work)
-    return Recomputation(cloned.units, tuple(remarks))
+    (verify_input if target == "none" else verify)(best.module)
+    _replace(module, best.module)
+    return Recomputation(best.cloned.units, tuple(remarks))
+
+
+def _attempt(marked: ModuleOp, copies: int, eager: bool) -> Attempt:
+    """One token for each unit; where that leaves too much ready at once, and it helps, units in a chain."""
+    first = _cloned(marked, copies, chain=False)
+    if not eager or not first.cloned.units or first.peaks.is_steady:
+        return first
+    chained = _cloned(marked, copies, chain=True)
+    return chained if chained.peaks.eager < first.peaks.eager else first
+
+
+def _cloned(marked: ModuleOp, copies: int, chain: bool) -> Attempt:
+    work = marked.clone()
+    cloned = clone(work, copies, chain)
+    if cloned.units:
+        cse(work)
+        verify(work)
+    return Attempt(work, cloned, Peaks.of(work))
+
+
+def _why_worse(before: Peaks, after: Peaks, eager: bool) -> str | None:
+    if after.in_order >= before.in_order:
+        return f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes"
+    if eager and after.eager > before.eager:
+        return (
+            f"recomputing takes the peak of an executor that starts operations as soon as it can from {before.eager} "
+            f"to {after.eager} bytes"
+        )
+    return None
 
 
 def drop_dead(module: ModuleOp) -> None:
     """Dead code reads values too, and would make outputs of what nobody needs."""
     for function in functions_of(module):
         region_dce(function.body)
-
-
-def peak_bytes(module: ModuleOp) -> int:
-    """The highest peak of temporaries among the functions of an inlined module."""
-    return max(timeline(function, phases(function)).peak_bytes for function in functions_of(module))
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str) -> Recomputation:
@@ -104,14 +164,19 @@ def _replace(module: ModuleOp, work: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class RecomputePass(ModulePass):
-    """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower."""
+    """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower.
+
+    `regions` and `outputs` as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
+    """
 
     name = "recompute"
 
     regions: str = "auto"
+    outputs: bool = False
+    copies: int = 2
     target: str = "stablehlo"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        tell(ctx, recompute(op, self.regions, self.target).remarks)
+        tell(ctx, recompute(op, self.regions, self.outputs, self.copies, self.target).remarks)

@@ -12,11 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.copied import is_copy
 from ..analysis.dominance import verify_dominance
 from ..analysis.functions import functions_of
 from ..analysis.invariants import violations
 from ..analysis.phases import phases
-from ..analysis.units import is_copy
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
 

@@ -115,7 +115,7 @@ def classified(module: ModuleOp) -> Phases:
 def run(before: ModuleOp, request: Request) -> Case:
     """Run the pipeline on a copy. Raises what the pipeline raises."""
     after = before.clone()
-    return Case(request, before, after, recompute(after, request.regions, request.target))
+    return Case(request, before, after, recompute(after, request.regions, target=request.target))
 
 
 def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:
@@ -197,7 +197,7 @@ def _silent(case: Case) -> Iterator[str]:
 def _second_run(case: Case) -> Iterator[str]:
     """R12."""
     again = case.after.clone()
-    done = recompute(again, case.request.regions, case.request.target)
+    done = recompute(again, case.request.regions, target=case.request.target)
     if print_module(again, debuginfo=True) != case.text:
         yield f"a second run changes the step and makes {done.copies} copies"
 

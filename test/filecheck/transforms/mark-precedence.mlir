@@ -15,7 +15,7 @@ func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
 }
 // CHECK-LABEL: func.func @marks
 // CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.recompute = false}
+// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.recompute = false, recompute.region = "block0", recompute.checkpoint}
 // CHECK-NEXT:    %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "block0"}
 
 // -----

@@ -1,0 +1,168 @@
+"""Which copies a set of marks asks for, where they go, and who reads them: the plan that `recompute-clone` carries out.
+
+The copies of a region form a unit, in front of its first reader. Two things make it more than one:
+
+- A region's output that is recomputed too is needed before the region's own backward pass, for the copies of the
+  regions after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
+  whose inside is not held, and the inside is copied a second time when the region's own gradient arrives.
+- A region whose readers come in several arrivals has a unit for each (`analysis/needs.py`).
+
+Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from xdsl.ir import Operation, SSAValue
+
+from ..rules.flops import flops
+from .demands import Demand, demands
+from .gates import gates_for
+from .order import read_values
+from .savings import freed_bytes, pinned_bytes
+from .stages import Stage, in_turn, outside_values, split
+from .step import Step
+from .units import FROM_CONSTANTS, NO_GATE, NOT_READ, Kept, Unit, gradient_readers
+from .wanted import Wanted, outputs_of, possible
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Units in the order in which they are put into the backward pass, and the marks that have no effect."""
+
+    units: tuple[Unit, ...]
+    kept: tuple[Kept, ...]
+
+
+def plan_copies(step: Step, wanted: Wanted, copies: int = 2, chain: bool = False) -> Plan:
+    """Plan the copies of what is wanted: at most `copies` of one operation.
+
+    With `chain` each unit also waits for the gradient operation before it, which keeps units apart that would all be
+    ready at once.
+    """
+    gated, kept = _without_ungated(step, possible(step, wanted))
+    planner = _Planner(step, gated, chain)
+    planner.run(copies)
+    kept = [*kept, *planner.kept]
+    spoken_of = {one.region for one in kept}
+    spoken_of.update(wanted.regions[op] for unit in planner.units for op in unit.originals)
+    unread = dict[str, Operation]()
+    for op, region in wanted.regions.items():
+        if region not in spoken_of and any(result in wanted.values for result in op.results):
+            unread.setdefault(region, op)
+    return Plan(tuple(planner.units), (*kept, *(Kept(region, op, NOT_READ) for region, op in unread.items())))
+
+
+def _without_ungated(step: Step, wanted: Wanted) -> tuple[Wanted, list[Kept]]:
+    """Leave out what is read before any gradient has arrived: nothing could hold its copies back."""
+    values, kept = set(wanted.values), list[Kept]()
+    readers = dict[str, set[Operation]]()
+    for value in wanted.values:
+        readers.setdefault(wanted.region_of(value), set()).update(gradient_readers(step, value))
+    position = step.phases.order.position
+    for region in sorted(readers):
+        waiting = sorted(readers[region], key=position.__getitem__)
+        while waiting and not gates_for(step, waiting, position[waiting[0]]):
+            reader = waiting.pop(0)
+            values.difference_update(v for v in read_values(reader) if v in values and wanted.region_of(v) == region)
+            kept.append(Kept(region, reader, NO_GATE))
+    return Wanted(wanted.regions, frozenset(values)), kept
+
+
+@dataclass
+class _Planner:
+    """Walks through the backward pass once. `held`: values whose copy exists, for everybody who reads it later."""
+
+    step: Step
+    wanted: Wanted
+    chain: bool
+    units: list[Unit] = field(default_factory=list[Unit])
+    kept: list[Kept] = field(default_factory=list[Kept])
+    held: set[SSAValue] = field(default_factory=set[SSAValue])
+    made: dict[Operation, int] = field(default_factory=dict[Operation, int])
+
+    def run(self, copies: int) -> None:
+        outputs = outputs_of(self.step, self.wanted)
+        for demand in sorted(
+            demands(self.step, self.wanted, outputs, copies), key=lambda demand: (demand.position, demand.rank)
+        ):
+            if demand.reader is not None:
+                gates = gates_for(self.step, [demand.reader], demand.position, self.chain)
+                self._spine(demand, [v for v in read_values(demand.reader) if v in outputs], outputs, gates)
+            else:
+                self._unit(demand, outputs)
+
+    def _unit(self, demand: Demand, outputs: Collection[SSAValue]) -> None:
+        """Copies of a region's inside, after the outputs of other regions that they read."""
+        originals = [op for op in demand.operations if not self._is_held(op)]
+        made = {result for op in originals for result in op.results}
+        inputs = outside_values(self.step, originals)
+        if not inputs and originals:
+            self.kept.append(Kept(demand.region, originals[0], FROM_CONSTANTS))
+        elif originals:
+            served = self._recomputed(originals)
+            gates = self._gates(demand, served)
+            self._spine(demand, [value for value in inputs if value not in made], outputs, gates)
+            self._add(demand, served, originals, gates)
+
+    def _gates(self, demand: Demand, served: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+        insertion = self.step.phases.order.operations[demand.position]
+        readers = {insertion, *(reader for value in served for reader in gradient_readers(self.step, value))}
+        return gates_for(self.step, readers, demand.position, self.chain)
+
+    def _spine(
+        self, demand: Demand, values: Iterable[SSAValue], outputs: Collection[SSAValue], gates: tuple[SSAValue, ...]
+    ) -> None:
+        """Copies of outputs that are read now, and of every output on the way to them; their inside is not held."""
+        originals = self._needed_for(value for value in values if value in self.wanted.values)
+        if originals and outside_values(self.step, originals):
+            served = [value for value in self._recomputed(originals) if value in outputs]
+            self._add(demand, served, originals, gates)
+
+    def _needed_for(self, values: Iterable[SSAValue]) -> list[Operation]:
+        found, stack = set[Operation](), list(values)
+        while stack:
+            value = stack.pop()
+            if value in self.wanted.values and value not in self.held and (op := value.owner) not in found:
+                assert isinstance(op, Operation), "only results of operations are recomputed"
+                found.add(op)
+                stack.extend(read_values(op))
+        return sorted(found, key=self.step.phases.order.position.__getitem__)
+
+    def _is_held(self, op: Operation) -> bool:
+        return all(value in self.held for value in op.results if value in self.wanted.values)
+
+    def _recomputed(self, originals: Iterable[Operation]) -> list[SSAValue]:
+        return [value for op in originals for value in op.results if value in self.wanted.values]
+
+    def _add(
+        self, demand: Demand, served: Sequence[SSAValue], originals: Sequence[Operation], gates: tuple[SSAValue, ...]
+    ) -> None:
+        step = self.step
+        inputs = outside_values(step, originals)
+        freed = freed_bytes(step, served, inputs, demand.position)
+        for op in originals:
+            self.made[op] = self.made.get(op, 0) + 1
+        self.held.update(served)
+        stages = self._stages(originals, served, freed)
+        self.units.append(
+            Unit(
+                region=demand.region,
+                stages=stages,
+                served=tuple(served),
+                numbers=tuple(self.made[op] for stage in stages for op in stage.originals),
+                insertion=step.phases.order.operations[demand.position],
+                gates=gates,
+                freed_bytes=freed,
+                pinned_bytes=pinned_bytes(step, inputs, demand.position),
+                extra_flops=sum(flops(op) for op in originals),
+            )
+        )
+
+    def _stages(self, originals: Sequence[Operation], served: Sequence[SSAValue], freed: int) -> tuple[Stage, ...]:
+        """Copies of several regions run region by region, in the order of the forward pass."""
+        groups = [tuple(group) for _, group in groupby(originals, key=self.wanted.regions.__getitem__)]
+        return split(self.step, originals, freed) if len(groups) == 1 else in_turn(self.step, groups, served)

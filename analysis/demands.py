@@ -1,0 +1,76 @@
+"""When the backward pass asks for copies: of a region's inside as it enters it, of outputs as it reads them.
+
+A region that the backward pass enters several times asks several times. A region asks for its inside and its outputs
+together, unless other regions are entered between the two: then the inside would be held all the while, and is asked
+for on its own, later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from .needs import arrivals, first_needs
+from .order import read_values
+from .step import Step
+from .units import gradient_readers
+from .wanted import Wanted
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Copies that are due at `position`: of the `operations` of a region, or of the outputs that a `reader` reads."""
+
+    position: int
+    rank: int
+    region: str
+    operations: tuple[Operation, ...]
+    reader: Operation | None = None
+
+
+def demands(step: Step, wanted: Wanted, outputs: frozenset[SSAValue], copies: int) -> list[Demand]:
+    """One job for each arrival of each region, and one for each reader of outputs; in order."""
+    order = step.phases.order
+    makers = {op for value in wanted.values if isinstance(op := value.owner, Operation)}
+    needs = first_needs(step, makers, wanted.values)
+    members = dict[str, list[Operation]]()
+    for op in sorted(needs, key=order.position.__getitem__):
+        members.setdefault(wanted.regions[op], []).append(op)
+    inside = wanted.values - outputs
+    inside_needs = {region: first_needs(step, operations, inside) for region, operations in members.items()}
+    entered = {region: min(found.values()) for region, found in inside_needs.items() if found}
+    found = list[Demand]()
+    for rank, (region, operations) in enumerate(members.items()):
+        early = min(needs[op] for op in operations)
+        if copies < 2 or not _others_enter(region, early, entered):
+            due = {op: needs[op] for op in operations}
+        else:
+            due = inside_needs[region]
+        found.extend(_parts(step, wanted, region, rank, due))
+    for reader in {reader for value in outputs for reader in gradient_readers(step, value)}:
+        region = next(wanted.region_of(value) for value in read_values(reader) if value in outputs)
+        found.append(Demand(order.position[reader], len(members), region, (), reader))
+    return sorted(found, key=lambda demand: (demand.position, demand.rank))
+
+
+def is_part_of(region: str | None, whole: str) -> bool:
+    """Whether a region is `whole` or nested in it."""
+    return region is not None and (region == whole or (bool(whole) and region.startswith(f"{whole}/")))
+
+
+def _others_enter(region: str, early: int, entered: Mapping[str, int]) -> bool:
+    """Whether the backward pass enters another region after this one's outputs are needed and before its inside is."""
+    own = entered.get(region, -1)
+    return any(early <= position < own for other, position in entered.items() if other != region)
+
+
+def _parts(step: Step, wanted: Wanted, region: str, rank: int, due: Mapping[Operation, int]) -> list[Demand]:
+    """Each operation is copied in the arrival in which it is needed first."""
+    starts = arrivals(step, due, lambda op: is_part_of(wanted.regions.get(op), region))
+    ends = [*starts[1:], len(step.phases.order.operations)]
+    return [
+        Demand(start, rank, region, tuple(op for op, position in due.items() if start <= position < end))
+        for start, end in zip(starts, ends, strict=True)
+    ]

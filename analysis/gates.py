@@ -1,0 +1,72 @@
+"""What the copies of a unit wait for: the cotangents that have arrived when its first reader runs.
+
+A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
+out cycles. Source of the choice: jax.checkpoint, whose barrier holds the incoming cotangents and all inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, SSAValue
+
+from .copied import is_copy
+from .order import read_values
+from .step import Step
+
+
+def find_gates(step: Step, readers: Iterable[Operation], insertion: int) -> tuple[SSAValue, ...]:
+    """Gradient values from before the insertion point that lead to the readers through gradient operations after it."""
+    order, phases = step.phases.order, step.phases
+    gates = dict[SSAValue, None]()
+    seen, stack = set[Operation](), list(readers)
+    while stack:
+        op = stack.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        for value in read_values(op):
+            owner = value.owner
+            if not isinstance(owner, Operation) or not phases.is_gradient(owner):
+                continue
+            if order.position[owner] >= insertion:
+                stack.append(owner)
+            elif is_gate(step, value):
+                gates[value] = None
+    return tuple(sorted(gates, key=order.definition))
+
+
+def is_gate(step: Step, value: SSAValue) -> bool:
+    """Whether a value can only exist once the backward pass has come to it."""
+    owner = value.owner
+    return (
+        isinstance(owner, Operation)
+        and step.phases.is_gradient(owner)
+        and value not in step.constants
+        and not is_copy(owner)
+        and not _delays_forward_value(step, value)
+    )
+
+
+def latest_gate(step: Step, insertion: int) -> SSAValue | None:
+    """The gradient value that is made last before the insertion point: to wait for it is to keep program order."""
+    operations = step.phases.order.operations
+    for index in range(insertion - 1, -1, -1):
+        if step.phases.is_gradient(operations[index]):
+            for value in operations[index].results:
+                if is_gate(step, value):
+                    return value
+    return None
+
+
+def _delays_forward_value(step: Step, value: SSAValue) -> bool:
+    """A barrier or a depend of an earlier run stands in the backward pass, but hands on a forward value."""
+    owner = step.storages.of(value).owner
+    return not isinstance(owner, Operation) or step.phases.is_forward(owner)
+
+
+def gates_for(step: Step, readers: Iterable[Operation], insertion: int, chain: bool = False) -> tuple[SSAValue, ...]:
+    """The cotangents that lead to the readers; where there are none, or in a `chain`, what the gradient made last."""
+    found = find_gates(step, readers, insertion)
+    latest = latest_gate(step, insertion) if chain or not found else None
+    return found if latest is None or latest in found else (*found, latest)

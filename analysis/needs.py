@@ -1,0 +1,61 @@
+"""When the backward pass first needs each value, and which parts of a region it needs at different times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from xdsl.ir import Operation, SSAValue
+
+from .order import producers
+from .step import Step
+
+
+def first_needs(step: Step, operations: Iterable[Operation], values: Collection[SSAValue]) -> dict[Operation, int]:
+    """For each operation the position of the first gradient operation that needs a copy of it.
+
+    Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
+    that nobody needs are left out; the others are in program order.
+    """
+    order = step.phases.order
+    needs = dict[Operation, int]()
+    for op in sorted(operations, key=order.position.__getitem__, reverse=True):
+        found = list[int]()
+        for value in op.results:
+            if value in values:
+                for reader in order.readers(value):
+                    if step.phases.is_gradient(reader):
+                        found.append(order.position[reader])
+                    elif reader in needs:
+                        found.append(needs[reader])
+        if found:
+            needs[op] = min(found)
+    return dict(reversed(needs.items()))
+
+
+def arrivals(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]) -> list[int]:
+    """The positions at which the entries of a region are first needed.
+
+    Where a way leads out of a region and back into it, through other forward operations, the region is entered twice,
+    and the cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle,
+    and copies of both would be held while the backward pass works on what lies between.
+    """
+    first = dict[int, int]()
+    for op, entry in _entries(step, needs, is_inside).items():
+        first[entry] = min(first.get(entry, needs[op]), needs[op])
+    return sorted(set(first.values()))
+
+
+def _entries(
+    step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]
+) -> dict[Operation, int]:
+    """How often a way from the region's first operations to each of its operations leaves the region and comes back."""
+    order = step.phases.order
+    positions = [order.position[op] for op in needs]
+    entry, again = dict[Operation, int](), dict[Operation, int]()
+    for op in order.operations[min(positions) : max(positions) + 1] if positions else ():
+        if is_inside(op):
+            entry[op] = max((entry.get(one, again.get(one, 0)) for one in producers(op)), default=0)
+            again[op] = entry[op] + 1
+        else:
+            again[op] = max((again.get(one, 0) for one in producers(op)), default=0)
+    return {op: entry[op] for op in needs}
