@@ -15,6 +15,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.discardable import POLICIES
 from ..dialects.recompute import Names
 
 
@@ -47,9 +48,6 @@ def _policy(mark: Attribute) -> Policy | None:
     if isinstance(mark, IntegerAttr):
         return Policy.MUST_RECOMPUTE if mark.value.data else Policy.MUST_SAVE
     return Policy(mark.data) if isinstance(mark, StringAttr) and mark.data in POLICIES else None
-
-
-POLICIES = tuple(policy.value for policy in Policy)
 
 
 def asks_to_recompute(op: Operation) -> bool:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from ..dialects.recompute import Names
 from .copies import plan_copies
-from .marks import is_forced, mark_of
+from .marks import Policy, is_forced, mark_of
+from .moves import movable
 from .phases import Phases
 from .regions import find_regions
 from .step import Step
@@ -52,7 +54,7 @@ class Decision:
 
 
 def decide(phases: Phases, pattern: str, outputs: bool = False) -> list[Decision]:
-    """One decision for each region instance, in program order. Raises `NoSuchRegion`.
+    """One decision for each region instance, in program order, then what moves outside of them. Raises `NoSuchRegion`.
 
     Outputs of regions are kept, unless `outputs` says that they are recomputed too.
     """
@@ -60,7 +62,14 @@ def decide(phases: Phases, pattern: str, outputs: bool = False) -> list[Decision
     members = dict[str, list[Operation]]()
     for op, region in find_regions(phases, pattern).items():
         members.setdefault(region, []).append(op)
-    return [_decide(step, region, operations, outputs) for region, operations in members.items()]
+    decisions = [_decide(step, region, operations, outputs) for region, operations in members.items()]
+    taken = {op for operations in members.values() for op in operations}
+    outside = [op for op in phases.order.operations if op not in taken and phases.is_forward(op)]
+    preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
+    if preferred:
+        decisions.append(_decide(step, "", preferred, outputs=True))
+    taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
+    return decisions + [one for group in movable(step, taken) if (one := _decide(step, "", group, False)).recomputed]
 
 
 def _decide(step: Step, region: str, operations: Sequence[Operation], outputs: bool) -> Decision:
@@ -68,7 +77,7 @@ def _decide(step: Step, region: str, operations: Sequence[Operation], outputs: b
     kept.update(v for op in operations for v in op.results if step.storages.of(v) in step.lives_on)
     values = frozenset(v for op in operations for v in op.results if _is_wanted(v, v not in kept))
     plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values))
-    reason = _why_not(plan.units, plan.kept, outputs or any(is_forced(op) for op in operations))
+    reason = _why_not(plan.units, plan.kept, any(is_forced(op) for op in operations) or (outputs and bool(region)))
     return Decision(region, tuple(operations), values, plan.units, reason)
 
 

@@ -40,11 +40,11 @@ def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
 
 def possible(step: Step, wanted: Wanted) -> Wanted:
     """What may be copied, and would not outlive the backward pass anyway."""
-    allowed = {op for op in wanted.regions if not _is_free(op) and why_impure(op) is None}
+    allowed = {op for op in wanted.regions if not is_free(op) and why_impure(op) is None}
     values = (v for v in wanted.values if v.owner in allowed and step.storages.of(v) not in step.lives_on)
     return Wanted(wanted.regions, frozenset(values))
 
 
-def _is_free(op: Operation) -> bool:
+def is_free(op: Operation) -> bool:
     """Scalar constants and the like are read where they are: they keep no memory."""
     return name_of(op) == "stablehlo.constant"

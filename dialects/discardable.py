@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import cast
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import Refusal
 from .guards import is_integer_attribute
 from .recompute import Names
 
+POLICIES = ("must_save", "prefer_save", "prefer_recompute", "must_recompute", "offload")
 PHASES = ("primal", "residual", "gradient", "update")
 
 
 def _is_bool(value: Attribute) -> bool:
     return is_integer_attribute(value) and value.type == i1
+
+
+def _is_decision(value: Attribute) -> bool:
+    """One for all results, or a list with one for each."""
+    if isinstance(value, ArrayAttr):
+        return all(_is_decision(one) and not isinstance(one, ArrayAttr) for one in cast(ArrayAttr[Attribute], value))
+    return _is_bool(value) or (isinstance(value, StringAttr) and value.data in POLICIES)
 
 
 def _is_number(value: Attribute) -> bool:
@@ -48,7 +57,10 @@ class Known:
 
 KNOWN: dict[str, Known] = {
     Names.RECOMPUTE: Known(
-        "forward operation", "true or false", _is_bool, "the decision: recompute it or keep it; wins over every policy"
+        "forward operation",
+        f"true, false, a policy ({', '.join(POLICIES)}), or a list of these with one entry for each result",
+        _is_decision,
+        "the decision: recompute it or keep it; wins over every policy of a pass",
     ),
     Names.REGION: Known(
         "forward operation, copy", 'a region path, such as "block0"', _is_path, "the region instance it belongs to"
@@ -86,3 +98,12 @@ def verify_attributes(root: Operation) -> None:
                 raise Refusal(op, _unknown(name))
             if not KNOWN[name].holds(value):
                 raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].words}, not {value}")
+            if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
+                _verify_length(op, len(cast(ArrayAttr[Attribute], value)))
+
+
+def _verify_length(op: Operation, entries: int) -> None:
+    if entries != len(op.results):
+        raise Refusal(
+            op, f"attribute '{Names.RECOMPUTE}' has {entries} entries for an operation of {len(op.results)} results"
+        )

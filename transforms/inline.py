@@ -9,12 +9,14 @@ after inlining do the values that cross from one to the other show. Private func
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, NameLoc, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.functions import single_block
@@ -61,16 +63,19 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
     block = call.parent
     assert block is not None, "a call stands in a block"
     mapping: dict[SSAValue, SSAValue] = dict(zip(single_block(callee).args, call.operands, strict=True))
+    returned = list[SSAValue]()
     copies = list[Operation]()
     for op in single_block(callee).ops:
         if isinstance(op, ReturnOp):
-            for result, value in zip(call.results, op.operands, strict=True):
-                result.replace_all_uses_with(mapping[value])
+            returned = [mapping[value] for value in op.operands]
+            for result, value in zip(call.results, returned, strict=True):
+                result.replace_all_uses_with(value)
             break
         copies.append(copy := op.clone(mapping))
         _inherit(copy, call)
         for inner in copy.walk():
             inner.location = called_from(call.location, inner.location)
+    _inherit_by_result(call, returned, set(copies))
     block.insert_ops_before(copies, call)
     call.detach()
     call.erase()
@@ -79,8 +84,19 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
 def _inherit(copy: Operation, call: CallOp) -> None:
     """What is said of a call is said of everything in it that does not say otherwise."""
     for name in (Names.RECOMPUTE, Names.REGION, Names.PHASE):
-        if name in call.attributes:
+        if name in call.attributes and not isinstance(call.attributes[name], ArrayAttr):
             copy.attributes.setdefault(name, call.attributes[name])
+
+
+def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
+    """A list of decisions, one for each result of the call, belongs to the operations that make these results."""
+    marks = call.attributes.get(Names.RECOMPUTE)
+    if not isinstance(marks, ArrayAttr):
+        return
+    for mark, value in zip(cast(ArrayAttr[Attribute], marks), returned, strict=True):
+        owner = value.owner
+        if isinstance(owner, Operation) and owner in inlined and len(owner.results) == 1:
+            owner.attributes.setdefault(Names.RECOMPUTE, mark)
 
 
 def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:

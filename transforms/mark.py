@@ -17,11 +17,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 
+from ..analysis.marks import is_forced
 from ..analysis.policy import Decision, decide, explicit_mark
 from ..analysis.regions import NoSuchRegion
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
+from ..rules.names import name_of
 from .phase import steps_of
 
 
@@ -37,7 +39,7 @@ def mark(module: ModuleOp, regions: str, outputs: bool = False) -> list[Remark]:
             decisions = decide(phases, regions, outputs)
         except NoSuchRegion as error:
             raise Refusal(function, str(error)) from error
-        if not decisions:
+        if not any(decision.region for decision in decisions):
             remarks.append(Remark(function, "no regions: the locations name no scope (see jax.named_scope)"))
         for decision in decisions:
             _write(decision)
@@ -47,10 +49,12 @@ def mark(module: ModuleOp, regions: str, outputs: bool = False) -> list[Remark]:
 
 def _write(decision: Decision) -> None:
     if not decision.recomputed:
+        _settle(decision)
         return
     for op in decision.operations:
-        op.attributes[Names.REGION] = StringAttr(decision.region)
         wanted = [result in decision.values for result in op.results]
+        if decision.region:
+            op.attributes[Names.REGION] = StringAttr(decision.region)
         if not any(wanted):
             op.attributes[Names.CHECKPOINT] = UnitAttr()
         elif explicit_mark(op) is None:
@@ -58,8 +62,19 @@ def _write(decision: Decision) -> None:
             op.attributes[Names.RECOMPUTE] = marks[0] if all(wanted) else ArrayAttr(marks)
 
 
+def _settle(decision: Decision) -> None:
+    """A preference gives way where recomputing saves nothing: it is kept, and the mark says so from now on."""
+    for op in decision.operations:
+        if explicit_mark(op) and not is_forced(op):
+            op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+
+
 def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
-    return [Remark(d.first, f"region '{d.region}' is not recomputed: {d.reason}") for d in decisions if d.reason]
+    return [Remark(d.first, f"{_what(d)} is not recomputed: {d.reason}") for d in decisions if d.reason]
+
+
+def _what(decision: Decision) -> str:
+    return f"region '{decision.region}'" if decision.region else f"{name_of(decision.first)}, which is preferred,"
 
 
 @dataclass(frozen=True)

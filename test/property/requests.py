@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
 
 from recompute.analysis.functions import functions_of, single_block
+from recompute.analysis.marks import Policy
 from recompute.analysis.scopes import Direction, scope_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
@@ -21,23 +23,28 @@ from .programs import Program
 
 @dataclass(frozen=True)
 class Request:
-    """`marks`: position in the public function's block and the decision written there.
+    """`marks`: position in the public function's block and the policy written there.
 
     `phases`: from `locations`, from `attributes` alone (locations taken away), or from `both`.
     """
 
     regions: str = "auto"
     target: str = "stablehlo"
-    marks: tuple[tuple[int, bool], ...] = ()
+    marks: tuple[tuple[int, Policy], ...] = ()
     phases: str = "locations"
+    outputs: bool = False
+    copies: int = 2
 
     @property
     def is_policy_only(self) -> bool:
-        return not any(decision for _, decision in self.marks)
+        return not any(policy.recomputes for _, policy in self.marks)
 
     def __str__(self) -> str:
-        marks = ", ".join(f"{position} {'recomputed' if decision else 'kept'}" for position, decision in self.marks)
-        return f"regions={self.regions} target={self.target} phases from {self.phases}; marks: {marks or 'none'}"
+        marks = ", ".join(f"{position} {policy.value}" for position, policy in self.marks)
+        return (
+            f"regions={self.regions} outputs={self.outputs} copies={self.copies} target={self.target} "
+            f"phases from {self.phases}; marks: {marks or 'none'}"
+        )
 
 
 def request_for(program: Program, module: ModuleOp) -> Request:
@@ -50,16 +57,22 @@ def request_for(program: Program, module: ModuleOp) -> Request:
         target="stablehlo" if random.random() < 0.8 else "none",
         marks=_marks(random, module) if random.random() < 0.3 else (),
         phases=random.choices(("locations", "both", "attributes"), (18, 1, 1))[0],
+        outputs=random.random() < 0.2,
+        copies=random.choice((1, 2, 2)),
     )
 
 
-def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, bool], ...]:
+_RECOMPUTED = [policy for policy in Policy if policy.recomputes]
+_KEPT = [policy for policy in Policy if not policy.recomputes]
+
+
+def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, Policy], ...]:
     """On a few forward operations, or on many."""
     share = random.choice((0.05, 0.3, 0.8))
     recomputed = random.choice((0.0, 0.5, 1.0))
     operations = single_block(step_of(module)).ops
     return tuple(
-        (position, random.random() < recomputed)
+        (position, random.choice(_RECOMPUTED if random.random() < recomputed else _KEPT))
         for position, op in enumerate(operations)
         if op.operands and scope_of(op.location).direction is Direction.FORWARD and random.random() < share
     )
@@ -77,12 +90,22 @@ def parsed(program: Program) -> ModuleOp:
     return module
 
 
+def written(policy: Policy, op: Operation) -> Attribute:
+    """The policy in one of the ways to write it: a truth value, a name, a list with an entry for each result."""
+    name = StringAttr(policy.value)
+    if len(op.results) > 1:
+        return ArrayAttr([name, *[StringAttr(Policy.PREFER_RECOMPUTE.value)] * (len(op.results) - 1)])
+    if policy in (Policy.MUST_RECOMPUTE, Policy.MUST_SAVE):
+        return BoolAttr.from_bool(policy.recomputes)
+    return name
+
+
 def prepare(module: ModuleOp, request: Request) -> None:
     """Write on the program what the request says of its operations."""
     operations = list(single_block(step_of(module)).ops)
-    for position, decision in request.marks:
+    for position, policy in request.marks:
         if position < len(operations):
-            operations[position].attributes[Names.RECOMPUTE] = BoolAttr.from_bool(decision)
+            operations[position].attributes[Names.RECOMPUTE] = written(policy, operations[position])
     if request.phases != "locations":
         inline(module)
         annotate_phases(module)

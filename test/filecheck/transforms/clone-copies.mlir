@@ -1,0 +1,82 @@
+// RUN: recompute-opt %s -p recompute-clone --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p 'recompute-clone{copies=1}' --split-input-file | filecheck %s --check-prefix=ONE
+
+// R2: the output %b of region p is recomputed too, and region q needs it first. A spine brings %b; its inside %a is not
+// held until p's own gradient arrives, but copied a second time. With one copy it is held.
+func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
+  %d = stablehlo.negate %c {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(q))/mul")
+  %g2 = stablehlo.multiply %g1, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  func.return %d, %g2 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @spine
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK-NEXT:    [[T0:%\S+]] = recompute.token %g0
+// CHECK-NEXT:    [[X0:%\S+]] = recompute.depend %x after [[T0]]
+// CHECK-NEXT:    [[A0:%\S+]] = stablehlo.sine [[X0]] {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[B0:%\S+]] = stablehlo.exponential [[A0]] {recompute.region = "p", recompute.id = 1 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[C0:%\S+]] = stablehlo.tanh [[B0]] {recompute.region = "q", recompute.id = 2 : i64, recompute.copy = 1
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C0]]
+// CHECK-NEXT:    [[T1:%\S+]] = recompute.token %g1
+// CHECK-NEXT:    [[X1:%\S+]] = recompute.depend %x after [[T1]]
+// CHECK-NEXT:    [[A1:%\S+]] = stablehlo.sine [[X1]] {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 2
+// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[A1]]
+// ONE-LABEL:   func.func @spine
+// ONE:           [[A:%\S+]] = stablehlo.sine {{%\S+}} {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 1
+// ONE:           %g2 = stablehlo.multiply %g1, [[A]]
+// ONE-NOT:       recompute.copy = 2
+
+// -----
+
+// R7: region p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second:
+// each entry has a token of its own.
+func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %k = stablehlo.negate %b : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %c = stablehlo.sine %k {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %d = stablehlo.tanh %c {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  %g2 = stablehlo.negate %g1 : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
+  %g3 = stablehlo.multiply %g2, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @entered_twice
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK-NEXT:    recompute.token %g0
+// CHECK-NEXT:    [[K:%\S+]] = recompute.depend %k
+// CHECK-NEXT:    [[C:%\S+]] = stablehlo.sine [[K]]
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C]]
+// CHECK-NEXT:    %g2 = stablehlo.negate %g1
+// CHECK-NEXT:    recompute.token %g2
+// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x
+// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]]
+// CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[A]]
+
+// -----
+
+// R1, R3: decisions are per result. The first result is kept: its reader reads the original; the second reads the copy.
+func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %n = stablehlo.constant dense<1> : tensor<i32>
+  %w:2 = "stablehlo.case"(%i) ({
+    %s = stablehlo.sine %x : tensor<4xf32>
+    %t = stablehlo.tanh %x : tensor<4xf32>
+    stablehlo.return %s, %t : tensor<4xf32>, tensor<4xf32>
+  }) {recompute.recompute = [false, true]} : (tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) loc("jit(f)/jvp()/case")
+  %y = stablehlo.add %w#0, %w#1 : tensor<4xf32> loc("jit(f)/jvp()/add")
+  %g0 = stablehlo.multiply %ct, %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %w#1 : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g2 = stablehlo.multiply %g1, %w#0 : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %g2 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @per_result
+// CHECK:         [[W:%\S+]], [[V:%\S+]] = "stablehlo.case"(%i)
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK:         [[CW:%\S+]], [[CV:%\S+]] = "stablehlo.case"({{%\S+}})
+// CHECK:         %g1 = stablehlo.multiply %g0, [[CV]]
+// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[W]]
