@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.flops import flops
+from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from .order import read_values
 from .stages import Stage, outside_values, split
@@ -144,7 +145,7 @@ def _needed(step: Step, allowed: Sequence[Operation], readers: Iterable[Operatio
 
 def _is_free(op: Operation) -> bool:
     """Scalar constants and the like are read where they are: they keep no memory."""
-    return name_of(op) == "stablehlo.constant"
+    return is_constant(op)
 
 
 def _gates(step: Step, readers: Iterable[Operation], insertion: int) -> tuple[SSAValue, ...]:
