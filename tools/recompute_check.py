@@ -76,7 +76,8 @@ def verdict(proof: Proof) -> str:
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
-    return f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+    text = f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+    return f"{text}; pure on your word: {', '.join(proof.believed)}" if proof.believed else text
 
 
 def _argument_parser() -> argparse.ArgumentParser:
