@@ -10,12 +10,20 @@ from dataclasses import dataclass, field
 from io import StringIO
 
 from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 from .dense import standard_text
 from .guards import is_standard_dense
 from .locations import location_text
+
+LEAVE_ATTRIBUTES_OUT = frozenset(
+    """
+    arith.cmpf arith.cmpi linalg.broadcast linalg.reduce linalg.transpose memref.cast memref.copy memref.rank
+    scf.parallel tensor.empty
+    """.split()
+)
+"""xDSL (0.73, 0.74) prints no attributes in the custom form of these, and reads none."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
@@ -52,6 +60,13 @@ class ModulePrinter(Printer):
             super().print_attribute(attribute.type)
         else:
             super().print_attribute(attribute)
+
+    def print_op(self, op: Operation) -> None:
+        """In generic form where xDSL's own syntax would leave attributes out, and marks with them."""
+        outer = self.print_generic_format
+        self.print_generic_format = outer or (op.name in LEAVE_ATTRIBUTES_OUT and bool(op.attributes))
+        super().print_op(op)
+        self.print_generic_format = outer
 
     def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
         outer, self._in_attributes = self._in_attributes, True
