@@ -54,7 +54,7 @@ def constant(op: ConstantOp) -> Kernel:
         values = to_numpy(value)
         return lambda: (np.array(values, order="C"),)
     assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number, or dense"
-    number = convert(np.asarray(value.value.data), dtype)
+    number = owned(convert(np.asarray(value.value.data), dtype), dtype)
     return lambda: (number.copy(),)
 
 
