@@ -13,6 +13,7 @@ from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_ele
 from .indexing import gather, scatter
 from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
 from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
+from .random_bits import rng_bit_generator
 from .reduction import reduce
 from .selection import select_and_scatter
 from .sorting import sort
@@ -72,6 +73,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,
     "stablehlo.dynamic_update_slice": dynamic_update_slice,
+    "stablehlo.rng_bit_generator": rng_bit_generator,
     "arith.constant": arith.constant,
     "tensor.empty": tensors.empty,
     "tensor.splat": tensors.splat,

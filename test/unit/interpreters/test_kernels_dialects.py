@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -107,12 +107,12 @@ def test_integers(name: str, element: str) -> None:
 def test_shifts(name: str) -> None:
     a = array(EDGES, "i8")
     by = array([n % 8 for n, _ in enumerate(EDGES)], "i8")
-    shift = {
+    shifts: dict[str, Callable[[int, int], int]] = {
         "shli": lambda a, b: a << b,
         "shrsi": lambda a, b: a >> b,
         "shrui": lambda a, b: (a & 0xFF) >> b,
-    }[name]
-    expected = [wrap(shift(int(x), int(n)), 8) for x, n in zip(a, by, strict=True)]
+    }
+    expected = [wrap(shifts[name](int(x), int(n)), 8) for x, n in zip(a, by, strict=True)]
     assert apply(f"arith.{name}", a, by).tolist() == expected
 
 
@@ -175,7 +175,7 @@ def test_integer_comparisons(predicate: int, element: str) -> None:
     assert found.tolist() == [compare(wrap(x, width, signed), wrap(y, width, signed)) for x, y in pairs]
 
 
-FLOAT_PREDICATES = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split()
+FLOAT_PREDICATES: Sequence[str] = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split()
 
 
 @pytest.mark.parametrize("predicate", FLOAT_PREDICATES)
