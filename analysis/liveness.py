@@ -17,15 +17,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects.recompute import Names
 from ..rules.names import name_of
+from ..rules.storage import carried_values, region_storage
 from .constants import constants_only
 from .functions import single_block
 from .order import Order
 from .phases import Phases
 from .regions import find_regions
 from .storage import Storages, storages, value_bytes
-
-# Their regions run with storage of their own; the regions of a reduction see scalars.
-LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
 
 @dataclass(frozen=True)
@@ -150,39 +148,43 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 
     The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
     them. What an iteration yields is the next carry, and is alive together with the running one. What a branch yields
-    becomes the results.
+    becomes the results. The first region of `scf.while` has a carry of its own, which may have other types: it is alive
+    until the region has handed on what becomes the results. The regions of a reduction see scalars, and hold nothing.
     """
-    if name_of(op) not in LOOPS_AND_BRANCHES or all(result in constants for result in op.results):
+    if all(result in constants for result in op.results):
         return 0
-    is_loop = name_of(op) == "stablehlo.while"
     peaks = [
-        _block_peak(block, constants, shared, yields=not is_loop or index == 1)
-        for index, region in enumerate(op.regions)
+        _bytes(carried_values(op, stored)) + _block_peak(block, constants, shared, stored.hands_on)
+        for stored, region in zip(region_storage(op), op.regions, strict=False)
         for block in region.blocks
     ]
-    return max(peaks, default=0) - (0 if is_loop else sum(value_bytes(result) for result in op.results))
+    return max(peaks) - _bytes(op.results) if peaks else 0
 
 
-def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, yields: bool) -> int:
-    """Peak of a region's block; with `yields` what its terminator hands on is counted, copies included."""
+def _bytes(values: Iterable[SSAValue]) -> int:
+    return sum(value_bytes(value) for value in values)
+
+
+def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
+    """Peak of a region's block; what its terminator hands on, from that operand on, is counted, copies included."""
     order = Order.of(block)
     constants = constants_only(order, constants_outside)
     shared = storages(order, outside.strided)
     inner = [inner_bytes(op, constants, shared) for op in order.operations]
-    if yields:
-        inner[-1] += _yield_copies(order, constants, shared)
+    if hands_on is not None:
+        inner[-1] += _yield_copies(order, order.operations[-1].operands[hands_on:], constants, shared)
     buffers = [_buffer(span, "", "") for span in _spans(order, (), constants, shared)]
     return max(_live_bytes(len(order.operations), buffers, inner), default=0)
 
 
-def _yield_copies(order: Order, constants: Container[SSAValue], shared: Storages) -> int:
+def _yield_copies(order: Order, handed_on: Iterable[SSAValue], constants: Container[SSAValue], shared: Storages) -> int:
     """Bytes that the terminator must copy: arguments, views, what comes from outside, and what is yielded twice.
 
     What the block has stored itself becomes the next carry, or the result, as it is. Constants are no temporaries, but
     a carry is.
     """
     moved, copied = set[SSAValue](), 0
-    for value in order.operations[-1].operands:
+    for value in handed_on:
         if shared.of(value) is value and order.definition(value) >= 0 and value not in moved and value not in constants:
             moved.add(value)
         else:

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from xdsl.ir import Operation
 
 from ..rules.effects import why_impure
+from ..rules.kinds import is_constant
 from .order import producers
 from .step import Step
-from .wanted import is_free
 
 
 def movable(step: Step, taken: Collection[Operation]) -> list[list[Operation]]:
@@ -25,7 +25,7 @@ def movable(step: Step, taken: Collection[Operation]) -> list[list[Operation]]:
     order, phases = step.phases.order, step.phases
     found = set[Operation]()
     for op in reversed(order.operations):
-        if not phases.is_forward(op) or op in taken or is_free(op) or why_impure(op) is not None:
+        if not phases.is_forward(op) or op in taken or is_constant(op) or why_impure(op) is not None:
             continue
         readers = [reader for result in op.results for reader in order.readers(result)]
         constant = all(result in step.constants for result in op.results)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.guards import is_shaped
 from ..rules.names import name_of
-from ..rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes
+from ..rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from .order import Order
 
 
@@ -37,7 +38,10 @@ def value_bytes(value: SSAValue) -> int:
         return size
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
-    raise Refusal(owner, f"the bytes of {value.type} are not known; recomputation needs static shapes")
+    remedy = "declare them with recompute.rules.register_type"
+    if is_shaped(value.type):
+        remedy = "recomputation needs static shapes"
+    raise Refusal(owner, f"the bytes of {value.type} are not known; {remedy}")
 
 
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
@@ -51,8 +55,8 @@ def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Stor
     for op in order.operations:
         for index, result in enumerate(op.results):
             source = forwarded_operand(op, index)
-            if source is None and name_of(op) in DENSE_VIEWS and op.operands[0] not in strided:
-                source = op.operands[0]
+            if source is None and name_of(op) in DENSE_VIEWS and viewed_operand(op) not in strided:
+                source = viewed_operand(op)
             elif source is not None and (source in strided or name_of(op) in STRIDED_VIEWS):
                 strided.add(result)
             if source is not None:

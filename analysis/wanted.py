@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ..rules.effects import why_impure
-from ..rules.names import name_of
+from ..rules.kinds import is_constant
 from .step import Step
 
 Regions = Mapping[Operation, str]
@@ -40,11 +40,6 @@ def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
 
 def possible(step: Step, wanted: Wanted) -> Wanted:
     """What may be copied, and would not outlive the backward pass anyway."""
-    allowed = {op for op in wanted.regions if not is_free(op) and why_impure(op) is None}
+    allowed = {op for op in wanted.regions if not is_constant(op) and why_impure(op) is None}
     values = (v for v in wanted.values if v.owner in allowed and step.storages.of(v) not in step.lives_on)
     return Wanted(wanted.regions, frozenset(values))
-
-
-def is_free(op: Operation) -> bool:
-    """Scalar constants and the like are read where they are: they keep no memory."""
-    return name_of(op) == "stablehlo.constant"

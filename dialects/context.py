@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.math import Math
+from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
@@ -39,6 +40,6 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
 def make_context() -> RecomputeContext:
     """A fresh context with the dialects loaded; operations of others pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
-    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, STABLEHLO, RECOMPUTE):
+    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, RECOMPUTE):
         context.load_dialect(dialect)
     return context

@@ -1,0 +1,5 @@
+"""Executing and proving. For operations of other dialects: docs/foreign_dialects.md."""
+
+from .foreign import register_kernel, register_pure, registrations_undone
+
+__all__ = ["register_kernel", "register_pure", "registrations_undone"]

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
 
 from ..dialects.diagnostics import Refusal
-from ..dialects.stablehlo.checks import shape_of
-from .kernels.arrays import Array, dtype_at, row_by_row
+from ..dialects.elements import DType
+from .kernels.arrays import Array, dtype_at, row_by_row, shape_at
 from .preparation import Preparation
 from .program import Observer
 
@@ -38,10 +39,19 @@ def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
         raise ValueError(f"function '{function.sym_name.data}' takes {len(arguments)} inputs, not {len(inputs)}")
     arrays = [np.asarray(value) for value in inputs]
     for index, (array, argument) in enumerate(zip(arrays, arguments, strict=True)):
-        shape, dtype = shape_of(argument), dtype_at(argument)
+        shape, dtype = _type_of(argument)
         if array.shape != shape or array.dtype != dtype:
             raise ValueError(f"input #{index} is {array.dtype}{list(array.shape)}, expected {dtype}{list(shape)}")
     return [row_by_row(array) for array in arrays]
+
+
+def _type_of(argument: BlockArgument) -> tuple[tuple[int, ...], DType]:
+    try:
+        return shape_at(argument), dtype_at(argument)
+    except ValueError as error:
+        around = argument.block.parent_op()
+        assert around is not None, "the argument of a function lies in one"
+        raise Refusal(around, f"argument #{argument.index} cannot be given: {error}") from error
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:

@@ -11,8 +11,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 
 from ..dialects.elements import DType, bit_width
-from ..dialects.stablehlo.checks import shape_of
-from .kernels.arrays import Array, dtype_at, kind_of
+from .kernels.arrays import Array, dtype_at, kind_of, shape_at
 from .kernels.conversion import convert
 
 InputKind: TypeAlias = Literal["random", "positive", "adversarial"]
@@ -39,7 +38,7 @@ def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -
         raise ValueError(f"kind '{kind}' is none of {', '.join(INPUT_KINDS)}")
     generator = np.random.default_rng(seed)
     arguments = function.body.block.args
-    return [_DRAWS[kind](generator, shape_of(argument), dtype_at(argument)) for argument in arguments]
+    return [_DRAWS[kind](generator, shape_at(argument), dtype_at(argument)) for argument in arguments]
 
 
 def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

@@ -1,4 +1,4 @@
-"""`stablehlo.while`, with the storage rules that the static timeline counts by; `if` and `case`.
+"""Loops and branches, with the storage rules that the static timeline counts by.
 
 At entry each carried value is copied into a buffer of its own: these are the storages of the loop's results, and the
 regions' arguments are other names for them. What an iteration yields is the next carry: moved where the iteration has
@@ -7,51 +7,124 @@ stored it itself and yields it for the first time, otherwise copied. Then the ru
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..dialects.stablehlo.control import WhileOp
 from .kernels.arrays import Array, Kernel
 from .program import Observer, Program
 
 
-def loop(op: WhileOp, condition: Program, body: Program, moves: Sequence[bool], observer: Observer | None) -> Kernel:
-    """The operands are the initial values, then what the regions capture."""
+@dataclass(frozen=True)
+class Body:
+    """A region, and which of the values that it hands on are moved; it hands on what its program returns after
+    the first `flags` values.
+    """
+
+    program: Program
+    moves: Sequence[bool]
+    flags: int = 0
+
+    def hands_on(self, values: Sequence[Any]) -> list[Any]:
+        """Its own storages, and copies of all else."""
+        return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
+
+    def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
+        """The next carry."""
+        # What is not moved is alive beside its copy, until the observer has looked.
+        found = self.program.run(*carry, *outer)
+        following = self.hands_on(found)
+        if observer is not None:
+            observer.yielded(self.program.end, following)
+        return following
+
+
+def conditional_loop(op: Operation, condition: Program, body: Body, observer: Observer | None) -> Kernel:
+    """`stablehlo.while`. The operands are the initial values, then what the regions capture."""
+    count = len(op.operands)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        outer = values[count:]
+        carry = _entered(op, values[:count], observer)
+        while condition.run(*carry, *outer)[0]:
+            carry = body.iterate(carry, outer, observer)
+            if observer is not None:
+                observer.carried(op, carry)
+        return tuple(carry)
+
+    return run
+
+
+def counted_loop(op: Operation, body: Body, observer: Observer | None) -> Kernel:
+    """`scf.for`. The operands are bounds, step and initial values, then what the region captures."""
+    count = len(op.operands)
+
+    def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
+        if int(step) <= 0:
+            raise ValueError(f"its step is {int(step)}, and must be positive")
+        outer = values[count - 3 :]
+        carry = _entered(op, values[: count - 3], observer)
+        for index in range(int(low), int(high), int(step)):
+            carry = body.iterate([np.asarray(index, low.dtype), *carry], outer, observer)
+            if observer is not None:
+                observer.carried(op, carry)
+        return tuple(carry)
+
+    return run
+
+
+def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None) -> list[Array]:
+    carry = [value.copy() for value in initial]
+    if observer is not None:
+        observer.carried(op, carry)
+    return carry
+
+
+def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer | None) -> Kernel:
+    """`scf.while`. The first region hands on a flag, and values that are the arguments of the second, or the results.
+
+    Its arguments have a storage of their own, which is freed when it has run.
+    """
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
         outer = values[count:]
         carry = [value.copy() for value in values[:count]]
         if observer is not None:
-            observer.carried(op, carry)
-        while condition.run(*carry, *outer)[0]:
-            carry = iterate(carry, outer)
-            if observer is not None:
-                observer.carried(op, carry)
-        return tuple(carry)
+            observer.yielded(before.program.end, carry)
+        going, passed = first_part(carry, outer)
+        while going:
+            carry[:] = after.iterate(passed, outer, observer)
+            passed.clear()
+            going, passed = first_part(carry, outer)
+        return tuple(passed)
 
-    def iterate(carry: list[Array], outer: tuple[Array, ...]) -> list[Array]:
-        found = body.run(*carry, *outer)
-        following = [value if move else value.copy() for value, move in zip(found, moves, strict=True)]
+    def first_part(carry: list[Array], outer: Sequence[Array]) -> tuple[bool, list[Array]]:
+        found = before.program.run(*carry, *outer)
+        passed = before.hands_on(found)
         if observer is not None:
-            observer.yielded(body.end, following)
-        return following
+            observer.yielded(before.program.end, passed)
+            observer.carried(op, passed)
+        carry.clear()
+        return bool(found[0]), passed
 
     return run
 
 
 def branches(
-    op: Operation, blocks: Sequence[Program], moves: Sequence[Sequence[bool]], observer: Observer | None
+    op: Operation, choose: Callable[[Sequence[Array]], int], blocks: Sequence[Body | None], observer: Observer | None
 ) -> Kernel:
-    """`if` and `case`: a branch hands on its own storages, and copies of all else. Other indices take the last one."""
+    """A branch hands on its own storages, and copies of all else. One that is not there does nothing."""
+    count = len(op.operands)
 
-    def run(which: Array, *outer: Array) -> tuple[Array, ...]:
-        index = int(which) if which.dtype != np.bool_ else int(not which)
-        chosen = index if 0 <= index < len(blocks) else len(blocks) - 1
-        found = blocks[chosen].run(*outer)
-        results = tuple(value if move else value.copy() for value, move in zip(found, moves[chosen], strict=True))
+    def run(*values: Array) -> tuple[Array, ...]:
+        chosen = blocks[choose(values[:count])]
+        if chosen is None:
+            return ()
+        results = tuple(chosen.hands_on(chosen.program.run(*values[count:])))
         if observer is not None:
             observer.carried(op, results)
         return results
@@ -59,10 +132,10 @@ def branches(
     return run
 
 
-def yield_moves(block: Block, views: Container[SSAValue]) -> list[bool]:
+def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
     """For each value that the block yields, whether it is a storage of this iteration, yielded for the first time."""
     assert block.last_op is not None, "a loop's body has a terminator"
-    values = block.last_op.operands
+    values = block.last_op.operands[flags:]
     return [
         value.owner is not block and value.owner.parent is block and value not in views and value not in values[:index]
         for index, value in enumerate(values)

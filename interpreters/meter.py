@@ -121,9 +121,9 @@ class Ledger:
         """The next carry counts even where it is a constant, unless all of the loop is."""
         loop = op.parent_op()
         assert loop is not None, "what yields lies in a loop"
-        for value, array in zip(loop.results, arrays, strict=True):
-            kind = self.kinds.of(value)
-            self.count_as(array, Kind.TEMPORARY if kind is Kind.RESULT else kind)
+        all_constant = any(self.kinds.of(value) is Kind.CONSTANT for value in loop.results)
+        for array in arrays:
+            self.count_as(array, Kind.CONSTANT if all_constant else Kind.TEMPORARY)
         self._look()
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:

@@ -5,7 +5,7 @@ Which values are views, and so who owns which buffer, follows from the operation
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view while the operand lies row by row, otherwise a copy
     optimization_barrier, depend      the operands themselves
-    while                             its carry, see `interpreters/loops.py`
+    loops, branches                   their carry, see `interpreters/loops.py`
     everything else                   new buffers
 """
 
@@ -16,22 +16,28 @@ from typing import Any
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import DependOp, TokenOp
-from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
+from ..dialects.stablehlo.control import OptimizationBarrierOp
+from ..rules.effects import works_on_memory
 from ..rules.names import name_of
-from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS
-from .kernels.arrays import Combine, Kernel, on_one
-from .kernels.table import KERNELS, WITH_COMBINER
-from .loops import branches, loop, yield_moves
+from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
+from .control_flow import CONTROL_FLOW
+from .foreign import registered_kernel
+from .foreign_results import checked
+from .kernels.arrays import Combine, Kernel
+from .kernels.structured import structured
+from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .program import Observer, Program, Step, captured
 from .scalar_regions import combiner
 
-BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
-TERMINATORS = frozenset({"func.return", "stablehlo.return"})
+TERMINATORS = frozenset(
+    {"func.return", "stablehlo.return", "scf.yield", "scf.condition", "linalg.yield", "tensor.yield"}
+)
 
 
 class Preparation:
@@ -51,11 +57,12 @@ class Preparation:
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> Program:
-        """`outer` are the values that it captures."""
+        """`outer` are the values that it is given besides its arguments: those that it captures."""
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
-        operations = [op for op in block.ops if op is not end]
+        given = set(outer)
+        operations = [op for op in block.ops if op is not end and not (op.results and given.issuperset(op.results))]
         reads = [(*op.operands, *captured(op)) for op in operations]
         places: dict[SSAValue, int] = {}
         for value in (*block.args, *outer, *(result for op in operations for result in op.results)):
@@ -85,25 +92,23 @@ class Preparation:
         return self._following_layout(op, found)
 
     def _kernel(self, op: Operation) -> Kernel | None:
-        if isinstance(op, WhileOp):
-            return self._loop(op)
-        if op.name in BRANCHES:
-            blocks = [region.block for region in op.regions]
-            programs = [self.block(block, captured(op)) for block in blocks]
-            moves = [yield_moves(block, self.views) for block in blocks]
-            return branches(op, programs, moves, self.observer)
+        if works_on_memory(op):
+            raise ValueError("it works on a memref; what is executed here computes with values")
+        if (make := registered_kernel(name_of(op))) is not None:
+            return checked(op, make(op))
+        if op.name in CONTROL_FLOW:
+            return CONTROL_FLOW[op.name](self, op)
         if isinstance(op, CallOp):
             return self._call(op)
+        if op.name in STRUCTURED:
+            return self._structured(op)
         if op.name in WITH_COMBINER:
-            return WITH_COMBINER[op.name](op, self._combiner(op))
+            return WITH_COMBINER[op.name](op, self._combiner(op, op.regions[0].block))
+        if op.name in WITH_TWO_COMBINERS:
+            return WITH_TWO_COMBINERS[op.name](op, *(self._combiner(op, region.block) for region in op.regions))
         if op.name in KERNELS:
             return KERNELS[op.name](op)
         return ORDERING.get(type(op))
-
-    def _loop(self, op: WhileOp) -> Kernel:
-        outer = captured(op)
-        condition, body = self.block(op.cond.block, outer), self.block(op.body.block, outer)
-        return loop(op, condition, body, yield_moves(op.body.block, self.views), self.observer)
 
     def _call(self, op: CallOp) -> Kernel:
         name = op.callee.string_value()
@@ -111,10 +116,16 @@ class Preparation:
             self.functions[name] = self.function(_callee(op, op.callee))
         return self.functions[name].run
 
-    def _combiner(self, op: Operation) -> Combine:
-        block = op.regions[0].block
+    def _combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
         # What happens between scalars is no storage of its own.
-        return combiner(Preparation().block(block, captured(op)), block)
+        return combiner(Preparation().block(block, (*numbers, *captured(op))), block, len(numbers))
+
+    def _structured(self, op: Operation) -> Kernel:
+        """The numbers of the loops, which `linalg.index` asks for, are handed to the body beside its arguments."""
+        block = op.regions[0].block
+        asked = [inner for inner in block.ops if isinstance(inner, IndexOp)]
+        combine = self._combiner(op, block, [inner.result for inner in asked])
+        return structured(op, combine, [inner.dim.value.data for inner in asked])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
         """Remember which results are views, and let a reshape copy what does not lie row by row."""
@@ -126,21 +137,27 @@ class Preparation:
         elif name in STRIDED_VIEWS:
             self.views.update(op.results)
             self.strided.update(op.results)
-        elif name in DENSE_VIEWS and op.operands[0] in self.strided:
-            return on_one(lambda operand: kernel(operand.copy())[0])
+        elif name in DENSE_VIEWS and viewed_operand(op) in self.strided:
+            return _on_copy(op.operands.index(viewed_operand(op)), kernel)
         elif name in DENSE_VIEWS:
             self.views.update(op.results)
         return kernel
+
+
+def _on_copy(index: int, kernel: Kernel) -> Kernel:
+    """The kernel with one of its operands laid out row by row."""
+    return lambda *operands: kernel(*operands[:index], operands[index].copy(), *operands[index + 1 :])
 
 
 def is_known(kind: type[Operation]) -> bool:
     """Whether the operations of this class can be executed."""
     return (
         kind in ORDERING
-        or kind is WhileOp
-        or kind.name in BRANCHES
+        or kind.name in CONTROL_FLOW
         or kind.name in KERNELS
+        or kind.name in STRUCTURED
         or kind.name in WITH_COMBINER
+        or kind.name in WITH_TWO_COMBINERS
     )
 
 

@@ -21,7 +21,7 @@ class Observer(Protocol):
         ...
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """The terminator of a loop's body has made the next carry; the running one still exists."""
+        """The terminator of a loop's region hands these on; what it was handed itself still exists."""
         ...
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:

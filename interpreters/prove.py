@@ -20,13 +20,15 @@ Trusted, and therefore kept small
 * `pure_operations.py`: each operation on that list is a deterministic function that always ends. Hence a call or a loop
   without effects may be removed, and with it an endless loop whose results nobody reads; an unstable `sort` is taken to
   break ties in the same way each time.
+* What the caller vouches for, by `also_pure` or `register_pure`; a proof that makes use of it lists it (`believed`).
 * These rules, each used in both programs alike:
   - `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the token
     does not count. `recompute.segment` and `recompute.gradient` are the operations that they hold.
   - `func.call` is the body of the function named. Recursion is refused.
   - Attributes on one of these, or on a function called, stay around the values: losing a sharding is not proved.
   - Everything else that is not on the list is an ordered effect: what it does may depend on all effects before it. So
-    effects keep their number and order, and what they return is equal only to itself.
+    effects keep their number and order, and what they return is equal only to itself. So is whatever takes or makes a
+    memref, be it on the list or not, and whatever holds such an operation in a region.
   - Two regions are the same if they compute the same from their arguments and from the same captured values.
 * What is compared besides: the attributes of the modules, every operation at the top level that is not a function, and
   of every public function name, type, argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`;
@@ -54,6 +56,7 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import Refusal, position_of
 from .first_difference import AFTER, BEFORE, Difference, first_attribute, first_difference
+from .foreign import registered_pure
 from .pure_operations import PURE_OPERATIONS
 from .terms import Attributes, Terms
 from .value_numbering import Numbering, attributes_of, functions_of, position_attributes
@@ -64,7 +67,7 @@ class Proof:
     """The verdict, the reason where there is no proof, and the sizes of what was compared.
 
     `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
-    the programs were comparable at all.
+    the programs were comparable at all. `believed`: operations that are pure on the user's word alone.
     """
 
     proved: bool
@@ -74,18 +77,27 @@ class Proof:
     results: int = 0
     operations_before: int = 0
     operations_after: int = 0
+    believed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.proved
 
 
-def prove(before: ModuleOp, after: ModuleOp, *, pure: Collection[str] = PURE_OPERATIONS) -> Proof:
+def prove(
+    before: ModuleOp,
+    after: ModuleOp,
+    *,
+    pure: Collection[str] = PURE_OPERATIONS,
+    also_pure: Collection[str] | None = None,
+) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
     Both modules must verify. `pure`: names of the operations that are functions of their operands, attributes, regions.
+    `also_pure`: those that the caller vouches for; what `recompute.interpreters.register_pure` was told if not given.
     """
+    declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
-        return _compare(before, after, pure)
+        return _compare(before, after, pure, declared.difference(pure))
     except Refusal as refusal:
         side = "before" if _module_of(refusal.operation) is before else "after"
         position = position_of(refusal.operation)
@@ -95,9 +107,11 @@ def prove(before: ModuleOp, after: ModuleOp, *, pure: Collection[str] = PURE_OPE
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")
 
 
-def _compare(before: ModuleOp, after: ModuleOp, pure: Collection[str]) -> Proof:
+def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str]) -> Proof:
     terms = Terms(frozenset(functions_of(before).keys() | functions_of(after).keys()))
-    one, other = Numbering(before, BEFORE, terms, pure), Numbering(after, AFTER, terms, pure)
+    pure = declared.union(known)
+    one = Numbering(before, BEFORE, terms, pure, declared)
+    other = Numbering(after, AFTER, terms, pure, declared)
     if (reason := _signature_difference(_signature(one), _signature(other), terms)) is not None:
         return Proof(False, reason)
     results = 0
@@ -108,7 +122,8 @@ def _compare(before: ModuleOp, after: ModuleOp, pure: Collection[str]) -> Proof:
         results += where.startswith("result")
     if not results and not public_functions(one.functions):
         return Proof(False, "there is no public function to compare")
-    return Proof(True, "", results=results, operations_before=_size(before), operations_after=_size(after))
+    believed = tuple(sorted(one.believed | other.believed))
+    return Proof(True, "", "", None, results, _size(before), _size(after), believed)
 
 
 def public_functions(functions: Mapping[str, Operation]) -> list[str]:

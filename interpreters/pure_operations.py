@@ -6,6 +6,13 @@ Whatever is not on it is an ordered effect. Left out on purpose, though StableHL
 (order), `async_start`, `async_done`, `composite` (names a function) and every collective (all devices must take part).
 `partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its state as an operand.
 Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
+
+arith and math are pure throughout. tensor is, since tensors are values; `tensor.empty` is taken to hold the same each
+time, so a program that reads what nobody has written has no result of its own. linalg and scf are here for tensors and
+scalars: whatever takes or makes a memref is an effect, whatever its name (`value_numbering.py`), and so is a region
+with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is left open;
+`func.call_indirect`; and operations that no dialect of today has under these names.
+Source: https://mlir.llvm.org/docs/Dialects/.
 """
 
 from __future__ import annotations
@@ -28,8 +35,40 @@ _CHLO = """
     is_neg_inf is_pos_inf lgamma next_after polygamma ragged_dot sinh square tan top_k zeta
 """
 
+_ARITH = """
+    addf addi addui_extended andi bitcast ceildivsi ceildivui cmpf cmpi constant divf divsi divui extf extsi extui
+    floordivsi fptosi fptoui index_cast index_castui maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mulf
+    muli mulsi_extended mului_extended negf ori remf remsi remui select shli shrsi shrui sitofp subf subi truncf trunci
+    uitofp xori
+"""
+
+_MATH = """
+    absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1
+    floor fma fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh
+    sqrt tan tanh trunc
+"""
+
+_TENSOR = """
+    cast collapse_shape concat dim empty expand_shape extract extract_slice from_elements gather generate insert
+    insert_slice pad rank reshape scatter splat
+"""
+
+_LINALG = """
+    abs add batch_matmul batch_matvec batch_vecmat broadcast ceil contract conv_2d_nchw_fchw conv_2d_ngchw_fgchw
+    conv_2d_ngchw_gfchw conv_2d_nhwc_fhwc conv_2d_nhwc_hwcf conv_2d_nhwgc_gfhwc copy div div_unsigned dot elementwise
+    erf exp fill floor generic index log map matmul matvec max min mul negf pooling_nchw_max powf quantized_matmul
+    reciprocal reduce round rsqrt select sqrt square sub tanh transpose vecmat
+"""
+
+_SCF = "execute_region for if index_switch while"
+
 PURE_OPERATIONS = frozenset(
     [f"stablehlo.{name}" for name in _STABLEHLO.split()]
     + [f"chlo.{name}" for name in _CHLO.split()]
+    + [f"arith.{name}" for name in _ARITH.split()]
+    + [f"math.{name}" for name in _MATH.split()]
+    + [f"tensor.{name}" for name in _TENSOR.split()]
+    + [f"linalg.{name}" for name in _LINALG.split()]
+    + [f"scf.{name}" for name in _SCF.split()]
     + ["recompute.token"]
 )

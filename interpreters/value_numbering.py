@@ -18,12 +18,14 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
+    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
+    UnrankedMemRefType,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from ..dialects.diagnostics import Refusal
@@ -33,7 +35,11 @@ from .terms import NO_BLOCK, Attributes, Head, Inside, Side, Terms
 MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
 
-TERMINATORS = frozenset({"func.return", "stablehlo.return", "recompute.yield"})
+TERMINATORS = frozenset(
+    "func.return stablehlo.return recompute.yield scf.yield scf.condition linalg.yield tensor.yield".split()
+)
+OF_THE_REGION = frozenset({"linalg.index"})
+"""They read which point of the loops around them runs: not the same in two regions, though nothing is an operand."""
 WORDS = {"arg_attrs": "parameter", "res_attrs": "result"}
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
@@ -82,10 +88,14 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 @dataclass
 class Scope:
-    """What is visible at a point: the values of this region, then those of the regions around it; and the state."""
+    """What is visible at a point: the values of this region, then those of the regions around it; and the state.
+
+    `entry` stands for one execution of the region: it is the state at its start.
+    """
 
     depth: int
     state: int
+    entry: int
     around: Scope | None = None
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
@@ -106,13 +116,21 @@ class Outcome(NamedTuple):
 
 
 class Numbering:
-    """Numbers the values of one program. `pure`: the names of the operations that have no effect."""
+    """Numbers the values of one program.
 
-    def __init__(self, module: ModuleOp, side: Side, terms: Terms, pure: Collection[str]):
+    `pure`: the names of the operations that have no effect. `declared`: those of them that only the user vouches for;
+    `believed` are the ones that the program has.
+    """
+
+    def __init__(
+        self, module: ModuleOp, side: Side, terms: Terms, pure: Collection[str], declared: Collection[str] = ()
+    ):
         self.functions = functions_of(module)
         self.module = module
         self._terms = terms
         self._pure = pure
+        self._declared = declared
+        self.believed = set[str]()
         self._origins = terms.origins[side]
         self._insides = terms.insides[side]
         self._active_calls: list[str] = []
@@ -121,7 +139,8 @@ class Numbering:
     def function(self, name: str) -> Outcome:
         """Results and effects of a function for unknown arguments. Raises `Refusal`."""
         types = self.types(self._body(name).args, self.functions[name])
-        scope = Scope(depth=0, state=self._terms.term(Head("state", f"start of @{name}")))
+        start = self._terms.term(Head("state", f"start of @{name}"))
+        scope = Scope(depth=0, state=start, entry=start)
         parameters = [
             self._terms.term(Head("parameter", f"{index} of @{name}", types=(type_,)))
             for index, type_ in enumerate(types)
@@ -130,7 +149,8 @@ class Numbering:
 
     def top_level(self) -> int:
         """The state after everything at the top level that is not a function, taken as effects. Raises `Refusal`."""
-        scope = Scope(depth=0, state=self._terms.term(Head("state", "start of the module")))
+        start = self._terms.term(Head("state", "start of the module"))
+        scope = Scope(depth=0, state=start, entry=start)
         for op in self.module.ops:
             if name_of(op) != "func.func":
                 self._operation(op, scope)
@@ -189,7 +209,7 @@ class Numbering:
     def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
         """Operations grouped for the reader: they run where they stand."""
         block = _body_of(op)
-        inner = Scope(scope.depth, scope.state, scope)
+        inner = Scope(scope.depth, scope.state, scope.entry, scope)
         _, numbers = self._block(block, inner)
         scope.state = inner.state
         yields = block.last_op is not None and name_of(block.last_op) == "recompute.yield"
@@ -204,8 +224,13 @@ class Numbering:
         if nested_symbol or name in ("builtin.module", "func.func"):
             raise Refusal(op, f"{name}: only symbols at the top level of the module are compared")
         operands = self._operands(op, scope)
+        if name in OF_THE_REGION:
+            operands = (scope.entry, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
-        effect = name not in self._pure or any(inside and inside.has_effects for inside, _, _ in regions)
+        in_memory = any(_refers_to_memory(value.type) for value in (*op.operands, *op.results))
+        effect = name not in self._pure or in_memory or any(inside and inside.has_effects for inside, _, _ in regions)
+        if name in self._declared and not effect:
+            self.believed.add(name)
         head = Head(
             "effect" if effect else "operation",
             name,
@@ -234,7 +259,7 @@ class Numbering:
         types = self.types(block.args, op)
         bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
         start = self._terms.bound("state", (), depth)
-        scope = Scope(depth, start, around, dict(zip(block.args, bound, strict=True)))
+        scope = Scope(depth, start, start, around, dict(zip(block.args, bound, strict=True)))
         ending, results = self._block(block, scope)
         inside = Inside((*bound, start), (*results, scope.state))
         return inside, *self._terms.close(inside, types, ending, depth)
@@ -266,7 +291,7 @@ class Numbering:
         taken, returned = self.types(block.args, op), self.types(block.last_op.operands, op)
         if (self.types(op.operands, op), self.types(op.results, op)) != (taken, returned):
             raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
-        function, called = self.functions[name], Scope(scope.depth, scope.state)
+        function, called = self.functions[name], Scope(scope.depth, scope.state, scope.entry)
         arguments = self._with_attributes_of("arg_attrs", function, self._operands(op, scope))
         outcome = self._run(name, arguments, called)
         scope.state = outcome.state
@@ -310,6 +335,13 @@ class Numbering:
         if not attributes:
             return number
         return self._terms.term(Head("attributed", what, self.attributes(op, attributes)), (number,))
+
+
+def _refers_to_memory(type_: Attribute) -> bool:
+    """A memref, or a type that holds one."""
+    if isinstance(type_, MemRefType | UnrankedMemRefType):
+        return True
+    return isinstance(type_, ParametrizedAttribute) and any(map(_refers_to_memory, type_.parameters))
 
 
 def _single_block(op: Operation, region: Region) -> Block:

@@ -1,58 +1,51 @@
-"""What may be executed twice: every operation that is known to be a function of its operands, by name.
+"""What may be executed twice: every operation that is known to be a function of its operands.
 
-An operation that is in neither table has unknown effects and is never recomputed.
+An operation that nobody has declared anything about has unknown effects and is never recomputed.
 """
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
+from .facts import Effect, Facts
 from .names import name_of
+from .registry import REMEDY, OperationNames, facts_of
 
-_STABLEHLO_PURE = """
-abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex concatenate constant convert
-convolution cosine count_leading_zeros divide dot_general dynamic_slice dynamic_update_slice exponential
-exponential_minus_one floor gather imag iota is_finite log log_plus_one logistic maximum minimum multiply negate not
-optimization_barrier or pad popcnt power real reduce_precision remainder reshape reverse rng_bit_generator
-round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic shift_right_logical sign sine slice
-sqrt subtract tan tanh transpose xor
-""".split()
-
-PURE = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE) | {"recompute.token", "recompute.depend"}
-
+PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Pure exactly when everything in their regions is.
-_STABLEHLO_PURE_IF_BODY_IS = "case if reduce reduce_window scatter select_and_scatter sort while".split()
+PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
+TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
+# Known not to be functions of their operands; their facts hold the words for the user.
+IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
-PURE_IF_BODY_IS = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE_IF_BODY_IS)
-
-TERMINATORS = frozenset({"stablehlo.return", "func.return", "recompute.yield"})
-
-# Known not to be functions of their operands, with the words for the user.
-IMPURE: dict[str, str] = {
-    "stablehlo.rng": "it draws from a hidden random state: a copy would draw other numbers",
-    "stablehlo.custom_call": "the effects of a custom call are unknown",
-    "stablehlo.infeed": "it reads from outside",
-    "stablehlo.outfeed": "it writes to the outside",
-    "stablehlo.send": "it communicates",
-    "stablehlo.recv": "it communicates",
-    "stablehlo.all_reduce": "it is a collective, and recomputing collectives is off",
-    "stablehlo.all_gather": "it is a collective, and recomputing collectives is off",
-    "stablehlo.all_to_all": "it is a collective, and recomputing collectives is off",
-    "stablehlo.reduce_scatter": "it is a collective, and recomputing collectives is off",
-    "stablehlo.collective_permute": "it is a collective, and recomputing collectives is off",
-    "func.call": "calls are recomputed after inlining; run recompute-inline first",
-}
+ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
 
 
 def why_impure(op: Operation) -> str | None:
     """Why running the operation twice could change a result, or None when it could not."""
-    name = name_of(op)
-    if name in PURE or name in TERMINATORS:
-        return None
-    if name not in PURE_IF_BODY_IS:
-        return IMPURE.get(name, f"the effects of {name} are unknown")
+    facts = facts_of(op)
+    reason = _own_reason(op, facts)
+    if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
+        return reason
     for region in op.regions:
         for inner in region.walk():
-            if name_of(inner) not in PURE_IF_BODY_IS and (reason := why_impure(inner)) is not None:
+            if (reason := _own_reason(inner, facts_of(inner))) is not None:
                 return f"{name_of(inner)} inside: {reason}"
     return None
+
+
+def _own_reason(op: Operation, facts: Facts | None) -> str | None:
+    """The reason that lies in the operation itself, whatever its regions hold."""
+    if facts is None:
+        return f"the effects of {name_of(op)} are unknown; {REMEDY}"
+    if facts.effect is Effect.TERMINATOR:
+        return None
+    if facts.effect is Effect.IMPURE:
+        return facts.reason
+    return ON_MEMORY if works_on_memory(op) else None
+
+
+def works_on_memory(op: Operation) -> bool:
+    """Whether it takes or makes a reference to memory."""
+    return any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in (*op.operands, *op.results))

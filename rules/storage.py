@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.guards import is_complex_type, is_shaped
-from .names import name_of
+from .facts import Carry, RegionStorage, View
+from .registry import OperationNames, declared_type_bytes, facts_of
+
+# Types without data, which xDSL does not know.
+_NO_DATA = frozenset({"stablehlo.token", "mhlo.token"})
 
 
 def element_bytes(element: Attribute) -> int | None:
@@ -22,25 +26,60 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Bytes that a value of the type occupies; tokens and the like 0; None for a dynamic shape."""
+    """Bytes that a value of the type occupies; tokens and the like 0.
+
+    None for a dynamic shape, and for a foreign type whose bytes nobody has declared.
+    """
     if is_shaped(type_):
         size = element_bytes(type_.element_type)
         shape = type_.get_shape()
         return None if size is None or any(dimension < 0 for dimension in shape) else size * prod(shape)
+    name = _type_name(type_)
+    if (declared := declared_type_bytes(name)) is not None:
+        return declared(type_)
+    if isinstance(type_, UnregisteredAttr) and name not in _NO_DATA:
+        return None
     return element_bytes(type_) or 0
 
 
-# Results that are another way to look at operand 0 ...
-STRIDED_VIEWS = frozenset({"stablehlo.transpose", "stablehlo.broadcast_in_dim"})
+def _type_name(type_: Attribute) -> str:
+    return type_.attr_name.data if isinstance(type_, UnregisteredAttr) else type_.name
+
+
+# Results that are another way to look at an operand ...
+STRIDED_VIEWS = OperationNames(lambda facts: facts.view is View.STRIDED)
 # ... and those that are so only while the operand lies in memory row by row.
-DENSE_VIEWS = frozenset({"stablehlo.reshape"})
+DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
 # Result i is operand i.
-FORWARDS = frozenset({"stablehlo.optimization_barrier", "recompute.depend"})
+FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
+
+
+def viewed_operand(op: Operation) -> SSAValue | None:
+    """The operand that a strided or dense view looks at; None for what is no view."""
+    facts = facts_of(op)
+    if facts is None or facts.view not in (View.STRIDED, View.DENSE):
+        return None
+    return op.operands[facts.view_of]
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
     """The operand whose storage result `index` shares, if it shares one whatever the layout."""
-    name = name_of(op)
-    if name in FORWARDS:
-        return op.operands[index]
-    return op.operands[0] if name in STRIDED_VIEWS else None
+    facts = facts_of(op)
+    if facts is None or facts.view in (None, View.DENSE):
+        return None
+    return op.operands[index if facts.view is View.FORWARDS else facts.view_of]
+
+
+def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
+    """What each region stores, for loops and branches; empty where the regions compute scalars."""
+    facts = facts_of(op)
+    if facts is None or not facts.regions:
+        return ()
+    return tuple(facts.regions[min(index, len(facts.regions) - 1)] for index in range(len(op.regions)))
+
+
+def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
+    """The values whose bytes the arguments of a region take."""
+    if region.carry is Carry.NOTHING:
+        return ()
+    return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.target import Target
 
 from ..universe import UNIVERSE
+from .rule_files import add_rules_option
 
 CHUNK = "// -----"
 MLIR = "mlir"
@@ -58,6 +59,7 @@ class Request:
     verify: bool
     verify_diagnostics: bool
     instrumentation: Instrumentation
+    rules: tuple[str, ...] = ()
     answer: str | None = None
 
 
@@ -84,6 +86,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> Request:
         instrumentation=Instrumentation(
             options.print_ir_after_all, options.print_ir_after_change, options.pass_statistics, options.remarks
         ),
+        rules=tuple(options.load_rules),
         answer=_answer(options, passes),
     )
 
@@ -111,6 +114,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
+    add_rules_option(parser)
     add("--list-passes", action="store_true", help="name the passes, ours first, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
     own = f"recompute-opt {version('xdsl-recompute')} (xdsl {version('xdsl')})"

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..dialects.context import RecomputeContext, make_context
+from ..dialects.diagnostics import Remark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.recompute import Names
@@ -62,7 +63,7 @@ class Run:
             if self.request.verify:
                 verify_module(module)
         if original is not None:
-            _demand_proof(original, module)
+            self.context.remarks.extend(_demand_proof(original, module))
         if self.request.target is not None:
             return _emit(self.request.target, self.context, module)
         return print_module(module, generic=self.request.generic, debuginfo=self.request.debuginfo)
@@ -97,10 +98,13 @@ def _emit(target: Target, context: Context, module: ModuleOp) -> str:
     return stream.getvalue()
 
 
-def _demand_proof(before: ModuleOp, after: ModuleOp) -> None:
+def _demand_proof(before: ModuleOp, after: ModuleOp) -> list[Remark]:
+    """Returns a remark on what the proof takes on the user's word. Raises `DiagnosticException` where there is none."""
     proof = prove(before, after)
     if not proof.proved:
         raise DiagnosticException(
             f"nothing is written: the result is not proved equal to the input: {proof.reason} "
             "(--no-proof writes it all the same)"
         )
+    believed = ", ".join(proof.believed)
+    return [Remark(after, f"the proof takes your word that these are pure: {believed}")] if believed else []

@@ -27,6 +27,7 @@ from ..interpreters.prove import Proof, prove
 from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both
 from .files import FileError, read_text
+from .rule_files import add_rules_option, loaded_rules
 from .verification import verify_module
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
@@ -38,6 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.before == options.after == "-":
         parser.error("only one of the programs can come from standard input")
+    try:
+        with loaded_rules(options.load_rules):
+            return _checked(options)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+
+
+def _checked(options: argparse.Namespace) -> int:
+    """The exit code; what was found is printed."""
     try:
         before, after = (load(path) for path in (options.before, options.after))
     except ParseError as error:
@@ -76,7 +87,8 @@ def verdict(proof: Proof) -> str:
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
-    return f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+    text = f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+    return f"{text}; pure on your word: {', '.join(proof.believed)}" if proof.believed else text
 
 
 def _argument_parser() -> argparse.ArgumentParser:
@@ -87,6 +99,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("after", metavar="B.mlir", help="the program that should compute the same")
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)
+    add_rules_option(parser)
     choices = ("proved", "not-proved", "equal")
     parser.add_argument("--expect", choices=choices, default="proved", help="the verdict that exits 0")
     own = f"recompute-check {version('xdsl-recompute')} (xdsl {version('xdsl')})"

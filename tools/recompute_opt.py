@@ -19,6 +19,7 @@ from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_text
 from .pipeline import Run
+from .rule_files import loaded_rules
 
 
 class Failed(Exception):
@@ -53,7 +54,8 @@ def run(request: Request) -> int:
         write_text(request.output, request.answer)
         return 0
     text, name = read_text(request.input)
-    results = [process(request, chunk, name) for chunk in chunks(request, text)]
+    with loaded_rules(request.rules):
+        results = [process(request, chunk, name) for chunk in chunks(request, text)]
     if not request.verify_diagnostics:
         write_text(request.output, f"{CHUNK}\n".join(results))
     return 0

@@ -33,6 +33,7 @@ from ..transforms.inline import inline
 from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
 from .files import FileError, read_text, write_bytes, write_text
+from .rule_files import add_rules_option, loaded_rules
 from .verification import verify_module
 
 
@@ -53,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
+    with loaded_rules(options.load_rules):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     function = load(options.module, options.function)
     if options.inputs is not None:
         inputs = inputs_from(options.inputs, function)
@@ -123,6 +129,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
     add_input_options(parser)
+    add_rules_option(parser)
     parser.add_argument("--kind", choices=INPUT_KINDS, default="random", help="what to draw from the seed (random)")
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
     parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")

@@ -24,11 +24,11 @@ from ..analysis.functions import functions_of, single_block
 from ..analysis.phases import Phases, phases
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
+from ..rules.kinds import is_constant
 from ..rules.names import name_of
 
 # Which copy of what an operation is does not change what it computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})
-_MERGED_ANYWHERE = frozenset({"stablehlo.constant"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _place(classified: Phases | None) -> Callable[[Operation], str]:
     """Twins merge within a phase only: a forward twin of a gradient operation would have to live until there."""
     if classified is None:
         return lambda op: ""
-    return lambda op: "" if name_of(op) in _MERGED_ANYWHERE else classified.phase.get(op, "")
+    return lambda op: "" if is_constant(op) else classified.phase.get(op, "")
 
 
 def _may_merge(op: Operation) -> bool:
@@ -112,7 +112,7 @@ def _state_phases_of_twins(classified: Phases) -> None:
     """Write the phase on operations that equal one of another phase, so that no later CSE merges them."""
     twins = dict[Twin, list[Operation]]()
     for op in classified.order.operations:
-        if _may_merge(op) and name_of(op) not in _MERGED_ANYWHERE:
+        if _may_merge(op) and not is_constant(op):
             twins.setdefault(Twin(op, ""), []).append(op)
     for group in twins.values():
         if len({classified.phase[op] for op in group}) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dialects.elements import DType, round_to
 from .arrays import Array
 
 
@@ -77,7 +78,7 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
     return np.where(exponent < 0, fraction.astype(base.dtype), result)
 
 
-def _unsigned(a: Array, width: int) -> Array:
+def unsigned(a: Array, width: int) -> Array:
     """The bits of integers of `width` bits, in unsigned integers that may be wider."""
     bits = a.view(f"u{a.dtype.itemsize}")
     return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
@@ -85,20 +86,42 @@ def _unsigned(a: Array, width: int) -> Array:
 
 def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
     """Zeros come in from the left; an amount beyond the width, or negative, leaves zeros alone."""
-    found = np.right_shift(_unsigned(a, width), _unsigned(amount, width))
+    found = np.right_shift(unsigned(a, width), unsigned(amount, width))
     return np.asarray(found).view(a.dtype)
 
 
 def count_ones(a: Array, width: int) -> Array:
-    bits = np.asarray(_unsigned(a, width), order="C")
+    bits = np.asarray(unsigned(a, width), order="C")
     columns = bits.reshape(*bits.shape, 1).view(np.uint8)
     return np.unpackbits(columns, axis=-1).sum(-1, dtype=a.dtype)
 
 
 def count_leading_zeros(a: Array, width: int) -> Array:
-    bits = np.asarray(_unsigned(a, width))
+    bits = np.asarray(unsigned(a, width))
     step = 1
     while step < width:
         bits = bits | (bits >> step)
         step *= 2
     return a.dtype.type(width) - count_ones(np.asarray(bits).view(a.dtype), width)
+
+
+def count_trailing_zeros(a: Array, width: int) -> Array:
+    bits = unsigned(a, width)
+    below = np.bitwise_and(~bits, bits - bits.dtype.type(1))
+    return count_ones(np.asarray(below).view(a.dtype), width)
+
+
+def rounded_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
+    """`a * b + c`, rounded once to f32 or a smaller float.
+
+    The product is exact in f64. The sum is rounded to odd there, by the error that Knuth's TwoSum finds, so that the
+    second rounding is exact (Boldo and Melquiond, 2008).
+    """
+    product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    found = np.asarray(product + addend)
+    back = found - product
+    error = (product - (found - back)) + (addend - back)
+    even = found.view(np.uint64) % np.uint64(2) == 0
+    towards = np.where(error > 0, np.inf, -np.inf)
+    off = (error != 0) & np.isfinite(found) & np.isfinite(error) & even
+    return round_to(np.where(off, np.nextafter(found, towards), found), dtype)

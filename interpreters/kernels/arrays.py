@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ...dialects.elements import FLOATS, DType, dtype_of
-from ...dialects.stablehlo.checks import element_of
+from ...dialects.guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]
@@ -50,8 +50,16 @@ def kind_of(dtype: DType) -> str:
 
 
 def dtype_at(value: SSAValue) -> DType:
-    """The numpy type of a tensor's elements. `ValueError` where there is none."""
-    return dtype_of(element_of(value))
+    """The numpy type of a tensor's elements, or of a scalar. `ValueError` where there is none."""
+    return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
+
+
+def shape_at(value: SSAValue) -> tuple[int, ...]:
+    """The shape of the array that holds the value: a scalar is one of rank 0. `ValueError` for a dynamic shape."""
+    shape = value.type.get_shape() if is_shaped(value.type) else ()
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"the shape of {value.type} is dynamic")
+    return shape
 
 
 def on_one(compute: Callable[[Array], Array]) -> Kernel:

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ...dialects.elements import DType, bit_width
-from ...dialects.stablehlo.elementwise import ClampOp, CompareOp, SelectOp
+from ...dialects.stablehlo.elementwise import ClampOp, CompareOp
 from . import arithmetic
 from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
 from .conversion import convert
@@ -95,8 +95,12 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
 
 
 def from_tables(op: Operation) -> Kernel:
+    return named(op.name.removeprefix("stablehlo."), op)
+
+
+def named(name: str, op: Operation) -> Kernel:
+    """What StableHLO calls `name`, for an operation of any dialect."""
     dtype, result = dtype_at(op.operands[0]), dtype_at(op.results[0])
-    name = op.name.removeprefix("stablehlo.")
     compute = compute_for(name, dtype)
     if compute is None:
         raise ValueError(f"{op.name} is not defined for elements of type {dtype}")
@@ -143,8 +147,8 @@ def _total_order(a: Array) -> Array:
     return np.where(signed < 0, signed ^ np.int64((1 << (width - 1)) - 1), signed)
 
 
-def select(op: SelectOp) -> Kernel:
-    dtype = dtype_at(op.result)
+def select(op: Operation) -> Kernel:
+    dtype = dtype_at(op.results[0])
 
     def run(which: Array, on_true: Array, on_false: Array) -> tuple[Array, ...]:
         result = np.empty(on_true.shape, dtype)

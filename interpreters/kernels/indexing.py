@@ -56,7 +56,7 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         results = [one.copy() for one in inputs]
         flat = [one.reshape(-1) for one in results]
         new = [update.reshape(-1) for update in updates]
-        for turn in _turns(places, inside):
+        for turn in turns(places, inside):
             at = places[turn]
             found = combine(*(one[at] for one in flat), *(one[turn] for one in new), *captured)
             for one, values, dtype in zip(flat, found, dtypes, strict=True):
@@ -108,7 +108,7 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
     return places.reshape(-1), inside.reshape(-1)
 
 
-def _turns(places: Array, inside: Array) -> Iterator[Array]:
+def turns(places: Array, inside: Array) -> Iterator[Array]:
     """Indices of the elements that lie inside, in groups without a place twice, each place's elements in order."""
     (chosen,) = np.nonzero(inside)
     order = chosen[np.argsort(places[chosen], kind="stable")]

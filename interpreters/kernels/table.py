@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import arith, math, signless, tensors
 from .arrays import Combine, Kernel
 from .contraction import dot_general
 from .conversion import bitcast_convert, reduce_precision
@@ -12,7 +13,10 @@ from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_ele
 from .indexing import gather, scatter
 from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
 from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
+from .random_bits import rng_bit_generator
 from .reduction import reduce
+from .selection import select_and_scatter
+from .sorting import sort
 from .windowed import convolution, reduce_window
 
 # They work on any shape, whatever the types say, and so on vectors of scalars too.
@@ -24,6 +28,33 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.convert": convert_elements,
     "stablehlo.reduce_precision": reduce_precision,
     "stablehlo.complex": complex_of_parts,
+    **{f"arith.{name}": signless.integer for name in (*signless.SIGNED, *signless.UNSIGNED)},
+    **dict.fromkeys(arith.AS_STABLEHLO, arith.as_stablehlo),
+    **dict.fromkeys(arith.NUMBERS_FIRST, arith.numbers_first),
+    "arith.addui_extended": signless.extended,
+    "arith.mului_extended": signless.extended,
+    "arith.mulsi_extended": signless.extended,
+    "arith.cmpi": arith.compare_integers,
+    "arith.cmpf": arith.compare_floats,
+    "arith.select": select,
+    "arith.extsi": arith.from_signed,
+    "arith.trunci": arith.from_signed,
+    "arith.index_cast": arith.from_signed,
+    "arith.sitofp": arith.from_signed,
+    "arith.extui": arith.from_unsigned,
+    "arith.uitofp": arith.from_unsigned,
+    "arith.fptosi": arith.to_whole,
+    "arith.fptoui": arith.to_whole,
+    "arith.extf": arith.between_floats,
+    "arith.truncf": arith.between_floats,
+    "arith.bitcast": arith.bitcast,
+    **dict.fromkeys(math.AS_STABLEHLO, math.as_stablehlo),
+    **dict.fromkeys(math.FLOATS, math.of_floats),
+    **dict.fromkeys(math.BITS, math.of_bits),
+    "math.absi": math.absolute,
+    "math.ipowi": math.integer_power,
+    "math.fpowi": math.float_to_integer_power,
+    "math.fma": math.fused_multiply_add,
 }
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
@@ -42,10 +73,39 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.reverse": reverse,
     "stablehlo.dynamic_slice": dynamic_slice,
     "stablehlo.dynamic_update_slice": dynamic_update_slice,
+    "stablehlo.rng_bit_generator": rng_bit_generator,
+    "arith.constant": arith.constant,
+    "tensor.empty": tensors.empty,
+    "tensor.splat": tensors.splat,
+    "tensor.from_elements": tensors.from_elements,
+    "tensor.dim": tensors.dim,
+    "tensor.cast": tensors.cast,
+    "tensor.reshape": tensors.reshape,
+    "tensor.collapse_shape": tensors.reshape,
+    "tensor.expand_shape": tensors.reshape,
+    "tensor.concat": tensors.concat,
+    "tensor.extract": tensors.extract,
+    "tensor.insert": tensors.insert,
+    "tensor.extract_slice": tensors.extract_slice,
+    "tensor.insert_slice": tensors.insert_slice,
 }
 # Their region combines two scalars.
 WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
     "stablehlo.reduce": reduce,
     "stablehlo.reduce_window": reduce_window,
     "stablehlo.scatter": scatter,
+    "stablehlo.sort": sort,
+    "tensor.pad": tensors.pad,
 }
+WITH_TWO_COMBINERS: dict[str, Callable[[Any, Combine, Combine], Kernel]] = {
+    "stablehlo.select_and_scatter": select_and_scatter,
+}
+# A body on scalars for every point of a space of loops.
+STRUCTURED = frozenset(
+    """
+    linalg.generic linalg.add linalg.exp linalg.log linalg.sub linalg.sqrt linalg.select linalg.fill linalg.copy
+    linalg.max linalg.min linalg.mul linalg.transpose linalg.matmul linalg.quantized_matmul linalg.pooling_nchw_max
+    linalg.conv_2d_nchw_fchw linalg.conv_2d_nhwgc_gfhwc linalg.conv_2d_nhwc_hwcf linalg.conv_2d_ngchw_gfchw
+    linalg.conv_2d_ngchw_fgchw linalg.conv_2d_nhwc_fhwc linalg.broadcast linalg.reduce
+    """.split()
+)

@@ -1,0 +1,138 @@
+"""`stablehlo.rng_bit_generator`: counters, each scrambled with a key. The same bits as XLA's on the CPU.
+
+Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
+Which counter makes which element is XLA's choice; DEFAULT is Philox there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...dialects.elements import bit_width
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.foreign import RngBitGeneratorOp
+from .arrays import Array, Kernel, dtype_at, kind_of
+
+U32, U64 = np.uint32, np.uint64
+
+THREEFRY_PARITY = 0x1BD11BDA
+THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+THREEFRY_GROUPS = 5
+
+PHILOX_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+PHILOX_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+PHILOX_ROUNDS = 10
+
+Bits = tuple[Array, Array]
+"""The random bits, and the new state."""
+
+
+def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
+    make = ALGORITHMS[op.rng_algorithm.data.value]
+    shape, dtype = shape_of(op.output), dtype_at(op.output)
+    if kind_of(dtype) not in "iu" or bit_width(dtype) < 8:
+        raise ValueError(f"bits of type {dtype} are not made")
+    if dtype_at(op.initial_state) != U64:
+        raise ValueError("the state is not of type ui64")
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+
+    def run(state: Array) -> tuple[Array, ...]:
+        bits, new = make(state, shape, dtype.itemsize == 8)
+        return new, np.array(bits.astype(unsigned), order="C").view(dtype)
+
+    return run
+
+
+def halves(values: Array) -> list[Array]:
+    """64 bits as the low and the high 32."""
+    known = np.asarray(values, U64)
+    return [np.asarray(known & U64(0xFFFFFFFF)).astype(U32), np.asarray(known >> U64(32)).astype(U32)]
+
+
+def joined(low: Array, high: Array) -> Array:
+    return low.astype(U64) | high.astype(U64) << U64(32)
+
+
+def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
+    """State: a key and a counter. Two numbers from each counter: the halves of 64 bits, or neighbours."""
+    key, counter = halves(state[:1]), state[1:]
+    if wide:
+        return joined(*scrambled(key, halves(counter + _numbers(shape)))), _counted(state, 1, prod(shape))
+    along = _split(shape)
+    half = [-(-extent // 2) if d == along else extent for d, extent in enumerate(shape)] or [1]
+    pair = scrambled(key, halves(counter + _numbers(half)))
+    both = np.stack(pair, axis=(along or 0) + 1)
+    rows = both.reshape([2 * extent if d == (along or 0) else extent for d, extent in enumerate(half)])
+    found = rows[tuple(slice(extent) for extent in shape)] if shape else rows[0]
+    return found, _counted(state, 1, prod(half))
+
+
+def _split(shape: Sequence[int]) -> int | None:
+    """Neighbours lie along the first even dimension, otherwise along the longest."""
+    even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
+    longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
+    return next(even, longest)
+
+
+def _numbers(shape: Sequence[int]) -> Array:
+    return np.arange(prod(shape), dtype=U64).reshape(shape)
+
+
+def _counted(state: Array, place: int, count: int) -> Array:
+    new = state.copy()
+    new[place] += U64(count)
+    return new
+
+
+def scrambled(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
+    """Threefry-2x32 with 20 rounds."""
+    keys = [*key, key[0] ^ key[1] ^ U32(THREEFRY_PARITY)]
+    one, other = counter[0] + keys[0], counter[1] + keys[1]
+    for group in range(THREEFRY_GROUPS):
+        for distance in THREEFRY_ROTATIONS[group % 2]:
+            one = one + other
+            other = (other << U32(distance) | other >> U32(32 - distance)) ^ one
+        one = one + keys[(group + 1) % 3]
+        other = other + keys[(group + 2) % 3] + U32(group + 1)
+    return [one, other]
+
+
+def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
+    """State: a key and a counter of 64 or 128 bits. Four numbers of 32 bits from each counter, or two of 64.
+
+    A counter of 64 bits has the key above it.
+    """
+    words = prod(shape) * (2 if wide else 1)
+    blocks = -(-words // 4)
+    low = state[1] + np.arange(blocks, dtype=U64)
+    high = np.broadcast_to(state[2] if len(state) > 2 else state[0], low.shape) + (low < state[1]).astype(U64)
+    mixed = mixed_up(halves(state[0]), [*halves(low), *halves(high)])
+    row = np.stack(mixed, axis=1).reshape(-1)
+    values = joined(row[0::2], row[1::2]) if wide else row
+    new = _counted(state, 1, blocks)
+    if len(state) > 2 and new[1] < state[1]:
+        new = _counted(new, 2, 1)
+    return values[: prod(shape)].reshape(shape), new
+
+
+def mixed_up(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
+    """Philox-4x32 with 10 rounds."""
+    for number in range(PHILOX_ROUNDS):
+        first, second = (
+            halves(counter[place].astype(U64) * U64(multiplier))
+            for place, multiplier in zip((0, 2), PHILOX_MULTIPLIERS, strict=True)
+        )
+        raised = [one + U32(step * number & 0xFFFFFFFF) for one, step in zip(key, PHILOX_KEY_STEPS, strict=True)]
+        counter = [second[1] ^ counter[1] ^ raised[0], second[0], first[1] ^ counter[3] ^ raised[1], first[0]]
+    return counter
+
+
+ALGORITHMS: dict[str, Callable[[Array, Sequence[int], bool], Any]] = {
+    "THREE_FRY": three_fry,
+    "PHILOX": philox,
+    "DEFAULT": philox,
+}

@@ -1,0 +1,142 @@
+"""Structured operations of linalg: a body on scalars, for every point of a space of loops.
+
+The loops run in order, as nested `for` loops would, and every output element is the running result of the points that
+write to it. Loops along which all points write to different elements run at once, as vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import BroadcastOp, ReduceOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from .arrays import Array, Combine, Kernel, dtype_at, owned, shape_at
+
+# One for each operand, then whether each loop is parallel.
+Space = tuple[list[AffineMap], list[bool]]
+
+
+def space_of(op: Operation) -> Space:
+    """The maps from loops to elements. `ValueError` for an operation whose loops are not known."""
+    if isinstance(op, LinalgStructuredOperation):
+        kinds = [kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types()]
+        return [attr.data for attr in op.get_indexing_maps()], kinds
+    if isinstance(op, ReduceOp):
+        dropped = op.dimensions.get_values()
+        rank = len(shape_at(op.input))
+        kinds = [loop not in dropped for loop in range(rank)]
+        return [AffineMap.identity(rank), _kept(rank, dropped)], kinds
+    if isinstance(op, BroadcastOp):
+        rank = len(shape_at(op.init))
+        return [_kept(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
+    raise ValueError("its loops are not known")
+
+
+def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
+    return AffineMap(rank, 0, tuple(AffineDimExpr(loop) for loop in range(rank) if loop not in dropped))
+
+
+def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
+    """`combine` takes an element of each operand, the loop numbers `indices`, and what the body captures."""
+    maps, parallel = space_of(op)
+    loops = _Loops.of(op.operands, maps, parallel, len(op.results))
+    count, outputs = len(op.operands), len(op.results)
+    dtypes = [dtype_at(result) for result in op.results]
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        results = [value.copy(order="C") for value in values[count - outputs : count]]
+        operands = [*values[: count - outputs], *results]
+        seen = [loops.seen(operand, map_) for operand, map_ in zip(operands, maps, strict=True)]
+        for point in loops.points():
+            elements = [loops.at(one, point) for one in seen]
+            numbers = [loops.number(loop, point) for loop in indices]
+            found = combine(*elements, *numbers, *values[count:])
+            for one, new in zip(seen[count - outputs :], found, strict=True):
+                loops.write(one, point, new)
+        return tuple(owned(result, dtype) for result, dtype in zip(results, dtypes, strict=True))
+
+    return run
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The extent of each loop, and which of them run as one vector."""
+
+    extents: tuple[int, ...]
+    at_once: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, operands: Sequence[SSAValue], maps: Sequence[AffineMap], parallel: list[bool], outputs: int) -> _Loops:
+        extents = [-1] * len(parallel)
+        for operand, map_ in zip(operands, maps, strict=True):
+            for extent, expression in zip(shape_at(operand), map_.results, strict=True):
+                if isinstance(expression, AffineDimExpr):
+                    extents[expression.position] = extent
+        if -1 in extents:
+            raise ValueError("no operand has the extent of one of its loops")
+        # Only where each parallel loop is a dimension of its own of every output are all its points apart.
+        wanted = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
+        apart = all(sorted(_plain(map_) or []) == wanted for map_ in maps[len(maps) - outputs :])
+        if not apart and any(_plain(map_) is None for map_ in maps[len(maps) - outputs :]):
+            raise ValueError("an output is indexed by more than loop numbers")
+        return cls(tuple(extents), tuple(is_parallel and apart for is_parallel in parallel))
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        pairs = zip(self.at_once, self.extents, strict=True)
+        return iter(np.ndindex(*(1 if vector else extent for vector, extent in pairs)))
+
+    @property
+    def vector(self) -> tuple[int, ...]:
+        return tuple(extent if vector else 1 for vector, extent in zip(self.at_once, self.extents, strict=True))
+
+    def seen(self, values: Array, map_: AffineMap) -> Array:
+        """The operand with one dimension for each loop, of extent one where it does not depend on the loop.
+
+        A view where every index is a loop number, otherwise a copy of what is read.
+        """
+        rank = len(self.extents)
+        plain = _plain(map_)
+        if plain is not None:
+            order = sorted(range(len(plain)), key=plain.__getitem__)
+            index = tuple(slice(None) if loop in plain else None for loop in range(rank))
+            return values.transpose(order)[(*index, ...)]
+        # An affine expression of arrays, one for each loop, is an array: xDSL adds and multiplies whatever it is given.
+        grid: Any = [_along(loop, np.arange(extent), rank) for loop, extent in enumerate(self.extents)]
+        places = [np.zeros([1] * rank, np.int64) + expression.eval(grid, []) for expression in map_.results]
+        return values[tuple(places)]
+
+    def at(self, seen: Array, point: tuple[int, ...]) -> Array:
+        """The elements for a point of the loops that run one after the other, as one vector."""
+        return np.broadcast_to(seen[self._window(seen, point)], self.vector).reshape(-1)
+
+    def write(self, seen: Array, point: tuple[int, ...], new: Array) -> None:
+        window = seen[self._window(seen, point)]
+        window[...] = np.broadcast_to(new, (prod(self.vector),)).reshape(window.shape)
+
+    def _window(self, seen: Array, point: tuple[int, ...]) -> tuple[Any, ...]:
+        starts = [0 if extent == 1 else start for start, extent in zip(point, seen.shape, strict=True)]
+        pairs = zip(self.at_once, starts, strict=True)
+        return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
+
+    def number(self, loop: int, point: tuple[int, ...]) -> Array:
+        """The number of the loop's iteration, for every element of the vector."""
+        line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
+        return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
+
+
+def _along(loop: int, line: Array, rank: int) -> Array:
+    return line.reshape([-1 if dimension == loop else 1 for dimension in range(rank)])
+
+
+def _plain(map_: AffineMap) -> list[int] | None:
+    """The loops that the indices are, where each index is a loop of its own."""
+    loops = [one.position for one in map_.results if isinstance(one, AffineDimExpr)]
+    return loops if len(loops) == len(map_.results) == len(set(loops)) else None

@@ -1,0 +1,153 @@
+"""Kernels of the tensor dialect. Tensors are values: what is written into one is a new tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.ir import Operation
+
+from .arrays import Array, Combine, Kernel, dtype_at, on_one, on_two, shape_at
+
+# What stands in a static list where an operand gives the number.
+DYNAMIC = -(1 << 63)
+
+
+def empty(op: tensor.EmptyOp) -> Kernel:
+    """Zeros: what it holds is left open, and two runs should not differ by it."""
+    shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
+    return lambda *sizes: (np.zeros(shape, dtype),)
+
+
+def splat(op: tensor.SplatOp) -> Kernel:
+    shape, dtype = shape_at(op.result), dtype_at(op.result)
+
+    def run(value: Array, *sizes: Array) -> tuple[Array, ...]:
+        return (np.full(shape, value, dtype),)
+
+    return run
+
+
+def from_elements(op: tensor.FromElementsOp) -> Kernel:
+    shape, dtype = shape_at(op.result), dtype_at(op.result)
+    return lambda *values: (np.array([value[()] for value in values], dtype).reshape(shape),)
+
+
+def dim(op: tensor.DimOp) -> Kernel:
+    shape = shape_at(op.source)
+    return on_two(lambda source, index: np.asarray(shape[_inside(index, len(shape))], np.int64))
+
+
+def cast(op: tensor.CastOp) -> Kernel:
+    """A view: shapes are static here, so nothing changes."""
+    if shape_at(op.source) != shape_at(op.dest):
+        raise ValueError("the shapes differ")
+    return on_one(lambda source: source)
+
+
+def reshape(op: Operation) -> Kernel:
+    """A view where the operand lies row by row. Further operands spell the shape out that the type has."""
+    shape = shape_at(op.results[0])
+
+    def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
+        return (source.reshape(shape),)
+
+    return run
+
+
+def concat(op: tensor.ConcatOp) -> Kernel:
+    shape, dtype, along = shape_at(op.result), dtype_at(op.result), op.dim.value.data
+    return lambda *operands: (np.concatenate(operands, axis=along, out=np.empty(shape, dtype)),)
+
+
+def extract(op: tensor.ExtractOp) -> Kernel:
+    def run(source: Array, *indices: Array) -> tuple[Array, ...]:
+        return (np.array(source[_place(indices, source.shape)]),)
+
+    return run
+
+
+def insert(op: tensor.InsertOp) -> Kernel:
+    def run(scalar: Array, dest: Array, *indices: Array) -> tuple[Array, ...]:
+        result = dest.copy()
+        result[_place(indices, dest.shape)] = scalar
+        return (result,)
+
+    return run
+
+
+def _place(indices: Sequence[Array], shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(_inside(index, extent) for index, extent in zip(indices, shape, strict=True))
+
+
+def _inside(index: Array, extent: int) -> int:
+    if not 0 <= int(index) < extent:
+        raise ValueError(f"index {int(index)} is out of range, which is undefined: the extent is {extent}")
+    return int(index)
+
+
+def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
+    """A copy; dimensions of extent one that the result does not have are dropped."""
+    slices, shape = _Slices(op), shape_at(op.result)
+
+    def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
+        return (source[slices.of(source.shape, sizes)].reshape(shape).copy(),)
+
+    return run
+
+
+def insert_slice(op: tensor.InsertSliceOp) -> Kernel:
+    slices = _Slices(op)
+
+    def run(source: Array, dest: Array, *sizes: Array) -> tuple[Array, ...]:
+        result = dest.copy()
+        window = result[slices.of(dest.shape, sizes)]
+        window[...] = source.reshape(window.shape)
+        return (result,)
+
+    return run
+
+
+class _Slices:
+    """Offsets, sizes and strides: static ones, and those that operands give, in this order."""
+
+    def __init__(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp):
+        lists = (op.static_offsets, op.static_sizes, op.static_strides)
+        self.static = [_numbers(one) for one in lists]
+
+    def of(self, shape: Sequence[int], given: Sequence[Array]) -> tuple[slice, ...]:
+        """Raises `ValueError` where the slice does not lie within the shape."""
+        rest = iter(given)
+        lists = [[int(next(rest)) if one == DYNAMIC else one for one in numbers] for numbers in self.static]
+        found = list[slice]()
+        for offset, size, stride, extent in zip(*lists, shape, strict=True):
+            last = offset + (size - 1) * stride
+            if size > 0 and not (stride > 0 and offset >= 0 and last < extent):
+                raise ValueError(f"the slice from {offset} to {last} does not lie within {extent} elements")
+            found.append(slice(offset, last + 1, stride) if size > 0 else slice(0, 0))
+        return tuple(found)
+
+
+def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values.get_values())
+
+
+def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
+    """Around the source stands what the region makes of the indices."""
+    shape, dtype = shape_at(op.result), dtype_at(op.result)
+    low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
+    if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):
+        raise ValueError("only static padding is executed")
+
+    def run(source: Array, *outer: Array) -> tuple[Array, ...]:
+        indices = np.indices(shape).reshape(len(shape), prod(shape))
+        (around,) = combine(*indices, *outer[count - 1 :])
+        result = np.array(np.broadcast_to(around, (prod(shape),)), dtype).reshape(shape)
+        window = tuple(slice(first, first + extent) for first, extent in zip(low, source.shape, strict=True))
+        result[window] = source
+        return (result,)
+
+    return run

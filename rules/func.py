@@ -1,0 +1,15 @@
+"""func, and the operations of our own dialect."""
+
+from __future__ import annotations
+
+from .facts import Facts, forwards, impure, moves, table, terminator
+
+OPERATIONS: dict[str, Facts] = {
+    "func.call": impure("calls are recomputed after inlining; run recompute-inline first"),
+    "func.call_indirect": impure("what it calls is not known"),
+    "func.constant": moves(),
+    "recompute.token": moves(),
+    "recompute.depend": forwards(),
+    **table("func", "return", terminator()),
+    **table("recompute", "yield", terminator()),
+}

@@ -1,0 +1,47 @@
+"""What kind of operation it is, beyond what running it twice would do."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from .facts import Kind
+from .registry import facts_of
+
+
+def is_constant(op: Operation) -> bool:
+    """It costs nothing and keeps nothing: it is read where it is, and may be merged across phases."""
+    return _is(op, Kind.CONSTANT)
+
+
+def is_random(op: Operation) -> bool:
+    """It makes random numbers from a state that it is given, see `random_state`."""
+    return _is(op, Kind.RANDOM)
+
+
+def random_state(op: Operation) -> SSAValue | None:
+    """The operand that holds the random state; a copy must be given the same one."""
+    facts = facts_of(op)
+    return None if facts is None or facts.state is None else op.operands[facts.state]
+
+
+def is_collective(op: Operation) -> bool:
+    """All devices must take part, as often and in the same order."""
+    return _is(op, Kind.COLLECTIVE)
+
+
+def is_communication(op: Operation) -> bool:
+    """It sends to or receives from another device: never run twice."""
+    return _is(op, Kind.COMMUNICATION)
+
+
+def reads_memory(op: Operation) -> bool:
+    return _is(op, Kind.READS_MEMORY)
+
+
+def writes_memory(op: Operation) -> bool:
+    return _is(op, Kind.WRITES_MEMORY)
+
+
+def _is(op: Operation, kind: Kind) -> bool:
+    facts = facts_of(op)
+    return facts is not None and kind in facts.kinds

@@ -1,0 +1,14 @@
+"""math: https://mlir.llvm.org/docs/Dialects/MathOps/. All of it is pure."""
+
+from __future__ import annotations
+
+from .counts import per_element
+from .facts import Facts, pure, table
+
+_PURE = """
+absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1
+floor fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh sqrt
+tan tanh trunc
+"""
+
+OPERATIONS: dict[str, Facts] = {**table("math", _PURE, pure()), "math.fma": pure(per_element(2))}

@@ -1,0 +1,95 @@
+"""Where the facts about an operation are found by its name, and where a foreign dialect declares its own.
+
+from recompute.rules import pure, register
+register("acme.swish", pure())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from typing_extensions import override
+from xdsl.ir import Attribute, Operation
+
+from . import arith, chlo, func, linalg, math, memref, scf, stablehlo, tensor
+from .facts import Facts
+from .names import name_of
+
+REMEDY = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
+
+_DIALECTS = (stablehlo, chlo, arith, math, tensor, linalg, scf, memref, func)
+BUILT_IN: dict[str, Facts] = {name: facts for dialect in _DIALECTS for name, facts in dialect.OPERATIONS.items()}
+_declared: dict[str, Facts] = {}
+_type_bytes: dict[str, Callable[[Attribute], int]] = {}
+
+
+def register(name: str, facts: Facts) -> None:
+    """Declare the facts about the operations of that name, as `acme.swish`; a later declaration replaces an earlier.
+
+    `ValueError` for a name without a dialect and for an operation whose facts are built in.
+    """
+    _check_name(name)
+    if name in BUILT_IN:
+        raise ValueError(f"name: the facts about {name} are built in and cannot be declared anew")
+    if not isinstance(facts, Facts):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"facts: {name} needs facts, such as pure() or impure('why'), not {facts!r}")
+    _declared[name] = facts
+
+
+def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
+    """Declare how many bytes a value of the type takes, by the type's name without `!`, as `acme.tile`."""
+    _check_name(name)
+    _type_bytes[name] = bytes_of
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not all(name.partition(".")):
+        raise ValueError(f"name: expected a name such as 'acme.swish', not {name!r}")
+
+
+@contextmanager
+def registrations_undone() -> Generator[None]:
+    """Forget, on leaving, what was declared inside. For tests, and for tools that run on several inputs."""
+    before = dict(_declared), dict(_type_bytes)
+    try:
+        yield
+    finally:
+        for known, old in zip((_declared, _type_bytes), before, strict=True):
+            known.clear()
+            known.update(old)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def facts_named(name: str) -> Facts | None:
+    return BUILT_IN.get(name) or _declared.get(name)
+
+
+def facts_of(op: Operation) -> Facts | None:
+    """None for an operation that nobody has declared anything about."""
+    return facts_named(name_of(op))
+
+
+def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
+    return _type_bytes.get(name)
+
+
+@dataclass(frozen=True, eq=False)
+class OperationNames(Set[str]):
+    """The names of all operations whose facts are so: a set that grows with what is registered."""
+
+    holds: Callable[[Facts], bool]
+
+    @override
+    def __contains__(self, name: object) -> bool:
+        facts = facts_named(name) if isinstance(name, str) else None
+        return facts is not None and self.holds(facts)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in (*BUILT_IN, *_declared) if name in self)
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

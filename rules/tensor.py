@@ -1,0 +1,17 @@
+"""tensor: https://mlir.llvm.org/docs/Dialects/TensorOps/. Tensors are values, so nothing here writes memory.
+
+What `tensor.empty` holds is left open; whoever reads it gets what no two runs need agree on.
+"""
+
+from __future__ import annotations
+
+from .facts import Facts, View, moves, nothing, once, pure_if_body_is, table, terminator, view
+
+_MOVES = "concat dim empty extract extract_slice from_elements gather insert insert_slice rank scatter splat"
+
+OPERATIONS: dict[str, Facts] = {
+    **table("tensor", _MOVES, moves()),
+    **table("tensor", "cast collapse_shape expand_shape reshape", view(layout=View.DENSE)),
+    **table("tensor", "generate pad", pure_if_body_is(nothing, once)),
+    "tensor.yield": terminator(),
+}

@@ -1,0 +1,102 @@
+"""Random bits, sorting and the gradient of pooling, bit for bit as JAX computes them on the CPU."""
+
+# JAX's types say little about lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.kernels.random_bits import philox
+
+
+def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Array], list[Array]]:
+    """What JAX makes of the inputs, and what the interpreter makes of the program that JAX writes."""
+    compiled = jax.jit(function)
+    text = compiled.lower(*inputs).as_text()
+    expected = [np.asarray(one) for one in jax.tree.leaves(compiled(*inputs))]
+    program = function_named(parse_module(text, "jax.mlir"))
+    return list(execute(program, [np.asarray(one) for one in inputs])), expected
+
+
+def check(function: Callable[..., Any], *inputs: Any) -> None:
+    for found, expected in zip(*both(function, *inputs), strict=True):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+KEYS = [jnp.array(key, jnp.uint32) for key in ([1, 2, 3, 4], [0xFFFFFFFF, 7, 0xFFFFFFFE, 0xFFFFFFFF])]
+
+
+@pytest.mark.parametrize("algorithm", ["RNG_THREE_FRY", "RNG_PHILOX", "RNG_DEFAULT"])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        *((shape, "uint32") for shape in ((), (1,), (5,), (8,), (3, 5), (3, 4, 5), (2, 0), (128, 3))),
+        *((shape, dtype) for shape in ((), (5, 3)) for dtype in ("uint16", "uint8", "uint64")),
+    ],
+)
+def test_random_bits(algorithm: str, shape: tuple[int, ...], dtype: str) -> None:
+    with jax.enable_x64(dtype == "uint64"):
+        for key in KEYS:
+            check(
+                lambda key: lax.rng_bit_generator(
+                    key, shape, dtype=getattr(jnp, dtype), algorithm=getattr(lax.RandomAlgorithm, algorithm)
+                ),
+                key,
+            )
+
+
+def test_a_counter_of_128_bits_carries() -> None:
+    text = """func.func @main(%s: tensor<3xui64>) -> (tensor<3xui64>, tensor<9xui32>) {
+      %n, %r = "stablehlo.rng_bit_generator"(%s) {rng_algorithm = #stablehlo<rng_algorithm PHILOX>}
+        : (tensor<3xui64>) -> (tensor<3xui64>, tensor<9xui32>)
+      return %n, %r : tensor<3xui64>, tensor<9xui32>
+    }"""
+    state = np.array([5, (1 << 64) - 2, 9], np.uint64)
+    new, bits = execute(function_named(parse_module(text, "f.mlir")), [state])
+    assert new.tolist() == [5, 1, 10]
+    after, _ = philox(np.array([5, 0, 10], np.uint64), (1,), False)
+    assert bits[8] == after[0]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 5), (64, 3), (2, 33)])
+def test_sort(shape: tuple[int, ...], axis: int) -> None:
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(np.float32)
+    x[0, 0] = np.nan
+    check(lambda x: jnp.sort(x, axis=axis), x)
+    check(lambda x: jnp.sort(x, axis=axis, descending=True), x)
+    check(lambda x: jnp.argsort(x, axis=axis, stable=True), x)
+    check(lambda x: lax.sort((x, -x, x + 1), dimension=axis, num_keys=2), x)
+
+
+def test_sort_of_nothing() -> None:
+    check(lambda x: jnp.sort(x, axis=0), np.empty((0, 3), np.float32))
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize(("window", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((3, 3), (2, 1))])
+def test_select_and_scatter(padding: str, window: tuple[int, int], stride: tuple[int, int]) -> None:
+    """The gradient of max pooling, with whole numbers so that sums are exact, and ties."""
+    x = np.random.default_rng(0).integers(0, 6, (2, 7, 8)).astype(np.float32)
+
+    def loss(x: Any) -> Any:
+        pooled = lax.reduce_window(x, -jnp.inf, lax.max, (1, *window), (1, *stride), padding)
+        weights = jnp.arange(pooled.size, dtype=jnp.float32).reshape(pooled.shape)
+        return jnp.sum(pooled * weights)
+
+    text = jax.jit(jax.grad(loss)).lower(x).as_text()
+    assert "select_and_scatter" in text
+    check(jax.grad(loss), x)

@@ -1,0 +1,238 @@
+"""A dialect that nobody knows, recomputed end to end by what docs/foreign_dialects.md says, and refused without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute import interpreters, rules
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.meter import meter
+from recompute.interpreters.prove import prove
+from recompute.rules.effects import why_impure
+from recompute.rules.flops import flops
+from recompute.rules.kinds import is_collective, is_constant, is_random, random_state
+from recompute.tools import recompute_check, recompute_opt, recompute_run
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "foreign_dialects.md").read_text()
+(STEP,) = re.findall(r"```mlir\n(.*?)```", PAGE, re.DOTALL)
+(RULES,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[0].splitlines()
+NAMES = ("acme.pack", "acme.swish", "acme.swish_grad", "acme.unpack")
+TILE_BYTES = 64 * 64 * 4
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    with rules.registrations_undone(), interpreters.registrations_undone():
+        yield
+
+
+def load_the_rules() -> None:
+    exec(compile(RULES, "acme_rules.py", "exec"), {})
+
+
+def step() -> ModuleOp:
+    return parse_module(STEP, "step.mlir")
+
+
+def test_end_to_end() -> None:
+    load_the_rules()
+    before, after = step(), step()
+    assert recompute(after, target="none").copies == 3
+    proof = prove(before, after)
+    assert proof.proved and proof.believed == NAMES
+    inputs = random_inputs(function_named(before), seed=1)
+    assert compare(before, after, inputs).equal
+    peaks = [timeline(functions_of(module)[0]).peak_bytes for module in (before, after)]
+    assert peaks == [7 * TILE_BYTES, 5 * TILE_BYTES]
+    for module, peak in zip((before, after), peaks, strict=True):
+        assert meter(function_named(module), inputs)[1].peak_bytes == peak
+
+
+def test_the_kernels_compute_the_gradient() -> None:
+    load_the_rules()
+    x = np.linspace(-2, 2, 64 * 64, dtype=np.float32).reshape(64, 64)
+    one = np.ones_like(x)
+    function, h = function_named(step()), np.float32(1e-2)
+    (low, _), (high, _) = (execute(function, [value, one]) for value in (x - h, x + h))
+    np.testing.assert_allclose(execute(function, [x, one])[1], (high - low) / (2 * h), atol=1e-3)
+
+
+def test_with_tokens_the_copies_wait() -> None:
+    """The parts of the pipeline, without lowering: the verifier accepts the result, and tokens are there."""
+    load_the_rules()
+    module = step()
+    recompute(module)
+    verify(module)
+    assert sum(op.name == "stablehlo.optimization_barrier" for op in module.walk()) == 1
+    assert prove(step(), module)
+
+
+def test_without_rules_it_is_refused_with_the_remedy() -> None:
+    with pytest.raises(Refusal, match=r"the bytes of !acme.tile<64x64> are not known; declare them with recompute"):
+        recompute(step(), target="none")
+
+
+def test_without_the_effect_nothing_is_copied() -> None:
+    rules.register_type("acme.tile", lambda type: TILE_BYTES)
+    module = step()
+    done = recompute(module, target="none")
+    assert done.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
+    said = [remark.reason for remark in done.remarks]
+    remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
+    assert f"acme.swish is not recomputed: the effects of acme.swish are unknown; {remedy}" in said
+
+
+def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
+    load_the_rules()
+    module = step()
+    recompute(module, target="none")
+    assert not prove(step(), module, also_pure=()).proved
+    assert not prove(step(), module, also_pure={"acme.swish"}).proved
+    assert prove(step(), module, also_pure={"acme.swish", "acme.pack"}).believed == ("acme.pack", "acme.swish")
+
+
+def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:
+    load_the_rules()
+    module = step()
+    recompute(module, target="none")
+    copy = next(op for op in module.walk() if Names.COPY in op.attributes and "swish" in str(op))
+    copy.results[0].replace_all_uses_with(copy.operands[0])
+    assert not prove(step(), module).proved
+    assert not compare(step(), module, random_inputs(function_named(module), seed=1)).equal
+
+
+def test_without_a_kernel_it_is_not_executed() -> None:
+    with pytest.raises(Refusal, match=r"step.mlir:4:\d+: error: acme.pack cannot be executed"):
+        execute(function_named(step()), random_inputs(function_named(step())))
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("x", r"a tuple of 1 arrays"),
+        ("(x, x)", r"a tuple of 1 arrays"),
+        ("([1],)", r"numpy arrays, not list"),
+        ("(x[:2],)", r"returns float32\[2, 64\], expected float32\[64, 64\]"),
+        ("(x.astype('f8'),)", r"returns float64"),
+    ],
+)
+def test_what_a_kernel_returns_is_checked(result: str, said: str) -> None:
+    load_the_rules()
+    interpreters.register_kernel("acme.unpack", lambda op: eval(f"lambda x: {result}"))
+    with pytest.raises(Refusal, match=r"step.mlir:10:\d+: error: acme.unpack cannot be executed: its kernel.*" + said):
+        execute(function_named(step()), random_inputs(function_named(step())))
+
+
+def itself(x: Array) -> tuple[Array, ...]:
+    return (x,)
+
+
+def test_kernels_that_return_their_operand_do_not_share_its_memory() -> None:
+    load_the_rules()
+    for name in ("acme.pack", "acme.unpack"):
+        interpreters.register_kernel(name, lambda op: itself)
+    function = function_named(step())
+    assert meter(function, random_inputs(function))[1].peak_bytes == timeline(function).peak_bytes
+
+
+def test_the_commands_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(STEP)
+    Path("acme_rules.py").write_text(RULES)
+    tools = {"recompute-opt": recompute_opt, "recompute-check": recompute_check, "recompute-run": recompute_run}
+    for command in COMMANDS:
+        tool, *arguments = command.replace("'", "").split()
+        assert tools[tool].main(arguments) == 0, command
+    said = capsys.readouterr()
+    assert "remark: the proof takes your word that these are pure: " + ", ".join(NAMES) in said.err
+    assert "proved equal" in said.out and "executed: equal bit for bit" in said.out
+    assert f"{5 * TILE_BYTES} bytes metered, {5 * TILE_BYTES} modelled" in said.out
+    # Nothing is left behind: without the option the tool knows nothing.
+    assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "rules.py: error: cannot be read: No such file"),
+        ("def f(:\n", "rules.py:1:7: error: not Python"),
+        ("x = 1\nraise RuntimeError('no\\nluck')\n", "rules.py:2:1: error: RuntimeError: no luck"),
+        ("import sys\n\nsys.exit(0)\n", "rules.py:3:1: error: SystemExit: 0"),
+        (
+            "from recompute.rules import pure, register\nregister('stablehlo.rng', pure())\n",
+            "rules.py:2:1: error: ValueError: name: the facts about stablehlo.rng are built in",
+        ),
+        ("from recompute.rules import *\nregister('swish', pure())\n", "error: ValueError: name: expected a name"),
+        ("from recompute.rules import *\nregister('acme.swish', 'pure')\n", "error: ValueError: facts: acme.swish"),
+    ],
+)
+@pytest.mark.parametrize("tool", [recompute_opt, recompute_check, recompute_run])
+def test_bad_rules_are_one_line(
+    text: str | None,
+    said: str,
+    tool: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(STEP)
+    if text is not None:
+        Path("rules.py").write_text(text)
+    inputs = ["step.mlir"] * (2 if tool is recompute_check else 1)
+    assert tool.main([*inputs, "--load-rules", "rules.py"]) != 0  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 1 and said in errors[0]
+
+
+def operation(name: str, operands: int = 0):
+    values = ", ".join("%x" for _ in range(operands))
+    types = ", ".join("tensor<4xf32>" for _ in range(operands))
+    text = f'func.func @f(%x: tensor<4xf32>) {{\n%r = "{name}"({values}) : ({types}) -> tensor<4xf32>\nreturn\n}}'
+    return next(op for op in parse_module(text, "f.mlir").walk() if op.results and op.result_types)
+
+
+def test_every_declaration_is_read() -> None:
+    rules.register("acme.bits", rules.random(state=1))
+    rules.register("acme.sum", rules.collective())
+    rules.register("acme.one", rules.constant())
+    rules.register("acme.ask", rules.impure("it asks the user"))
+    rules.register("acme.load", rules.reads_memory())
+    bits = operation("acme.bits", 2)
+    assert is_random(bits) and random_state(bits) is bits.operands[1] and why_impure(bits) is None
+    assert is_collective(operation("acme.sum", 1)) and "collective" in str(why_impure(operation("acme.sum", 1)))
+    assert is_constant(operation("acme.one")) and flops(operation("acme.one")) == 0
+    assert why_impure(operation("acme.ask")) == "it asks the user"
+    assert why_impure(operation("acme.load")) == "it reads memory that may have been written in between"
+
+
+def test_a_declared_view_shares_the_storage_of_the_operand_named() -> None:
+    rules.register("acme.flip", rules.view(of=1))
+    t = "tensor<256xf32>"
+    text = f"""func.func @f(%x: {t}) -> {t} {{
+      %a = stablehlo.sine %x : {t}
+      %b = "acme.flip"(%x, %a) : ({t}, {t}) -> {t}
+      %c = stablehlo.sine %b : {t}
+      %r = stablehlo.sine %c : {t}
+      return %r : {t}
+    }}"""
+    assert timeline(functions_of(parse_module(text, "f.mlir"))[0]).live_bytes == (1024, 1024, 2048, 1024, 0)

@@ -1,0 +1,50 @@
+"""`--load-rules FILE.py`: a Python file of the user that declares operations of other dialects.
+
+The file is run as Python code, with the rights of whoever runs the tool; only files named on the command line are. What
+it declares is forgotten when the tool is done. It is named in every error that it raises.
+"""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from .. import interpreters, rules
+from .files import FileError, read_text
+
+
+def add_rules_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--load-rules",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="run this Python file first; it declares operations of other dialects (docs/foreign_dialects.md)",
+    )
+
+
+@contextmanager
+def loaded_rules(paths: Sequence[str]) -> Generator[None]:
+    """What the files declare holds inside. Raises `FileError` for one that is missing, no Python, or raises itself."""
+    with rules.registrations_undone(), interpreters.registrations_undone():
+        for path in paths:
+            _run(path)
+        yield
+
+
+def _run(path: str) -> None:
+    text, _ = read_text(path)
+    name = str(Path(path))
+    try:
+        code = compile(text, name, "exec")
+        exec(code, {"__name__": "recompute_rules", "__file__": name})
+    except SyntaxError as error:
+        raise FileError(f"{name}:{error.lineno or 1}:{error.offset or 1}: error: not Python: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == name), 1)
+        said = " ".join(str(error).split())
+        raise FileError(f"{name}:{line}:1: error: {type(error).__name__}{': ' if said else ''}{said}") from error
