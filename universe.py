@@ -14,12 +14,16 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-# `recompute-clone` is `ClonePass` in `transforms/clone.py`, and so on.
-_WORDS = ("inline", "phase", "mark", "clone", "cse", "lower", "verify")
+# `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
+_WORDS = (
+    *("inline", "inline-segments", "inline-gradient"),
+    *("phase", "mark", "clone", "cse", "lower", "outline-gradient", "verify"),
+)
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
-    return lambda: getattr(import_module(f".transforms.{word}", __package__), f"{word.title()}Pass")
+    module, kind = word.replace("-", "_"), f"{word.title().replace('-', '')}Pass"
+    return lambda: getattr(import_module(f".transforms.{module}", __package__), kind)
 
 
 def _target(name: str) -> Callable[[], type[Target]]:

@@ -1,4 +1,4 @@
-"""The recompute dialect: an ordering token, the operation that waits for it, and the attributes of the passes.
+"""The recompute dialect: an ordering token, the operation that waits for it, and the regions of `structured.py`.
 
     %t = recompute.token %cotangent : tensor<8xf32>
     %y = recompute.depend %x after %t : tensor<8xf32>
@@ -10,7 +10,6 @@ What reads `%y` therefore cannot run before the gradient has arrived. Neither ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
@@ -28,6 +27,9 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from .names import Names as Names
+from .structured import GradientOp, SegmentOp, YieldOp
 
 
 @irdl_attr_definition
@@ -134,19 +136,4 @@ class DependOp(IRDLOperation):
         _print_attributes_and_types(printer, self, self.values)
 
 
-class Names:
-    """The discardable attributes; `dialects/discardable.py` says what each may hold."""
-
-    PREFIX: ClassVar[str] = "recompute."
-    RECOMPUTE: ClassVar[str] = "recompute.recompute"
-    REGION: ClassVar[str] = "recompute.region"
-    PHASE: ClassVar[str] = "recompute.phase"
-    ID: ClassVar[str] = "recompute.id"
-    COPY: ClassVar[str] = "recompute.copy"
-    DUPLICATED: ClassVar[str] = "recompute.duplicated"
-    NEED_CSE: ClassVar[str] = "recompute.need_cse"
-    TARGET_GRAD: ClassVar[str] = "recompute.target_grad"
-    CHECKPOINT: ClassVar[str] = "recompute.checkpoint"
-
-
-RECOMPUTE = Dialect("recompute", [TokenOp, DependOp], [TokenType])
+RECOMPUTE = Dialect("recompute", [TokenOp, DependOp, SegmentOp, GradientOp, YieldOp], [TokenType])

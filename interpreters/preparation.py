@@ -6,6 +6,7 @@ Which values are views, and so who owns which buffer, follows from the operation
     reshape                           a view while the operand lies row by row, otherwise a copy
     optimization_barrier, depend      the operands themselves
     while                             its carry, see `interpreters/loops.py`
+    segment, gradient                 what their operations make, as if these stood alone
     everything else                   new buffers
 """
 
@@ -22,6 +23,7 @@ from xdsl.traits import SymbolTable
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
+from ..dialects.structured import GroupOp
 from ..rules.names import name_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS
 from .kernels.arrays import Combine, Kernel, on_one
@@ -31,7 +33,7 @@ from .program import Observer, Program, Step, captured
 from .scalar_regions import combiner
 
 BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
-TERMINATORS = frozenset({"func.return", "stablehlo.return"})
+TERMINATORS = frozenset({"func.return", "stablehlo.return", "recompute.yield"})
 
 
 class Preparation:
@@ -92,6 +94,8 @@ class Preparation:
             programs = [self.block(block, captured(op)) for block in blocks]
             moves = [yield_moves(block, self.views) for block in blocks]
             return branches(op, programs, moves, self.observer)
+        if isinstance(op, GroupOp):
+            return self._group(op)
         if isinstance(op, CallOp):
             return self._call(op)
         if op.name in WITH_COMBINER:
@@ -104,6 +108,15 @@ class Preparation:
         outer = captured(op)
         condition, body = self.block(op.cond.block, outer), self.block(op.body.block, outer)
         return loop(op, condition, body, yield_moves(op.body.block, self.views), self.observer)
+
+    def _group(self, op: GroupOp) -> Kernel:
+        run = self.block(op.body.block, captured(op)).run
+        for result, value in zip(op.results, op.terminator.operands, strict=True):
+            if value in self.strided:
+                self.strided.add(result)
+            if value in self.views or value.owner.parent_op() is not op:
+                self.views.add(result)
+        return run
 
     def _call(self, op: CallOp) -> Kernel:
         name = op.callee.string_value()
@@ -138,6 +151,7 @@ def is_known(kind: type[Operation]) -> bool:
     return (
         kind in ORDERING
         or kind is WhileOp
+        or issubclass(kind, GroupOp)
         or kind.name in BRANCHES
         or kind.name in KERNELS
         or kind.name in WITH_COMBINER

@@ -23,7 +23,10 @@ PURE = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE) | {"recompute.
 # Pure exactly when everything in their regions is.
 _STABLEHLO_PURE_IF_BODY_IS = "case if reduce reduce_window scatter select_and_scatter sort while".split()
 
-PURE_IF_BODY_IS = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE_IF_BODY_IS)
+PURE_IF_BODY_IS = frozenset(f"stablehlo.{name}" for name in _STABLEHLO_PURE_IF_BODY_IS) | {
+    "recompute.segment",
+    "recompute.gradient",
+}
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "recompute.yield"})
 
