@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -24,6 +25,7 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -66,7 +68,7 @@ def _print_attributes_and_types(printer: Printer, op: Operation, values: Sequenc
 
 
 @irdl_op_definition
-class TokenOp(IRDLOperation):
+class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """Exists once the values of `gates` exist."""
 
     name = "recompute.token"
@@ -78,6 +80,12 @@ class TokenOp(IRDLOperation):
 
     def __init__(self, gates: Sequence[SSAValue]):
         super().__init__(operands=[gates], result_types=[TokenType()])
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalization import TOKEN_PATTERNS
+
+        return TOKEN_PATTERNS
 
     def verify_(self) -> None:
         if not self.gates:
@@ -99,7 +107,7 @@ class TokenOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DependOp(IRDLOperation):
+class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """The same values, available only after the token; result i is value i."""
 
     name = "recompute.depend"
@@ -112,6 +120,12 @@ class DependOp(IRDLOperation):
 
     def __init__(self, values: Sequence[SSAValue], token: SSAValue):
         super().__init__(operands=[values, token], result_types=[[value.type for value in values]])
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalization import DEPEND_PATTERNS
+
+        return DEPEND_PATTERNS
 
     def verify_(self) -> None:
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
