@@ -14,6 +14,8 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
+from .dialects.dense_repair import repair_dense
+
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
     *("inline", "inline-segments", "inline-gradient"),
@@ -52,5 +54,8 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
     ours = {"recompute": _dialect("recompute", "RECOMPUTE")}
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
+
+# Stock tools import this file when they start, and read constants with xDSL's own parser.
+repair_dense()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))
