@@ -1,10 +1,10 @@
 """What `canonicalize` may do to tokens and depends: less text, the same order. What is read keeps its token.
 
-    recompute.token %g, %g                      ->  recompute.token %g
-    %x1 = recompute.depend %x after %t
-    %y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
-    %x2 = recompute.depend %x1 after %t         ->  %x1
-    a token or a depend that nobody reads       ->  nothing
+recompute.token %g, %g                      ->  recompute.token %g
+%x1 = recompute.depend %x after %t
+%y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
+%x2 = recompute.depend %x1 after %t         ->  %x1
+a token or a depend that nobody reads       ->  nothing
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ from xdsl.utils.exceptions import VerifyException
 from .diagnostics import Refusal
 from .names import Names
 
+
 @irdl_op_definition
 class YieldOp(IRDLOperation):
     """Ends the region of a segment or a gradient and hands its values out."""
@@ -135,7 +136,9 @@ class SegmentOp(GroupOp):
             )
         name = self.attributes.get(Names.REGION)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
-            raise VerifyException(f"'{name.data}' is no name for a segment: it is empty or has a '#', which numbers them")
+            raise VerifyException(
+                f"'{name.data}' is no name for a segment: it is empty or has a '#', which numbers them"
+            )
 
     @classmethod
     def _parse_name(cls, parser: Parser) -> dict[str, Attribute]:

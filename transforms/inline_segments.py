@@ -54,13 +54,17 @@ def inline_segments(module: ModuleOp) -> int:
     for function in [op for op in module.walk() if isinstance(op, FuncOp)]:
         taken = _regions_of(function)
         found = list[Instance]()
-        for op in list(function.walk()):
-            if isinstance(op, SegmentOp) and not isinstance(op.parent_op(), SegmentOp):
-                found.extend(_flatten(op, "", taken))
+        for segment in _outermost(function):
+            found.extend(_flatten(segment, "", taken))
         if found:
             _mark(function, found)
         flattened += len(found)
     return flattened
+
+
+def _outermost(function: FuncOp) -> list[SegmentOp]:
+    found = (op for op in function.walk() if isinstance(op, SegmentOp))
+    return [segment for segment in found if not isinstance(segment.parent_op(), SegmentOp)]
 
 
 def _regions_of(function: FuncOp) -> set[str]:

@@ -1,0 +1,257 @@
+"""Segments and gradient regions: the same step as its flat form, before and after; several gradients in one function."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+from recompute.analysis import units
+from recompute.analysis.eager import eager, eager_timeline
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.analysis.order import Order, producers
+from recompute.analysis.phases import Phases, phases
+from recompute.analysis.step import Step
+from recompute.analysis.units import Unit, find_unit
+from recompute.dialects.context import make_context
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names, TokenOp
+from recompute.dialects.structured import GradientOp, SegmentOp
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.executor import function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.prove import prove
+from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.inline_gradient import inline_gradient
+from recompute.transforms.inline_segments import inline_segments
+from recompute.transforms.lower import lower
+from recompute.transforms.mark import mark
+from recompute.transforms.outline_gradient import outline_gradient
+from recompute.transforms.phase import annotate_phases
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify
+
+from .structured_programs import steps
+
+
+@cache
+def structured(count: int = 2, blocks: int = 4) -> ModuleOp:
+    """Shared: clone before changing."""
+    return parse_module(steps(count, blocks), "steps.mlir")
+
+
+def flat(module: ModuleOp) -> ModuleOp:
+    work = module.clone()
+    inline_gradient(work)
+    inline_segments(work)
+    return work
+
+
+def with_tokens(module: ModuleOp) -> ModuleOp:
+    work = flat(module)
+    mark(work, "auto")
+    assert clone(work).units
+    cse(work)
+    verify(work)
+    return work
+
+
+def after(module: ModuleOp) -> ModuleOp:
+    work = module.clone()
+    assert recompute(work).copies > 0
+    return work
+
+
+def peak(module: ModuleOp) -> int:
+    return timeline(functions_of(module)[0], classified(module)).peak_bytes
+
+
+def eager_peak(module: ModuleOp) -> int:
+    return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
+
+
+def executed_equal(before: ModuleOp, after: ModuleOp) -> bool:
+    inputs = random_inputs(function_named(before), 0, "random")
+    return compare(before, after, inputs).equal
+
+
+def test_the_pipeline_gives_regions_back() -> None:
+    result = after(structured())
+    assert not any(isinstance(op, SegmentOp) for op in result.walk())
+    gradients = [op for op in result.walk() if isinstance(op, GradientOp)]
+    assert len(gradients) == 2
+    for gradient in gradients:
+        assert any(Names.COPY in op.attributes for op in gradient.walk())
+    verify(flat(result))
+
+
+def test_r13_the_result_is_proved_and_executed_equal() -> None:
+    assert prove(structured(), after(structured())).proved
+    assert prove(structured(), flat(structured())).proved
+    assert prove(structured(), with_tokens(structured())).proved
+    assert executed_equal(structured(), after(structured()))
+    assert executed_equal(structured(), flat(structured()))
+
+
+def test_a_changed_result_is_not_equal() -> None:
+    wrong = after(structured())
+    inside = next(op for op in wrong.walk() if isinstance(op, GradientOp)).body.block
+    multiply = next(op for op in inside.ops if op.name == "stablehlo.multiply" and Names.TARGET_GRAD in op.attributes)
+    multiply.operands[1] = multiply.operands[0]
+    assert not prove(structured(), wrong).proved
+    assert not executed_equal(structured(), wrong)
+
+
+@pytest.mark.parametrize(("count", "blocks"), [(1, 6), (2, 6), (3, 6)])
+def test_memory_falls_for_several_gradients_too(count: int, blocks: int) -> None:
+    before, result = flat(structured(count, blocks)), flat(after(structured(count, blocks)))
+    assert peak(result) <= 0.6 * peak(before)
+    assert eager_peak(result) <= 1.10 * peak(result)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_without_tokens_the_saving_is_gone(count: int) -> None:
+    module = with_tokens(structured(count, 6))
+    lower(module, "none")
+    assert eager_peak(module) >= 0.95 * eager_peak(flat(structured(count, 6)))
+
+
+def test_a_gate_comes_after_what_it_holds_back() -> None:
+    """The second gradient reads the value of the first, which is there before the second forward pass begins."""
+    module = flat(structured())
+    found = classified(module)
+    for unit in units_of(found):
+        assert unit.gates and not early_gates(found, unit)
+        position = found.order.position[unit.insertion]
+        assert all(found.order.definition(gate) < position for gate in unit.gates)
+
+
+def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutation: without the rule, the value of the first gradient is a gate of the second step's units."""
+    found = classified(flat(structured()))
+    gates = units._gates  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(units, "_gates", lambda step, readers, _, insertion: gates(step, readers, -1, insertion))  # pyright: ignore
+    assert sum(bool(early_gates(found, unit)) for unit in units_of(found)) == 1
+
+
+def early_gates(found: Phases, unit: Unit) -> list[SSAValue]:
+    """Gates that are there before the last original."""
+    last = max(found.order.position[op] for op in unit.originals)
+    return [gate for gate in unit.gates if found.order.definition(gate) < last]
+
+
+def units_of(found: Phases) -> list[Unit]:
+    step = Step.of(found)
+    marked = dict[str, list[Operation]]()
+    for op in found.order.operations:
+        if Names.RECOMPUTE in op.attributes:
+            region = op.attributes[Names.REGION]
+            assert isinstance(region, StringAttr)
+            marked.setdefault(region.data, []).append(op)
+    result = [find_unit(step, region, operations) for region, operations in marked.items()]
+    assert len(result) == 8
+    return [unit for unit in result if isinstance(unit, Unit)]
+
+
+def test_the_eager_schedule_keeps_what_is_read_in_front() -> None:
+    """Updates between two steps run in their place; the last ones at the end."""
+    for module in (flat(structured(3)), with_tokens(structured(3)), flat(after(structured(3)))):
+        before = classified(module)
+        order = eager(before).order
+        assert set(order.operations) == set(before.order.operations)
+        for op in order.operations:
+            assert all(order.position[producer] < order.position[op] for producer in producers(op))
+
+
+def test_an_update_that_a_gradient_reads_runs_before_it() -> None:
+    text = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.negate %a {recompute.phase = "gradient"} : tensor<4xf32>
+  %u = stablehlo.abs %g {recompute.phase = "update"} : tensor<4xf32>
+  %b = stablehlo.tanh %u {recompute.phase = "primal"} : tensor<4xf32>
+  %h = stablehlo.multiply %b, %u {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %h : tensor<4xf32>
+}
+"""
+    order = eager(classified(parse_module(text))).order
+    names = [op.name.partition(".")[2] for op in order.operations]
+    assert names == ["sine", "negate", "abs", "tanh", "multiply", "return"]
+
+
+def test_gates_survive_cleanups_three_times() -> None:
+    module = with_tokens(structured())
+    tokens = sum(isinstance(op, TokenOp) for op in module.walk())
+    held, text = (peak(module), eager_peak(module)), print_module(module)
+    context = make_context()
+    for _ in range(3):
+        for cleanup in (CanonicalizePass(), CommonSubexpressionElimination(), DeadCodeElimination()):
+            cleanup.apply(context, module)
+    assert tokens == 8 == sum(isinstance(op, TokenOp) for op in module.walk())
+    assert (peak(module), eager_peak(module)) == held
+    assert print_module(module) == text
+    verify(module)
+
+
+def test_cleanups_keep_the_copies_inside_of_regions() -> None:
+    module = after(structured())
+    held = peak(flat(module))
+    context = make_context()
+    for _ in range(3):
+        for cleanup in (CanonicalizePass(), CommonSubexpressionElimination(), DeadCodeElimination()):
+            cleanup.apply(context, module)
+    assert peak(flat(module)) == held
+    verify(flat(module))
+
+
+def test_the_flat_form_gives_the_same() -> None:
+    """Recomputing the flat form and flattening the recomputed structured form are one."""
+    from_flat = after(flat(structured()))
+    assert flat(after(structured())).is_structurally_equivalent(from_flat)
+    assert not flat(structured()).is_structurally_equivalent(from_flat)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if ".small" in name])
+def test_outlining_an_example_and_back_changes_nothing(name: str) -> None:
+    module = inlined(name).clone()
+    annotate_phases(module)
+    before = print_module(module, debuginfo=True)
+    regions = outline_gradient(module)
+    assert regions > 0
+    assert prove(original(name), module).proved
+    assert inline_gradient(module) == regions
+    assert print_module(module, debuginfo=True) == before
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if ".small" in name])
+def test_a_structured_example_is_recomputed_as_the_flat_one(name: str) -> None:
+    module = inlined(name).clone()
+    outline_gradient(module)
+    assert recompute(module).copies > 0
+    assert prove(original(name), module).proved
+    inline_gradient(module)
+    assert peak(module) == peak(recomputed(name))
+
+
+def test_partly_stated_phases_are_refused_in_the_wrong_place() -> None:
+    module = flat(structured())
+    functions_of(module)[0].body.block.first_op.attributes.pop(Names.PHASE)  # pyright: ignore[reportOptionalMemberAccess]
+    with pytest.raises(Refusal, match="stands after the gradient operation"):
+        phases(functions_of(module)[0])
+
+
+def test_stated_phases_are_taken_as_they_are() -> None:
+    module = flat(structured())
+    found = classified(module)
+    for op in Order.of(functions_of(module)[0].body.block).operations[:-1]:
+        assert op.attributes[Names.PHASE] == StringAttr(found.phase[op])
