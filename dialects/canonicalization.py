@@ -22,7 +22,7 @@ class DropUnreadToken(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
         if op.token.first_use is None:
-            rewriter.erase_op(op)
+            rewriter.erase(op)
 
 
 class DropRepeatedGates(RewritePattern):
@@ -42,7 +42,7 @@ class DropUnreadDepend(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
         if all(result.first_use is None for result in op.delayed):
-            rewriter.erase_op(op)
+            rewriter.erase(op)
 
 
 class DropRepeatedDelay(RewritePattern):
@@ -67,12 +67,12 @@ class MergeDepends(RewritePattern):
         values = tuple(dict.fromkeys((*first.values, *op.values)))
         merged = DependOp(values, first.token)
         merged.attributes, merged.location = dict(first.attributes), first.location
-        rewriter.insert_op(merged, InsertPoint.before(first))
+        rewriter.insert(merged, InsertPoint.before(first))
         delayed = dict[SSAValue, SSAValue](zip(values, merged.delayed, strict=True))
         for old in (op, first):
             for value, result in zip(old.values, old.delayed, strict=True):
                 delayed[value].name_hint = result.name_hint
-            rewriter.replace_op(old, [], [delayed[value] for value in old.values])
+            rewriter.replace(old, [], [delayed[value] for value in old.values])
 
 
 def _others(op: DependOp) -> list[DependOp]:

@@ -68,31 +68,31 @@ def _text(attribute: AnyDense) -> str:
     return stream.getvalue()
 
 
-def _parse(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
+def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
     """Replaces the method of the same name: hexadecimal numbers are read as the bits of the element type."""
     from .dense import to_standard
     from .dense_literal import parse_dense
 
-    content, start = parser.lexer.input.content, parser.pos
+    content, start = self.lexer.input.content, self.pos
     if not _BARE_HEXADECIMAL.search(content, start, max(content.find(">", start), start)):
-        return _xdsl_parses(parser, type)
+        return _xdsl_parses(self, type)
     try:
-        return to_standard(*parse_dense(parser, type))
+        return to_standard(*parse_dense(self, type))
     except ParseError as error:
-        parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]
-        found = _xdsl_parses(parser, type)
+        self._resume_from(start)  # pyright: ignore[reportPrivateUsage]
+        found = _xdsl_parses(self, type)
         if _holds_floats(found):
             raise error
         return found
 
 
-def _print(attribute: AnyDense, printer: Printer) -> None:
+def _print(self: AnyDense, printer: Printer) -> None:
     """Replaces the method of the same name: NaNs keep their bits, zeros their sign."""
     from .dense import standard_text
 
-    text = standard_text(attribute) if _holds_floats(attribute) and _loses_bits(attribute) else None
+    text = standard_text(self) if _holds_floats(self) and _loses_bits(self) else None
     if text is None:
-        return _xdsl_prints(attribute, printer)
+        return _xdsl_prints(self, printer)
     return printer.print_string(text)
 
 

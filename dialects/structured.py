@@ -9,9 +9,9 @@
       ...
     } : tensor<8xf32>
 
-The operations run where they stand; values from outside are read as they are. The passes work on the flat form, and
-`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. What a segment says of
-its operations it says with their attributes: the name is its `recompute.region`; `recompute.recompute = false` keeps
+The operations run where they stand; values from outside are read as they are. The passes work on the flat form;
+`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. What a segment says
+of its operations it says with their attributes: the name is its `recompute.region`; `recompute.recompute = false` keeps
 them; `recompute.output_recompute` recomputes the outputs too.
 """
 

@@ -1,4 +1,4 @@
-"""Segments and gradient regions: the same step as its flat form, before and after; several gradients in one function."""
+"""Segments and gradient regions: the same step as in the flat form; several gradients in one function."""
 
 from __future__ import annotations
 
