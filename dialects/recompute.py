@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -31,7 +31,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .names import Names as Names
-from .structured import GradientOp, SegmentOp, YieldOp
+from .structured import GradientOp, GroupOp, SegmentOp, YieldOp
 
 
 @irdl_attr_definition
@@ -106,6 +106,13 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         _print_attributes_and_types(printer, self, self.gates)
 
 
+def _block_of(op: Operation) -> Block | None:
+    """The block that the operation runs in: segments and gradients run where they stand."""
+    while isinstance(parent := op.parent_op(), GroupOp):
+        op = parent
+    return op.parent
+
+
 @irdl_op_definition
 class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """The same values, available only after the token; result i is value i."""
@@ -130,6 +137,13 @@ class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     def verify_(self) -> None:
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
             raise VerifyException("result i of recompute.depend has the type of its value i")
+        owner = self.token.owner
+        if not isinstance(owner, Operation):
+            raise VerifyException("a token is not an argument: make it with recompute.token where it is needed")
+        if _block_of(owner) is not _block_of(self):
+            raise VerifyException(
+                "a token orders the operations of one block: put recompute.token where this recompute.depend stands"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> DependOp:

@@ -32,7 +32,8 @@ TERMINATORS = frozenset({"stablehlo.return", "func.return", "recompute.yield"})
 
 # Known not to be functions of their operands, with the words for the user.
 IMPURE: dict[str, str] = {
-    "stablehlo.rng": "it draws from a hidden random state: a copy would draw other numbers",
+    "stablehlo.rng": "it draws from a hidden random state: a copy would draw other numbers; "
+    "draw with stablehlo.rng_bit_generator, whose state is an operand",
     "stablehlo.custom_call": "the effects of a custom call are unknown",
     "stablehlo.infeed": "it reads from outside",
     "stablehlo.outfeed": "it writes to the outside",

@@ -24,6 +24,7 @@ MLIR = "mlir"
 # An option value that xDSL's lexer takes for punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*[^"{},\s\w.+-][^"{},\s]*)""")
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
+_NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
 
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 Targets = Mapping[str, Callable[[], type[Target]]]
@@ -148,6 +149,11 @@ def _without_module(pipeline: str) -> str:
     match = _PASS_PIPELINE.match(pipeline)
     if match is None:
         raise UsageError(f"--pass-pipeline reads 'builtin.module(...)', not '{pipeline}'; see also --passes")
+    if (nested := _NESTED_PIPELINE.search(match[1])) is not None:
+        raise UsageError(
+            f"passes run on the whole module, not on each {nested[1]}: write its passes without '{nested[1]}(...)', "
+            "as in 'builtin.module(recompute-mark,recompute-clone)'"
+        )
     return match[1]
 
 

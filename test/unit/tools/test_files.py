@@ -1,4 +1,4 @@
-"""Whatever happens while a file is written, it is the old one whole or the new one whole, and nothing lies beside it."""
+"""Whatever happens while a file is written, it is the old one whole or the new one whole, and nothing lies beside."""
 
 from __future__ import annotations
 
