@@ -177,7 +177,9 @@ def explain_pass(found: type[ModulePass]) -> str:
     """A pass in words: the docstring of its file where it is ours, otherwise its own, and its options."""
     module = inspect.getmodule(found)
     ours = module is not None and found.name in UNIVERSE.all_passes
-    text = (module.__doc__ if ours and module is not None else inspect.getdoc(found)) or found.name
+    # Not the docstring of the base class, which says what a pass is.
+    own = inspect.cleandoc(found.__doc__) if found.__doc__ else None
+    text = (module.__doc__ if ours and module is not None else own) or f"{found.name}: xDSL says nothing about it."
     options = [f"  {field.name}=<{field.type}>, default {field.default}" for field in fields(found)]
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])
 

@@ -39,12 +39,14 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON:       {"name": "recompute-clone", "operations_before": 9, "operations_after": 12, "copies_after": 1, "changed": true, "seconds":
 
 // LIST:      recompute-inline
+// LIST-NEXT: recompute-inline-segments
+// LIST-NEXT: recompute-inline-gradient
 // LIST-NEXT: recompute-phase
 // LIST:      canonicalize
 // HELP:      recompute-mark: turn a policy into marks.
 // HELP:      Options:
 // HELP-NEXT:   regions=<str>, default auto
-// FOREIGN:   sub-expression
+// FOREIGN:   cse: xDSL says nothing about it.
 // CLONED:    recompute.token
 // TEXT:      model.py:7:9: remark: region 'block1' is not recomputed: its values are needed as soon as
 // NESTED:    recompute-opt: error: passes run on the whole module, not on each func.func: write its passes without
