@@ -17,9 +17,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from ..analysis.constants import constants_only
 from ..analysis.order import Order, producers
+from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice
 
@@ -27,6 +29,8 @@ from ..dialects.structured import GradientOp, splice
 def inline_gradient(module: ModuleOp) -> int:
     """Flatten every gradient region; returns how many. Raises `Refusal` where flattening would lose something."""
     found = [op for op in module.walk() if isinstance(op, GradientOp)]
+    for gradient in found:
+        _check_place(gradient)
     for block in dict.fromkeys(op.parent for op in found):
         assert block is not None, "what is found in a module stands in a block"
         _state_phases_between(block)
@@ -34,6 +38,14 @@ def inline_gradient(module: ModuleOp) -> int:
         for op in splice(gradient):
             op.attributes.setdefault(Names.PHASE, StringAttr("gradient"))
     return len(found)
+
+
+def _check_place(gradient: GradientOp) -> None:
+    """Inlined functions may have put it where it could not be written."""
+    try:
+        gradient.verify_place(gradient.parent_op())
+    except VerifyException as error:
+        raise Refusal(gradient, str(error)) from error
 
 
 def _state_phases_between(block: Block) -> None:

@@ -58,6 +58,7 @@ def _write(decision: Decision) -> None:
         elif explicit_mark(op) is None:
             marks = [BoolAttr.from_bool(one) for one in wanted]
             op.attributes[Names.RECOMPUTE] = marks[0] if all(wanted) else ArrayAttr(marks)
+            op.attributes.pop(Names.CHECKPOINT, None)
 
 
 def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:

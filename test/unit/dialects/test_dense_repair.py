@@ -39,6 +39,7 @@ CONSTANTS: dict[str, str] = {
     "dense<0xFF800000> : vector<2xf32>": "000080ff" * 2,
     "dense<0xFF> : tensor<2xi32>": "ff000000" * 2,
     "dense<[0x7F, -1]> : tensor<2xi8>": "7fff",
+    "dense<[0x7F, 0x10000]> : tensor<2xi24>": "7f00000000000100",
     "dense<1.5> : tensor<f32>": "0000c03f",
     "dense<> : tensor<0xf32>": "",
 }
@@ -108,7 +109,7 @@ def test_a_repair_that_fails_is_said_and_breaks_nothing(
     assert capsys.readouterr().err == "recompute: xDSL's dense constants are not repaired: no such method\n"
 
 
-@pytest.mark.parametrize("text", ["dense<0xFF8000001> : tensor<f32>", "dense<[0xFF800000]> : tensor<2xf32>"])
+@pytest.mark.parametrize("text", ["dense<0xFF8000001> : tensor<f32>", "dense<[0xFF800000]> : tensor<2xf32>", "dense<0x3FFF> : tensor<f80>"])
 def test_hexadecimal_floats_that_do_not_fit_are_errors(text: str) -> None:
     with pytest.raises(ParseError):
         bits(text)
