@@ -109,7 +109,9 @@ def test_a_repair_that_fails_is_said_and_breaks_nothing(
     assert capsys.readouterr().err == "recompute: xDSL's dense constants are not repaired: no such method\n"
 
 
-@pytest.mark.parametrize("text", ["dense<0xFF8000001> : tensor<f32>", "dense<[0xFF800000]> : tensor<2xf32>", "dense<0x3FFF> : tensor<f80>"])
+@pytest.mark.parametrize(
+    "text", ["dense<0xFF8000001> : tensor<f32>", "dense<[0xFF800000]> : tensor<2xf32>", "dense<0x3FFF> : tensor<f80>"]
+)
 def test_hexadecimal_floats_that_do_not_fit_are_errors(text: str) -> None:
     with pytest.raises(ParseError):
         bits(text)

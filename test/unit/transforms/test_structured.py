@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -26,10 +27,14 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names, TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.executor import function_named
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
+from recompute.test.structured_programs import steps
+from recompute.tools.recompute_run import main as run_main
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline_gradient import inline_gradient
@@ -40,8 +45,6 @@ from recompute.transforms.outline_gradient import outline_gradient
 from recompute.transforms.phase import annotate_phases
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
-
-from .structured_programs import steps
 
 
 @cache
@@ -101,6 +104,37 @@ def test_r13_the_result_is_proved_and_executed_equal() -> None:
     assert prove(structured(), with_tokens(structured())).proved
     assert executed_equal(structured(), after(structured()))
     assert executed_equal(structured(), flat(structured()))
+
+
+def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (inputs,) = random_inputs(function_named(structured()), 0, "random")
+    (expected,) = execute(function_named(flat(structured())), [inputs])
+    (found,) = make_interpreter(structured()).call_op("main", (inputs,))
+    assert found.tobytes() == expected.tobytes()
+    source = tmp_path / "step.mlir"
+    source.write_text(print_module(after(structured(2, 6))))
+    assert run_main([str(source)]) == 0
+    assert "metered" in capsys.readouterr().out
+
+
+def test_views_that_a_region_hands_out_are_views() -> None:
+    """A reshape of a transpose has to copy, also where the transpose stands in a region."""
+    text = """
+func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
+  %a = recompute.segment {
+    %a = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x2xf32>) -> tensor<2x4xf32>
+    recompute.yield %a : tensor<2x4xf32>
+  } : tensor<2x4xf32>
+  %b = stablehlo.reshape %a : (tensor<2x4xf32>) -> tensor<8xf32>
+  func.return %b : tensor<8xf32>
+}
+"""
+    module = parse_module(text)
+    assert executed_equal(module, flat(module))
+    preparation = Preparation()
+    preparation.function(function_named(module))
+    strided = {value.name_hint for value in preparation.strided}
+    assert strided == {"a"} and len(preparation.strided) == 2
 
 
 def test_a_changed_result_is_not_equal() -> None:

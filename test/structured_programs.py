@@ -22,7 +22,7 @@ def steps(count: int, blocks: int) -> str:
         lines.append(f"%w{step} = stablehlo.subtract {weights}, %g{step} : {T}")
         weights, before = f"%w{step}", f"%g{step}"
     body = "\n  ".join(lines)
-    return f"func.func @steps(%x: {T}) -> {T} {{\n  {body}\n  func.return {weights} : {T}\n}}\n"
+    return f"func.func @main(%x: {T}) -> {T} {{\n  {body}\n  func.return {weights} : {T}\n}}\n"
 
 
 def _segment(name: str, value: str, results: list[str]) -> list[str]:
