@@ -50,7 +50,9 @@ def _after_their_originals(step: Step, needs: Mapping[Operation, int], starts: s
     position = step.phases.order.position
     for op in sorted(needs, key=position.__getitem__):
         if max(start for start in starts if start <= needs[op]) < position[op]:
-            starts.add(min(need for other, need in needs.items() if need > position[op] and position[other] >= position[op]))
+            starts.add(
+                min(need for other, need in needs.items() if need > position[op] and position[other] >= position[op])
+            )
     return sorted(starts)
 
 

@@ -6,7 +6,7 @@
       recompute.yield %b : tensor<8xf32>                    {recompute.region = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
-Outputs, which forward operations outside read or which the function returns, are kept, unless the segment says
+Outputs, which forward operations outside read, are kept, as is what outlives the backward pass, unless the segment says
 `recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole. The innermost segment names
 the region, `outer/inner`; a name that is taken gets a number, `block0#1`. What an operation says of itself stays.
 """
@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.order import Order
-from ..analysis.phases import phases
-from ..analysis.policy import explicit_mark
+from ..analysis.phases import Phases, phases
+from ..analysis.policy import explicit_mark, kept_outputs
+from ..analysis.step import Step
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
-from ..rules.names import name_of
 
 UNNAMED = "segment"
 
@@ -101,27 +101,26 @@ def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
 
 
 def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
-    classified = phases(function, structured=True)
-    order = classified.order if classified is not None else Order.of(function.body.block)
-    forward = {op for op in order.operations if classified is None or classified.is_forward(op)}
+    step = Step.of(phases(function, structured=True) or _all_forward(function))
     for instance in instances:
+        kept = set[SSAValue]()
+        if not instance.is_kept and not instance.recomputes_outputs:
+            kept = kept_outputs(step, instance.operations)
+            kept.update(v for op in instance.operations for v in op.results if step.storages.of(v) in step.lives_on)
         for op in instance.operations:
             if explicit_mark(op) is not None:
                 continue
-            is_output = _leaves(op, instance, order, forward)
-            if is_output and not instance.is_kept and not instance.recomputes_outputs:
+            if any(result in kept for result in op.results):
                 op.attributes[Names.CHECKPOINT] = UnitAttr()
             else:
                 op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(not instance.is_kept)
 
 
-def _leaves(op: Operation, instance: Instance, order: Order, forward: set[Operation]) -> bool:
-    """Whether a forward operation outside of the segment reads a result, or the function returns it."""
-    readers = {reader for result in op.results for reader in order.readers(result)}
-    return any(
-        name_of(reader) == "func.return" or (reader in forward and reader not in instance.operations)
-        for reader in readers
-    )
+def _all_forward(function: FuncOp) -> Phases:
+    """A function without a gradient is a forward pass."""
+    order = Order.of(function.body.block)
+    *operations, terminator = order.operations
+    return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -12,14 +13,13 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis import units
+from recompute.analysis import gates
 from recompute.analysis.eager import eager, eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import Order, producers
-from recompute.analysis.phases import Phases, phases
+from recompute.analysis.phases import phases
 from recompute.analysis.step import Step
-from recompute.analysis.units import Unit, find_unit
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
@@ -33,7 +33,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
-from recompute.test.structured_programs import steps
+from recompute.test.structured_programs import T, steps
 from recompute.tools.recompute_run import main as run_main
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -160,41 +160,76 @@ def test_without_tokens_the_saving_is_gone(count: int) -> None:
     assert eager_peak(module) >= 0.95 * eager_peak(flat(structured(count, 6)))
 
 
+def early_gates(module: ModuleOp) -> list[SSAValue]:
+    """Gates that are there before the last of the originals that they hold back."""
+    work = flat(module)
+    order = classified(work).order
+    units = clone(work).units
+    assert len(units) == 8 and all(unit.gates for unit in units)
+    for unit in units:
+        assert all(order.definition(gate) < order.position[unit.insertion] for gate in unit.gates)
+    last = [max(order.position[op] for op in unit.originals) for unit in units]
+    return [gate for unit, end in zip(units, last, strict=True) for gate in unit.gates if order.definition(gate) < end]
+
+
 def test_a_gate_comes_after_what_it_holds_back() -> None:
     """The second gradient reads the value of the first, which is there before the second forward pass begins."""
-    module = flat(structured())
-    found = classified(module)
-    for unit in units_of(found):
-        assert unit.gates and not early_gates(found, unit)
-        position = found.order.position[unit.insertion]
-        assert all(found.order.definition(gate) < position for gate in unit.gates)
+    assert not early_gates(structured())
 
 
 def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutation: without the rule, the value of the first gradient is a gate of the second step's units."""
-    found = classified(flat(structured()))
-    gates = units._gates  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(units, "_gates", lambda step, readers, _, insertion: gates(step, readers, -1, insertion))  # pyright: ignore
-    assert sum(bool(early_gates(found, unit)) for unit in units_of(found)) == 1
+    find = gates.find_gates
+
+    def careless(step: Step, readers: Iterable[Operation], after: int, insertion: int) -> tuple[SSAValue, ...]:
+        return find(step, readers, -1, insertion)
+
+    monkeypatch.setattr(gates, "find_gates", careless)
+    assert early_gates(structured())
 
 
-def early_gates(found: Phases, unit: Unit) -> list[SSAValue]:
-    """Gates that are there before the last original."""
-    last = max(found.order.position[op] for op in unit.originals)
-    return [gate for gate in unit.gates if found.order.definition(gate) < last]
+@pytest.mark.parametrize("regions", [True, False])
+def test_microbatches_are_recomputed_each_in_its_own_gradient(regions: bool) -> None:
+    """f1 b1 f2 b2 without a way from one to the other. Marks outside of regions are one set over both."""
+    module = flat(parse_module(microbatches(2)))
+    if not regions:
+        for op in module.walk():
+            op.attributes.pop(Names.REGION, None)
+    before = peak(module)
+    found = classified(module).order
+    for unit in clone(module).units:
+        assert all(found.position[op] < found.position[unit.insertion] for op in unit.originals)
+    cse(module)
+    verify(module)
+    assert sum(Names.COPY in op.attributes for op in module.walk()) >= 6
+    assert peak(module) <= before
+    assert prove(parse_module(microbatches(2)), module).proved
 
 
-def units_of(found: Phases) -> list[Unit]:
-    step = Step.of(found)
-    marked = dict[str, list[Operation]]()
-    for op in found.order.operations:
-        if Names.RECOMPUTE in op.attributes:
-            region = op.attributes[Names.REGION]
-            assert isinstance(region, StringAttr)
-            marked.setdefault(region.data, []).append(op)
-    result = [find_unit(step, region, operations) for region, operations in marked.items()]
-    assert len(result) == 8
-    return [unit for unit in result if isinstance(unit, Unit)]
+def microbatches(count: int) -> str:
+    lines = ["func.func @main(%x: tensor<256xf32>, %y: tensor<256xf32>) -> tensor<256xf32> {"]
+    total = "%y"
+    for i in range(count):
+        lines += f"""
+  %i{i} = stablehlo.multiply %x, {total} : {T}
+  %a{i}, %b{i}, %c{i}, %d{i} = recompute.segment "f" {{
+    %a{i} = stablehlo.sine %i{i} : {T}
+    %b{i} = stablehlo.cosine %a{i} : {T}
+    %c{i} = stablehlo.exponential %b{i} : {T}
+    %d{i} = stablehlo.tanh %c{i} : {T}
+    recompute.yield %a{i}, %b{i}, %c{i}, %d{i} : {T}, {T}, {T}, {T}
+  }} : {T}, {T}, {T}, {T}
+  %e{i} = stablehlo.negate %d{i} : {T}
+  %j{i} = recompute.gradient {{
+    %f{i} = stablehlo.multiply %e{i}, %d{i} : {T}
+    %g{i} = stablehlo.multiply %f{i}, %c{i} : {T}
+    %h{i} = stablehlo.multiply %g{i}, %b{i} : {T}
+    %j{i} = stablehlo.multiply %h{i}, %a{i} : {T}
+    recompute.yield %j{i} : {T}
+  }} : {T}""".splitlines()
+        total = f"%j{i}" if i % 2 else "%x"
+    lines += [f"  %s = stablehlo.add %j0, %j1 : {T}", f"  func.return %s : {T}", "}"]
+    return "\n".join(lines)
 
 
 def test_the_eager_schedule_keeps_what_is_read_in_front() -> None:
