@@ -14,12 +14,18 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-# `recompute-clone` is `ClonePass` in `transforms/clone.py`, and so on.
-_WORDS = ("inline", "phase", "mark", "clone", "cse", "lower", "verify")
+from .dialects.dense_repair import repair_dense
+
+# `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
+_WORDS = (
+    *("inline", "inline-segments", "inline-gradient"),
+    *("phase", "mark", "clone", "cse", "lower", "outline-gradient", "verify"),
+)
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
-    return lambda: getattr(import_module(f".transforms.{word}", __package__), f"{word.title()}Pass")
+    module, kind = word.replace("-", "_"), f"{word.title().replace('-', '')}Pass"
+    return lambda: getattr(import_module(f".transforms.{module}", __package__), kind)
 
 
 def _target(name: str) -> Callable[[], type[Target]]:
@@ -48,5 +54,8 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
     ours = {"recompute": _dialect("recompute", "RECOMPUTE")}
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
+
+# Stock tools import this file when they start, and read constants with xDSL's own parser.
+repair_dense()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

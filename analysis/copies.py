@@ -65,11 +65,15 @@ def _without_ungated(step: Step, wanted: Wanted) -> tuple[Wanted, list[Kept]]:
     position = step.phases.order.position
     for region in sorted(readers):
         waiting = sorted(readers[region], key=position.__getitem__)
-        while waiting and not gates_for(step, waiting, position[waiting[0]]):
+        while waiting and not gates_for(step, _read(wanted, region, waiting[0]), waiting, position[waiting[0]]):
             reader = waiting.pop(0)
-            values.difference_update(v for v in read_values(reader) if v in values and wanted.region_of(v) == region)
+            values.difference_update(_read(wanted, region, reader))
             kept.append(Kept(region, reader, NO_GATE))
     return Wanted(wanted.regions, frozenset(values)), kept
+
+
+def _read(wanted: Wanted, region: str, reader: Operation) -> list[SSAValue]:
+    return [value for value in read_values(reader) if value in wanted.values and wanted.region_of(value) == region]
 
 
 @dataclass
@@ -90,8 +94,10 @@ class _Planner:
             demands(self.step, self.wanted, outputs, copies), key=lambda demand: (demand.position, demand.rank)
         ):
             if demand.reader is not None:
-                gates = gates_for(self.step, [demand.reader], demand.position, self.chain)
-                self._spine(demand, [v for v in read_values(demand.reader) if v in outputs], outputs, gates)
+                read = [value for value in read_values(demand.reader) if value in outputs]
+                gates = gates_for(self.step, read, [demand.reader], demand.position, self.chain)
+                if gates:
+                    self._spine(demand, read, outputs, gates)
             else:
                 self._unit(demand, outputs)
 
@@ -105,13 +111,17 @@ class _Planner:
         elif originals:
             served = self._recomputed(originals)
             gates = self._gates(demand, served)
+            if not gates:
+                self.kept.append(Kept(demand.region, self.step.phases.order.operations[demand.position], NO_GATE))
+                return
             self._spine(demand, [value for value in inputs if value not in made], outputs, gates)
             self._add(demand, served, originals, gates)
 
-    def _gates(self, demand: Demand, served: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+    def _gates(self, demand: Demand, served: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
         insertion = self.step.phases.order.operations[demand.position]
         readers = {insertion, *(reader for value in served for reader in gradient_readers(self.step, value))}
-        return gates_for(self.step, readers, demand.position, self.chain)
+        early = [value for value in served if insertion in self.step.phases.order.readers(value)]
+        return gates_for(self.step, early or served, readers, demand.position, self.chain)
 
     def _spine(
         self, demand: Demand, values: Iterable[SSAValue], outputs: Collection[SSAValue], gates: tuple[SSAValue, ...]

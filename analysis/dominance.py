@@ -9,6 +9,8 @@ from xdsl.traits import IsolatedFromAbove
 from ..dialects.diagnostics import Refusal
 from ..rules.names import name_of
 
+ORDERING = frozenset({"recompute.token", "recompute.depend"})
+
 
 def verify_dominance(module: ModuleOp) -> None:
     """Raise a `Refusal` at the first operation that reads a value before its definition, or from outside its scope.
@@ -38,7 +40,8 @@ def _check_block(block: Block, visible: set[SSAValue], added: list[SSAValue]) ->
     for op in block.ops:
         for index, operand in enumerate(op.operands):
             if operand not in visible:
-                raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined")
+                cycle = "; a token cannot wait for what waits for it" if name_of(op) in ORDERING else ""
+                raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")
         if op.regions:
             _check_operation(op, visible)
         visible.update(op.results)

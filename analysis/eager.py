@@ -4,7 +4,8 @@ Program order says nothing about such an executor: a copy that nothing holds bac
 it is written. Here forward operations run in program order, each as soon as the one before it is done. Copies and
 gradient operations run in the order in which they become ready, first in, first out, and ahead of forward operations:
 an operation is ready when its operands, tokens among them, are there, and those that become ready together go by
-program order. The update runs last, in program order: recomputation leaves it alone.
+program order. The update runs last, in program order: recomputation leaves it alone. An update that a later forward or
+gradient operation reads, as between two steps in one function, runs in its place among the forward operations.
 
 Only programs whose copies really wait for gradients keep their saving under this schedule. With the tokens taken out
 the copies run beside the forward pass and the peak is that of the plain step again, so the measure can fail.
@@ -28,12 +29,25 @@ def eager(phases: Phases) -> Phases:
     """The same function in the order of the eager schedule."""
     queue = _ReadyQueue(phases)
     operations = phases.order.operations
+    last = _last_updates(phases)
     queue.run_ready(op for op in operations if phases.is_gradient(op))
     for op in operations:
-        if phases.is_forward(op):
+        if not phases.is_gradient(op) and op not in last:
             queue.run(op)
-    update = [op for op in operations if phases.is_update(op)]
+    update = [op for op in operations if op in last]
     return Phases(Order.from_operations(phases.order.block, [*queue.done, *update]), phases.phase)
+
+
+def _last_updates(phases: Phases) -> set[Operation]:
+    """Updates that no forward or gradient operation needs."""
+    found = set[Operation]()
+    needed = set[Operation]()
+    for op in reversed(phases.order.operations):
+        if phases.is_update(op) and op not in needed:
+            found.add(op)
+        else:
+            needed.update(producers(op))
+    return found
 
 
 def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
@@ -67,7 +81,7 @@ class _ReadyQueue:
             queue.extend(self._now_ready(op))
 
     def run(self, op: Operation) -> None:
-        """Run a forward operation, and then what waited for it."""
+        """Run an operation that goes by program order, and then what waited for it."""
         self.done.append(op)
         self.run_ready(self._now_ready(op))
 

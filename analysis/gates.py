@@ -15,8 +15,11 @@ from .order import read_values
 from .step import Step
 
 
-def find_gates(step: Step, readers: Iterable[Operation], insertion: int) -> tuple[SSAValue, ...]:
-    """Gradient values from before the insertion point that lead to the readers through gradient operations after it."""
+def find_gates(step: Step, readers: Iterable[Operation], after: int, insertion: int) -> tuple[SSAValue, ...]:
+    """Gradient values from before the insertion point that lead to the readers through gradient operations after it.
+
+    Those from before the position `after`, of an earlier gradient, are there already and hold nothing back.
+    """
     order, phases = step.phases.order, step.phases
     gates = dict[SSAValue, None]()
     seen, stack = set[Operation](), list(readers)
@@ -31,7 +34,7 @@ def find_gates(step: Step, readers: Iterable[Operation], insertion: int) -> tupl
                 continue
             if order.position[owner] >= insertion:
                 stack.append(owner)
-            elif is_gate(step, value):
+            elif order.position[owner] > after and is_gate(step, value):
                 gates[value] = None
     return tuple(sorted(gates, key=order.definition))
 
@@ -48,10 +51,10 @@ def is_gate(step: Step, value: SSAValue) -> bool:
     )
 
 
-def latest_gate(step: Step, insertion: int) -> SSAValue | None:
-    """The gradient value that is made last before the insertion point: to wait for it is to keep program order."""
+def latest_gate(step: Step, after: int, insertion: int) -> SSAValue | None:
+    """The gradient value that is made last between the two positions: to wait for it is to keep program order."""
     operations = step.phases.order.operations
-    for index in range(insertion - 1, -1, -1):
+    for index in range(insertion - 1, after, -1):
         if step.phases.is_gradient(operations[index]):
             for value in operations[index].results:
                 if is_gate(step, value):
@@ -65,8 +68,14 @@ def _delays_forward_value(step: Step, value: SSAValue) -> bool:
     return not isinstance(owner, Operation) or step.phases.is_forward(owner)
 
 
-def gates_for(step: Step, readers: Iterable[Operation], insertion: int, chain: bool = False) -> tuple[SSAValue, ...]:
-    """The cotangents that lead to the readers; where there are none, or in a `chain`, what the gradient made last."""
-    found = find_gates(step, readers, insertion)
-    latest = latest_gate(step, insertion) if chain or not found else None
+def gates_for(
+    step: Step, values: Iterable[SSAValue], readers: Iterable[Operation], insertion: int, chain: bool = False
+) -> tuple[SSAValue, ...]:
+    """The cotangents that lead to the readers of the recomputed `values`, and come after these.
+
+    Where there are none, or in a `chain`, what the gradient made last.
+    """
+    after = max((step.phases.order.definition(value) for value in values), default=-1)
+    found = find_gates(step, readers, after, insertion)
+    latest = latest_gate(step, after, insertion) if chain or not found else None
     return found if latest is None or latest in found else (*found, latest)

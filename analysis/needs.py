@@ -42,7 +42,18 @@ def arrivals(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Op
     first = dict[int, int]()
     for op, entry in _entries(step, needs, is_inside).items():
         first[entry] = min(first.get(entry, needs[op]), needs[op])
-    return sorted(set(first.values()))
+    return _after_their_originals(step, needs, set(first.values()))
+
+
+def _after_their_originals(step: Step, needs: Mapping[Operation, int], starts: set[int]) -> list[int]:
+    """Where one gradient follows another, what is computed after an arrival is needed in a later one."""
+    position = step.phases.order.position
+    for op in sorted(needs, key=position.__getitem__):
+        if max(start for start in starts if start <= needs[op]) < position[op]:
+            starts.add(
+                min(need for other, need in needs.items() if need > position[op] and position[other] >= position[op])
+            )
+    return sorted(starts)
 
 
 def _entries(

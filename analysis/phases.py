@@ -7,6 +7,8 @@
 
 "Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
 Sources, in order: `recompute.phase` attributes, locations, program position. They are checked against each other.
+Where every operation has the attribute, position says nothing: several gradients may alternate with their forward
+passes, f1 b1 f2 b2, as pipeline schedules and accumulated gradients have them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from xdsl.ir import Operation
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 from ..rules.names import name_of
+from .constants import constants_only
 from .functions import single_block
 from .order import Order, producers
 from .scopes import Direction, scope_of
@@ -53,17 +56,22 @@ class Phases:
         return self.phase[op] in BACKWARD
 
 
-def phases(function: FuncOp, use_attributes: bool = True) -> Phases | None:
+def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
     """Classify every operation, or None when nothing in the function is a gradient.
 
-    Raises `Refusal` when the sources disagree, and for gradients of gradients.
+    Raises `Refusal` when the sources disagree, for gradients of gradients, and for regions that are not flattened yet;
+    with `structured` each of them is one operation.
     """
     order = Order.of(single_block(function))
+    if not structured:
+        _check_flat(order)
     explicit = _explicit_phases(order) if use_attributes else {}
     direction = {op: _direction(op, explicit.get(op)) for op in order.operations}
     backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
     if not backward:
         return None
+    if (stated := _stated_phases(order, explicit)) is not None:
+        return Phases(order, stated)
     boundary = order.position[backward[0]]
     _check_position(order, direction, backward[0], explicit)
     gradient = _gradient_operations(order, direction, boundary)
@@ -80,10 +88,43 @@ def phases(function: FuncOp, use_attributes: bool = True) -> Phases | None:
     return Phases(order, phase | explicit)
 
 
+_FLATTENED_BY = {"recompute.segment": "recompute-inline-segments", "recompute.gradient": "recompute-inline-gradient"}
+
+
+def _check_flat(order: Order) -> None:
+    for op in order.operations:
+        if (flattening := _FLATTENED_BY.get(name_of(op))) is not None:
+            raise Refusal(op, f"{name_of(op)} must be flattened before its operations have phases: run {flattening}")
+
+
 def _explicit_phases(order: Order) -> dict[Operation, str]:
-    return {
-        op: stated.data for op in order.operations if isinstance(stated := op.attributes.get(Names.PHASE), StringAttr)
-    }
+    found = dict[Operation, str]()
+    for op in order.operations:
+        stated = op.attributes.get(Names.PHASE)
+        if isinstance(stated, StringAttr):
+            found[op] = stated.data
+        elif name_of(op) == "recompute.gradient":
+            found[op] = "gradient"
+    return found
+
+
+def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
+    """The phases of a function where all are stated, or None. Terminators and what comes from constants may go without.
+
+    Such constants run when their first reader does.
+    """
+    if not explicit:
+        return None
+    *operations, terminator = order.operations
+    constants = constants_only(order)
+    silent = [op for op in operations if op not in explicit]
+    if not all(op.results and all(result in constants for result in op.results) for op in silent):
+        return None
+    found = {terminator: "update"} | dict(explicit)
+    for op in reversed(silent):
+        readers = [reader for result in op.results for reader in order.readers(result)]
+        found[op] = found[min(readers, key=order.position.__getitem__)] if readers else "primal"
+    return found
 
 
 def _direction(op: Operation, stated: str | None) -> Direction:
@@ -108,7 +149,8 @@ def _check_position(
                 op,
                 f"sources disagree: {_source(op, explicit)} puts {name_of(op)} in the forward pass, but it stands "
                 f"after the gradient operation {name_of(first)}, by {_source(first, explicit)}; "
-                "a step with several gradients needs one function each",
+                "a step with several gradients needs one function each, or recompute.gradient regions, or "
+                f"{Names.PHASE} on every operation",
             )
 
 

@@ -70,6 +70,8 @@ class Kept:
 
 def why_not_recomputable(step: Step, op: Operation) -> str | None:
     """Why the operation may not run a second time, however much it would save."""
+    if not step.phases.is_forward(op):
+        return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := why_impure(op)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
     if op.results and all(step.storages.of(result) in step.lives_on for result in op.results):

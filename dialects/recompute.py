@@ -1,4 +1,4 @@
-"""The recompute dialect: an ordering token, the operation that waits for it, and the attributes of the passes.
+"""The recompute dialect: an ordering token, the operation that waits for it, and the regions of `structured.py`.
 
     %t = recompute.token %cotangent : tensor<8xf32>
     %y = recompute.depend %x after %t : tensor<8xf32>
@@ -10,10 +10,10 @@ What reads `%y` therefore cannot run before the gradient has arrived. Neither ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -25,9 +25,13 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from .names import Names as Names
+from .structured import GradientOp, GroupOp, SegmentOp, YieldOp
 
 
 @irdl_attr_definition
@@ -64,7 +68,7 @@ def _print_attributes_and_types(printer: Printer, op: Operation, values: Sequenc
 
 
 @irdl_op_definition
-class TokenOp(IRDLOperation):
+class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """Exists once the values of `gates` exist."""
 
     name = "recompute.token"
@@ -76,6 +80,12 @@ class TokenOp(IRDLOperation):
 
     def __init__(self, gates: Sequence[SSAValue]):
         super().__init__(operands=[gates], result_types=[TokenType()])
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalization import TOKEN_PATTERNS
+
+        return TOKEN_PATTERNS
 
     def verify_(self) -> None:
         if not self.gates:
@@ -96,8 +106,15 @@ class TokenOp(IRDLOperation):
         _print_attributes_and_types(printer, self, self.gates)
 
 
+def _block_of(op: Operation) -> Block | None:
+    """The block that the operation runs in: segments and gradients run where they stand."""
+    while isinstance(parent := op.parent_op(), GroupOp):
+        op = parent
+    return op.parent
+
+
 @irdl_op_definition
-class DependOp(IRDLOperation):
+class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """The same values, available only after the token; result i is value i."""
 
     name = "recompute.depend"
@@ -111,9 +128,22 @@ class DependOp(IRDLOperation):
     def __init__(self, values: Sequence[SSAValue], token: SSAValue):
         super().__init__(operands=[values, token], result_types=[[value.type for value in values]])
 
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalization import DEPEND_PATTERNS
+
+        return DEPEND_PATTERNS
+
     def verify_(self) -> None:
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
             raise VerifyException("result i of recompute.depend has the type of its value i")
+        owner = self.token.owner
+        if not isinstance(owner, Operation):
+            raise VerifyException("a token is not an argument: make it with recompute.token where it is needed")
+        if _block_of(owner) is not _block_of(self):
+            raise VerifyException(
+                "a token orders the operations of one block: put recompute.token where this recompute.depend stands"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> DependOp:
@@ -134,19 +164,4 @@ class DependOp(IRDLOperation):
         _print_attributes_and_types(printer, self, self.values)
 
 
-class Names:
-    """The discardable attributes; `dialects/discardable.py` says what each may hold."""
-
-    PREFIX: ClassVar[str] = "recompute."
-    RECOMPUTE: ClassVar[str] = "recompute.recompute"
-    REGION: ClassVar[str] = "recompute.region"
-    PHASE: ClassVar[str] = "recompute.phase"
-    ID: ClassVar[str] = "recompute.id"
-    COPY: ClassVar[str] = "recompute.copy"
-    DUPLICATED: ClassVar[str] = "recompute.duplicated"
-    NEED_CSE: ClassVar[str] = "recompute.need_cse"
-    TARGET_GRAD: ClassVar[str] = "recompute.target_grad"
-    CHECKPOINT: ClassVar[str] = "recompute.checkpoint"
-
-
-RECOMPUTE = Dialect("recompute", [TokenOp, DependOp], [TokenType])
+RECOMPUTE = Dialect("recompute", [TokenOp, DependOp, SegmentOp, GradientOp, YieldOp], [TokenType])

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation, VarOperandDef, VarResultDef
 from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
+from recompute.dialects import recompute, structured
 from recompute.dialects.discardable import KNOWN
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
@@ -64,11 +67,30 @@ def options(found: type[ModulePass] | type[Target]) -> Iterator[str]:
 
 def operations() -> Iterator[str]:
     yield "## The recompute dialect\n"
-    for operation in RECOMPUTE.operations:
-        yield f"- `{operation.name}`: {inspect.getdoc(operation)}"
+    for module in (recompute, structured):
+        yield f"{inspect.getdoc(module)}\n"
     for attribute in RECOMPUTE.attributes:
         yield f"- {inspect.getdoc(attribute)}"
     yield ""
+    for operation in RECOMPUTE.operations:
+        yield f"### `{operation.name}`\n"
+        yield f"{inspect.getdoc(operation)}\n"
+        yield from parts(operation)
+
+
+def parts(operation: type[Operation]) -> Iterator[str]:
+    """What the operation takes, gives back and holds."""
+    assert issubclass(operation, IRDLOperation), "ours are defined in IRDL"
+    definition = operation.get_irdl_definition()
+    kinds = {"operands": definition.operands, "results": definition.results, "regions": definition.regions}
+    for kind, named in kinds.items():
+        if named:
+            yield f"- {kind}: {', '.join(f'`{name}`{_how_many(part)}' for name, part in named)}"
+    yield ""
+
+
+def _how_many(part: object) -> str:
+    return " (any number)" if isinstance(part, VarOperandDef | VarResultDef) else ""
 
 
 def attributes() -> Iterator[str]:

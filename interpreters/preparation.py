@@ -6,6 +6,7 @@ Which values are views, and so who owns which buffer, follows from the operation
     reshape                           a view while the operand lies row by row, otherwise a copy
     optimization_barrier, depend      the operands themselves
     loops, branches                   their carry, see `interpreters/loops.py`
+    segment, gradient                 what their operations make, as if these stood alone
     everything else                   new buffers
 """
 
@@ -23,6 +24,7 @@ from xdsl.traits import SymbolTable
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
+from ..dialects.structured import GroupOp
 from ..rules.effects import works_on_memory
 from ..rules.names import name_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
@@ -36,7 +38,7 @@ from .program import Observer, Program, Step, captured
 from .scalar_regions import combiner
 
 TERMINATORS = frozenset(
-    {"func.return", "stablehlo.return", "scf.yield", "scf.condition", "linalg.yield", "tensor.yield"}
+    {"func.return", "stablehlo.return", "scf.yield", "scf.condition", "linalg.yield", "tensor.yield", "recompute.yield"}
 )
 
 
@@ -98,6 +100,8 @@ class Preparation:
             return checked(op, make(op))
         if op.name in CONTROL_FLOW:
             return CONTROL_FLOW[op.name](self, op)
+        if isinstance(op, GroupOp):
+            return self._group(op)
         if isinstance(op, CallOp):
             return self._call(op)
         if op.name in STRUCTURED:
@@ -109,6 +113,15 @@ class Preparation:
         if op.name in KERNELS:
             return KERNELS[op.name](op)
         return ORDERING.get(type(op))
+
+    def _group(self, op: GroupOp) -> Kernel:
+        run = self.block(op.body.block, captured(op)).run
+        for result, value in zip(op.results, op.terminator.operands, strict=True):
+            if value in self.strided:
+                self.strided.add(result)
+            if value in self.views or value.owner.parent_op() is not op:
+                self.views.add(result)
+        return run
 
     def _call(self, op: CallOp) -> Kernel:
         name = op.callee.string_value()
@@ -154,6 +167,7 @@ def is_known(kind: type[Operation]) -> bool:
     return (
         kind in ORDERING
         or kind.name in CONTROL_FLOW
+        or issubclass(kind, GroupOp)
         or kind.name in KERNELS
         or kind.name in STRUCTURED
         or kind.name in WITH_COMBINER

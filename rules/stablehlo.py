@@ -57,7 +57,10 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),
     **table("stablehlo", "case if", pure_if_body_is(nothing, once, (_BRANCH,))),
     "stablehlo.return": terminator(),
-    "stablehlo.rng": impure("it draws from a hidden random state: a copy would draw other numbers"),
+    "stablehlo.rng": impure(
+        "it draws from a hidden random state: a copy would draw other numbers; "
+        "draw with stablehlo.rng_bit_generator, whose state is an operand"
+    ),
     "stablehlo.custom_call": impure("the effects of a custom call are unknown"),
     "stablehlo.infeed": impure("it reads from outside"),
     "stablehlo.outfeed": impure("it writes to the outside"),

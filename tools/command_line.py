@@ -25,6 +25,7 @@ MLIR = "mlir"
 # An option value that xDSL's lexer takes for punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*[^"{},\s\w.+-][^"{},\s]*)""")
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
+_NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
 
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 Targets = Mapping[str, Callable[[], type[Target]]]
@@ -152,6 +153,11 @@ def _without_module(pipeline: str) -> str:
     match = _PASS_PIPELINE.match(pipeline)
     if match is None:
         raise UsageError(f"--pass-pipeline reads 'builtin.module(...)', not '{pipeline}'; see also --passes")
+    if (nested := _NESTED_PIPELINE.search(match[1])) is not None:
+        raise UsageError(
+            f"passes run on the whole module, not on each {nested[1]}: write its passes without '{nested[1]}(...)', "
+            "as in 'builtin.module(recompute-mark,recompute-clone)'"
+        )
     return match[1]
 
 
@@ -175,7 +181,9 @@ def explain_pass(found: type[ModulePass]) -> str:
     """A pass in words: the docstring of its file where it is ours, otherwise its own, and its options."""
     module = inspect.getmodule(found)
     ours = module is not None and found.name in UNIVERSE.all_passes
-    text = (module.__doc__ if ours and module is not None else inspect.getdoc(found)) or found.name
+    # Not the docstring of the base class, which says what a pass is.
+    own = inspect.cleandoc(found.__doc__) if found.__doc__ else None
+    text = (module.__doc__ if ours and module is not None else own) or f"{found.name}: xDSL says nothing about it."
     options = [f"  {field.name}=<{field.type}>, default {field.default}" for field in fields(found)]
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])
 

@@ -1,4 +1,4 @@
-"""`// expected-error {{words}}`, `// expected-remark {{words}}`: comments in the input say what must be reported.
+"""`// expected-error {{words}}`, `-warning`, `-remark`: comments in the input say what must be reported.
 
 A comment speaks of its own line; `@+1`, `@-2` of a line further down or up, `@above` and `@below` of the neighbours,
 and `@unknown` of any. The words must occur in the message. Everything expected must be reported and everything reported
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from .diagnostics import Diagnostic
 
-_COMMENT = re.compile(
-    r"//.*?expected-(?P<kind>error|remark)(?:@(?P<where>[+-]\d+|above|below|unknown))?\s*\{\{(?P<words>.*?)\}\}"
-)
-_OFFSETS = {"above": -1, "below": 1}
+# Any kind and any place are read, so that a misspelt comment is never met by what is reported.
+_COMMENT = re.compile(r"//.*?expected-(?P<kind>[\w-]+)(?:@(?P<where>[^\s{]*))?\s*\{\{(?P<words>.*?)\}\}")
+_OFFSETS = {"": 0, "above": -1, "below": 1}
+_NO_LINE = 0
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,23 @@ class Expected:
 def expected_in(text: str) -> Iterator[Expected]:
     for number, line in enumerate(text.splitlines(), 1):
         for match in _COMMENT.finditer(line):
-            where = match["where"]
-            about = None if where == "unknown" else number + _OFFSETS.get(where or "+0", 0) + _signed(where)
-            yield Expected(match["kind"], about, match["words"], number)
+            yield Expected(match["kind"], _line(match["where"] or "", number), match["words"], number)
 
 
-def _signed(where: str | None) -> int:
-    return int(where) if where and where[0] in "+-" else 0
+def _line(where: str, number: int) -> int | None:
+    """The line that `@where` in line `number` speaks of; None for any."""
+    if where == "unknown":
+        return None
+    if where in _OFFSETS:
+        return number + _OFFSETS[where]
+    return number + int(where) if re.fullmatch(r"[+-]\d+", where) else _NO_LINE
 
 
 def mismatches(text: str, name: str, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """What was expected and not reported, and what was reported and not expected; empty if all is well."""
     left, wrong = list(found), list[Diagnostic]()
-    for expected in expected_in(text):
+    # Those that speak of a line choose first.
+    for expected in sorted(expected_in(text), key=lambda one: one.line is None):
         match = next((one for one in left if expected.matches(one)), None)
         if match is None:
             message = f"expected {expected.kind} was not reported: {expected.words}"

@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+TEMPORARY = ".recompute-tmp"
+
 
 class FileError(Exception):
     """`str()` is the line for the user."""
@@ -30,10 +32,21 @@ def read_text(path: str | None) -> tuple[str, str]:
 def write_text(path: str | None, text: str) -> None:
     """Write to standard output, or replace the file in one step. Raises `FileError` and leaves the old file then."""
     if path is None or path == "-":
+        _print(text)
+    else:
+        write_bytes(path, text.encode())
+
+
+def _print(text: str) -> None:
+    try:
         sys.stdout.write(text)
         sys.stdout.flush()
-        return
-    write_bytes(path, text.encode())
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is left in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise FileError(f"<stdout>: error: cannot be written: {error.strerror}") from error
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -46,11 +59,17 @@ def write_bytes(path: str, data: bytes) -> None:
         _replace(target.resolve(), data)
     except OSError as error:
         raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+    except RuntimeError as error:
+        # What pathlib makes of a symbolic link that leads to itself.
+        raise FileError(f"{path}: error: cannot be written: {error}") from error
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Write a neighbour, flush it to disk, then rename: whoever looks sees the old file or the new one."""
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    """Write a neighbour, flush it to disk, then rename: whoever looks sees the old file or the new one.
+
+    Only a process that is killed leaves the neighbour behind, `.<name>.<random>.recompute-tmp`.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

@@ -30,6 +30,8 @@ from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..transforms.inline import inline
+from ..transforms.inline_gradient import inline_gradient
+from ..transforms.inline_segments import inline_segments
 from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
 from .files import FileError, read_text, write_bytes, write_text
@@ -80,6 +82,8 @@ def load(path: str, name: str | None) -> FuncOp:
     module = parse_module(text, file_name)
     verify_module(module)
     inline(module)
+    inline_gradient(module)
+    inline_segments(module)
     return function_named(module, name)
 
 

@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=text|json|svg}`, `-t explain{format=text|json}`.
 
-They look at a copy of the module, inlined: what a step holds shows only there.
+They look at a copy of the module, inlined and flat: what a step holds shows only there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..transforms.inline import inline
+from ..transforms.inline_gradient import inline_gradient
+from ..transforms.inline_segments import inline_segments
 from ..transforms.phase import steps_of
 
 
@@ -33,17 +35,24 @@ class UnknownFormat(ValueError):
         super().__init__(f"unknown format '{given}' for {target}; known are {', '.join(known)}")
 
 
-def timelines_of(module: ModuleOp) -> list[tuple[str, Timeline]]:
-    """(function name, timeline) of every function that can be called from outside, inlined."""
+def _flat(module: ModuleOp) -> ModuleOp:
+    """A copy without calls and regions to flatten."""
     copy = module.clone()
     inline(copy)
+    inline_gradient(copy)
+    inline_segments(copy)
+    return copy
+
+
+def timelines_of(module: ModuleOp) -> list[tuple[str, Timeline]]:
+    """(function name, timeline) of every function that can be called from outside, inlined."""
+    copy = _flat(module)
     return [(function.sym_name.data, timeline(function, phases(function))) for function in functions_of(copy)]
 
 
 def explanations_of(module: ModuleOp, regions: str) -> list[Explanation]:
     """Explain every step of the module. Raises `Refusal` where there is no gradient or no such region."""
-    copy = module.clone()
-    inline(copy)
+    copy = _flat(module)
     return [_explain(function, regions) for function, _ in steps_of(copy)]
 
 

@@ -5,7 +5,7 @@
     %1 = stablehlo.dot_general ... {recompute.region = "block0", recompute.recompute = true}
     %2 = stablehlo.add ...         {recompute.region = "block0", recompute.checkpoint}       // an output: kept
 
-An explicit `recompute.recompute` on an operation is left as it is.
+An explicit `recompute.recompute` on an operation is left as it is. Segments are flattened into such marks first.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
 from ..rules.names import name_of
+from .inline_segments import inline_segments
 from .phase import steps_of
 
 
@@ -33,13 +34,14 @@ def mark(module: ModuleOp, regions: str, outputs: bool = False) -> list[Remark]:
     `regions` is `auto` or a shell-style pattern; with `outputs` what leaves a region is recomputed too. Raises
     `Refusal` when there is no gradient or no such region.
     """
+    inline_segments(module)
     remarks = list[Remark]()
     for function, phases in steps_of(module):
         try:
             decisions = decide(phases, regions, outputs)
         except NoSuchRegion as error:
             raise Refusal(function, str(error)) from error
-        if not any(decision.region for decision in decisions):
+        if not any(decision.region for decision in decisions) and not any(explicit_mark(op) for op in function.walk()):
             remarks.append(Remark(function, "no regions: the locations name no scope (see jax.named_scope)"))
         for decision in decisions:
             _write(decision)
@@ -60,6 +62,7 @@ def _write(decision: Decision) -> None:
         elif explicit_mark(op) is None:
             marks = [BoolAttr.from_bool(one) for one in wanted]
             op.attributes[Names.RECOMPUTE] = marks[0] if all(wanted) else ArrayAttr(marks)
+            op.attributes.pop(Names.CHECKPOINT, None)
 
 
 def _settle(decision: Decision) -> None:

@@ -1,6 +1,8 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-inline -> mark (with the phases) -> clone -> cse -> verify -> lower
+inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower
+
+A step with gradient regions comes back with gradient regions.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from ..dialects.diagnostics import Refusal, Remark
 from .clone import Cloned, clone
 from .cse import cse
 from .inline import inline
+from .inline_gradient import inline_gradient
+from .inline_segments import inline_segments
 from .lower import TARGETS, lower
 from .mark import mark
+from .outline_gradient import outline_gradient
 from .verify import verify, verify_input
 
 # Above this share of the peak in program order an executor that starts what it can loses too much of the saving: rule
@@ -93,6 +98,8 @@ def recompute(
     """
     work = module.clone()
     inline(work)
+    is_structured = inline_gradient(work) > 0
+    inline_segments(work)
     drop_dead(work)
     if any(is_copy(op) for op in work.walk()):
         return _unchanged(module, [], "the step has copies already, from an earlier run")
@@ -108,6 +115,8 @@ def recompute(
     lower(best.module, target)
     # Without a target that can order operations, program order is all that holds the copies back.
     (verify_input if target == "none" else verify)(best.module)
+    if is_structured:
+        outline_gradient(best.module)
     _replace(module, best.module)
     return Recomputation(best.cloned.units, tuple(remarks))
 

@@ -1,6 +1,6 @@
 """recompute-verify: the invariants that the numbers do not show, as errors at the operation.
 
-Operands are defined before they are read; `recompute.` attributes are known and well-typed; copies wait for a
+Operands are defined before they are read; `recompute.` attributes are known, well-typed and at one; copies wait for a
 gradient, are read in place of their originals, and exist once; tokens wait for gradients and are waited for.
 """
 
@@ -17,14 +17,16 @@ from ..analysis.dominance import verify_dominance
 from ..analysis.functions import functions_of
 from ..analysis.invariants import violations
 from ..analysis.phases import phases
+from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
 
 
 def verify_input(module: ModuleOp) -> None:
-    """What xDSL's verifier leaves out: dominance and the `recompute.` attributes. Raises `Refusal`."""
+    """What xDSL's verifier leaves out: dominance, and what the `recompute.` attributes say. Raises `Refusal`."""
     verify_dominance(module)
     verify_attributes(module)
+    verify_marks(module)
 
 
 def verify(module: ModuleOp) -> None:

@@ -14,10 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
+from recompute.test.structured_programs import steps
 from recompute.tools.verification import verify_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
+from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.mark import mark
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
@@ -65,6 +67,25 @@ def with_tokens(name: str) -> Pair:
     return Pair(example(f"{name}.small"), module)
 
 
+def with_regions() -> Pair:
+    """Two steps one after the other, in and out as gradient regions."""
+    plain = parse_module(steps(2, 3), "steps.mlir")
+    module = plain.clone()
+    recompute(module)
+    return Pair(plain, module)
+
+
+def of_two_steps() -> Pair:
+    """The same in the flat form, before tokens become barriers."""
+    plain = parse_module(steps(2, 3), "steps.mlir")
+    module = plain.clone()
+    inline_gradient(module)
+    mark(module, "auto")
+    clone(module)
+    cse(module)
+    return Pair(plain, module)
+
+
 PAIRS: dict[str, Callable[[], Pair]] = {
     "chain by JAX": lambda: by_jax("chain"),
     "mlp by JAX": lambda: by_jax("mlp"),
@@ -73,6 +94,8 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "mlp with barriers": lambda: with_barriers("mlp"),
     "chain with tokens": lambda: with_tokens("chain"),
     "mlp with tokens": lambda: with_tokens("mlp"),
+    "two steps with tokens": of_two_steps,
+    "two steps with regions": with_regions,
 }
 
 
@@ -107,7 +130,9 @@ def is_verified(pair: Pair) -> bool:
     return True
 
 
-VERIFIER = Detector(verifier_bugs.BUGS, tuple(name for name in PAIRS if "by JAX" not in name), is_verified)
+VERIFIER = Detector(
+    verifier_bugs.BUGS, tuple(name for name in PAIRS if "by JAX" not in name and "regions" not in name), is_verified
+)
 PROOF = Detector(proof_bugs.BUGS, tuple(PAIRS), is_proved)
 
 

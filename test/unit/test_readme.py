@@ -13,6 +13,7 @@ from recompute.tools.recompute_opt import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+CONCEPTS = (ROOT / "docs" / "concepts.md").read_text()
 BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", README, re.DOTALL)
 (PASSES,) = re.findall(r"After `recompute-opt -p (\S+)`", README)
 
@@ -29,6 +30,17 @@ def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([str(source), "-p", "recompute"]) == 0
     assert "recompute.depend" not in (lowered := capsys.readouterr().out)
     assert "stablehlo.optimization_barrier" in lowered
+
+
+def test_the_structured_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    section = CONCEPTS.partition("## Segments and gradient regions")[2].partition("\n## ")[0]
+    before, after = re.findall(r"```mlir\n(.*?)```", section, re.DOTALL)
+    (passes,) = re.findall(r"`recompute-opt -p (\S+)`", section)
+    source = tmp_path / "step.mlir"
+    source.write_text(before)
+    assert main([str(source), "-p", passes]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (after, "")
 
 
 def test_links_lead_somewhere() -> None:

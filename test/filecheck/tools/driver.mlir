@@ -1,11 +1,16 @@
 // RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-inline,recompute-mark{regions=block*})' --remarks=json 2>%t.remarks | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARKS --input-file %t.remarks
+// RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-mark,recompute-clone)' --remarks=text 2>%t.text | filecheck %s --check-prefix=CLONED
+// RUN: filecheck %s --check-prefix=TEXT --input-file %t.text
+// RUN: not recompute-opt %s --pass-pipeline='builtin.module(func.func(recompute-mark))' 2>&1 | filecheck %s --check-prefix=NESTED
 // RUN: recompute-opt %s -p recompute-inline,recompute-mark --print-ir-after-change 2>&1 >/dev/null | filecheck %s --check-prefix=CHANGED
 // RUN: recompute-opt %s -p recompute-inline --print-ir-after-all 2>&1 >/dev/null | filecheck %s --check-prefix=ALL
 // RUN: recompute-opt %s -p recompute-mark,recompute-clone --pass-statistics 2>&1 >/dev/null | filecheck %s --check-prefix=STATISTICS
 // RUN: recompute-opt %s -p recompute-mark,recompute-clone --pass-statistics=json 2>&1 >/dev/null | filecheck %s --check-prefix=JSON
 // RUN: recompute-opt --list-passes | filecheck %s --check-prefix=LIST
 // RUN: recompute-opt --help-pass recompute-mark | filecheck %s --check-prefix=HELP
+// RUN: recompute-opt --help-pass cse | filecheck %s --check-prefix=FOREIGN
+// RUN: not recompute-opt %s -p recompute-mark{regions=block0} --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: recompute-opt %s -p recompute-mark --verify-diagnostics
 // RUN: not recompute-opt %s --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
 
@@ -34,9 +39,15 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON:       {"name": "recompute-clone", "operations_before": 9, "operations_after": 12, "copies_after": 1, "changed": true, "seconds":
 
 // LIST:      recompute-inline
+// LIST-NEXT: recompute-inline-segments
+// LIST-NEXT: recompute-inline-gradient
 // LIST-NEXT: recompute-phase
 // LIST:      canonicalize
 // HELP:      recompute-mark: turn a policy into marks.
 // HELP:      Options:
 // HELP-NEXT:   regions=<str>, default auto
+// FOREIGN:   cse: xDSL says nothing about it.
+// CLONED:    recompute.token
+// TEXT:      model.py:7:9: remark: region 'block1' is not recomputed: its values are needed as soon as
+// NESTED:    recompute-opt: error: passes run on the whole module, not on each func.func: write its passes without
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: region 'block1' is not recomputed

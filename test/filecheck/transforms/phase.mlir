@@ -36,3 +36,25 @@ func.func @attributes(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "primal"}
 // CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
 // CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "update"}
+
+// -----
+
+// Where every operation says its phase, position says nothing: forward, gradient, forward, gradient. What comes from
+// constants may go without; it runs when its first reader does.
+func.func @several_gradients(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x {recompute.phase = "primal"} : tensor<4xf32>
+  %1 = stablehlo.negate %0 {recompute.phase = "gradient"} : tensor<4xf32>
+  %k = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %2 = stablehlo.multiply %1, %k {recompute.phase = "primal"} : tensor<4xf32>
+  %l = stablehlo.constant dense<3.0> : tensor<4xf32>
+  %3 = stablehlo.multiply %2, %l {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @several_gradients
+// CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.constant {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.constant {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    func.return {recompute.phase = "update"}

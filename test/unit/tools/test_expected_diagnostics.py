@@ -21,6 +21,7 @@ def error(line: int, message: str = "it is wrong") -> Diagnostic:
         ("expected-error@below {{wrong}}", 3),
         ("expected-error@above {{wrong}}", 1),
         ("expected-error@unknown {{wrong}}", 77),
+        ("expected-error@-0 {{wrong}}", 2),
     ],
 )
 def test_a_comment_speaks_of_a_line(comment: str, line: int) -> None:
@@ -42,3 +43,23 @@ def test_the_kind_counts() -> None:
     remark = Diagnostic("remark", "f.mlir", 1, 1, "it is wrong")
     assert len(mismatches("// expected-error {{wrong}}", "f.mlir", [remark])) == 2
     assert mismatches("// expected-remark {{wrong}}", "f.mlir", [remark]) == []
+
+
+def test_warnings_are_a_kind() -> None:
+    warning = Diagnostic("warning", "f.mlir", 1, 1, "it is odd")
+    assert mismatches("// expected-warning {{odd}}", "f.mlir", [warning]) == []
+    (missing,) = mismatches("// expected-warning {{odd}}", "f.mlir", [])
+    assert missing.message == "expected warning was not reported: odd"
+
+
+@pytest.mark.parametrize(
+    "comment", ["expected-eror {{wrong}}", "expected-error@+1x {{wrong}}", "expected-error@abov {{wrong}}"]
+)
+def test_a_misspelt_comment_is_not_met(comment: str) -> None:
+    assert len(mismatches(f"// {comment}", "f.mlir", [error(1), error(2)])) == 3
+
+
+def test_comments_that_speak_of_a_line_choose_first() -> None:
+    text = "// expected-error@unknown {{wrong}}\n// expected-error {{wrong}}\n"
+    assert mismatches(text, "f.mlir", [error(2), error(7)]) == []
+    assert mismatches(text, "f.mlir", [error(7), error(2)]) == []

@@ -115,6 +115,25 @@ USAGE = {
     "unknown target": (["-t", "explian"], "unknown target 'explian'; did you mean 'explain'"),
     "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; known are text, json"),
     "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
+    "nested pipeline": (
+        ["--pass-pipeline", "builtin.module(func.func(recompute-mark))"],
+        "passes run on the whole module, not on each func.func: write its passes without 'func.func(...)', as in "
+        "'builtin.module(recompute-mark,recompute-clone)'",
+    ),
+    "nested behind another": (
+        ["--pass-pipeline", "builtin.module(cse,func.func(cse{}))"],
+        "passes run on the whole module, not on each func.func",
+    ),
+    "pipeline without a module": (
+        ["--pass-pipeline", "func.func(recompute-mark)"],
+        "--pass-pipeline reads 'builtin.module(...)', not 'func.func(recompute-mark)'; see also --passes",
+    ),
+    "pipeline twice": (["-p", "cse", "--pass-pipeline", "builtin.module(cse)"], "give either --passes or --pass-pi"),
+    "unknown pass in a pipeline": (
+        ["--pass-pipeline", "builtin.module(recompute-mrak)"],
+        "unknown pass 'recompute-mrak'; did you mean 'recompute-mark'",
+    ),
+    "help for an unknown pass": (["--help-pass", "recompute-mrak"], "did you mean 'recompute-mark'"),
 }
 
 

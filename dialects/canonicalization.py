@@ -1,0 +1,98 @@
+"""What `canonicalize` may do to tokens and depends: less text, the same order. What is read keeps its token.
+
+recompute.token %g, %g                      ->  recompute.token %g
+%x1 = recompute.depend %x after %t
+%y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
+%x2 = recompute.depend %x1 after %t         ->  %x1
+a token or a depend that nobody reads       ->  nothing
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
+
+from .recompute import DependOp, TokenOp
+
+
+class DropUnreadToken(RewritePattern):
+    """Nobody waits for it, so it orders nothing."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
+        if op.token.first_use is None:
+            rewriter.erase(op)
+
+
+class DropRepeatedGates(RewritePattern):
+    """To wait for a value twice is to wait for it."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
+        distinct = tuple(dict.fromkeys(op.gates))
+        if len(distinct) < len(op.gates):
+            op.operands = distinct
+            rewriter.notify_op_modified(op)
+
+
+class DropUnreadDepend(RewritePattern):
+    """Nobody reads what it delays; without values it delays nothing."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
+        if all(result.first_use is None for result in op.delayed):
+            rewriter.erase(op)
+
+
+class DropRepeatedDelay(RewritePattern):
+    """A value that has waited for this token need not wait for it again."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
+        for value, delayed in zip(op.values, op.delayed, strict=True):
+            waited = isinstance(value.owner, DependOp) and value.owner.token is op.token
+            if waited and delayed.first_use is not None:
+                rewriter.replace_all_uses_with(delayed, value)
+
+
+class MergeDepends(RewritePattern):
+    """Depends of one block on one token become one, at the place of the first, where that can see all values."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
+        first = next((one for one in _others(op) if one.is_before_in_block(op)), None)
+        if first is None or not all(_is_before(value, first) for value in op.values):
+            return
+        values = tuple(dict.fromkeys((*first.values, *op.values)))
+        merged = DependOp(values, first.token)
+        merged.attributes, merged.location = dict(first.attributes), first.location
+        rewriter.insert(merged, InsertPoint.before(first))
+        delayed = dict[SSAValue, SSAValue](zip(values, merged.delayed, strict=True))
+        for old in (op, first):
+            for value, result in zip(old.values, old.delayed, strict=True):
+                delayed[value].name_hint = result.name_hint
+            rewriter.replace(old, [], [delayed[value] for value in old.values])
+
+
+def _others(op: DependOp) -> list[DependOp]:
+    """Depends of the same block on the same token that say the same of themselves."""
+    users = (use.operation for use in op.token.uses)
+    return [
+        user
+        for user in users
+        if isinstance(user, DependOp)
+        and user is not op
+        and user.parent is op.parent
+        and user.attributes == op.attributes
+    ]
+
+
+def _is_before(value: SSAValue, op: Operation) -> bool:
+    """Whether the value exists before `op`; it is visible in the block of `op`."""
+    owner = value.owner
+    return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
+
+
+TOKEN_PATTERNS = (DropUnreadToken(), DropRepeatedGates())
+DEPEND_PATTERNS = (DropUnreadDepend(), DropRepeatedDelay(), MergeDepends())

@@ -1,0 +1,67 @@
+"""What an operation cannot say of itself at once. Said at the operation, before any pass has to guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BoolAttr, StringAttr
+from xdsl.ir import Operation
+
+from .diagnostics import Refusal
+from .names import Names
+from .structured import SegmentOp
+
+
+def _is_marked(op: Operation) -> bool:
+    return op.attributes.get(Names.RECOMPUTE) == BoolAttr.from_bool(True)
+
+
+def _is_kept(op: Operation) -> bool:
+    return op.attributes.get(Names.RECOMPUTE) == BoolAttr.from_bool(False)
+
+
+def _is_backward(op: Operation) -> bool:
+    return op.attributes.get(Names.PHASE) in (StringAttr("gradient"), StringAttr("update"))
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """`holds`: whether the operation says so. `words`: what it says, and what to do."""
+
+    holds: Callable[[Operation], bool]
+    words: str
+
+
+CONTRADICTIONS = (
+    Contradiction(
+        lambda op: _is_marked(op) and Names.CHECKPOINT in op.attributes,
+        f"it is to be recomputed ({Names.RECOMPUTE} = true) and to be kept ({Names.CHECKPOINT}): take one of them away",
+    ),
+    Contradiction(
+        lambda op: _is_marked(op) and _is_backward(op),
+        f"only forward operations are recomputed: take {Names.RECOMPUTE} away, or correct {Names.PHASE}",
+    ),
+    Contradiction(
+        lambda op: Names.RECOMPUTE in op.attributes and Names.COPY in op.attributes,
+        f"it is a copy ({Names.COPY}), and copies are not recomputed again: take {Names.RECOMPUTE} away",
+    ),
+    Contradiction(
+        lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and not isinstance(op, SegmentOp),
+        f"{Names.OUTPUT_RECOMPUTE} belongs to recompute.segment: mark the outputs themselves, {Names.RECOMPUTE} = true",
+    ),
+    Contradiction(
+        lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and _is_kept(op),
+        f"it is to be kept ({Names.RECOMPUTE} = false) and its outputs to be recomputed: take one of them away",
+    ),
+)
+
+
+def verify_marks(root: Operation) -> None:
+    """Raise a `Refusal` at the first operation that contradicts itself."""
+    for op in root.walk():
+        if not any(name.startswith(Names.PREFIX) for name in op.attributes):
+            continue
+        for contradiction in CONTRADICTIONS:
+            if contradiction.holds(op):
+                raise Refusal(op, contradiction.words)

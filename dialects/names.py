@@ -1,0 +1,21 @@
+"""The names of the discardable attributes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Names:
+    """The discardable attributes; `dialects/discardable.py` says what each may hold."""
+
+    PREFIX: ClassVar[str] = "recompute."
+    RECOMPUTE: ClassVar[str] = "recompute.recompute"
+    REGION: ClassVar[str] = "recompute.region"
+    PHASE: ClassVar[str] = "recompute.phase"
+    ID: ClassVar[str] = "recompute.id"
+    COPY: ClassVar[str] = "recompute.copy"
+    DUPLICATED: ClassVar[str] = "recompute.duplicated"
+    NEED_CSE: ClassVar[str] = "recompute.need_cse"
+    TARGET_GRAD: ClassVar[str] = "recompute.target_grad"
+    CHECKPOINT: ClassVar[str] = "recompute.checkpoint"
+    OUTPUT_RECOMPUTE: ClassVar[str] = "recompute.output_recompute"

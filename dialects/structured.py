@@ -1,0 +1,190 @@
+"""The structured spelling of a step: forward pieces to recompute, and backward pieces, as regions.
+
+    %y = recompute.segment "block0" {
+      %a = stablehlo.sine %x : tensor<8xf32>
+      %b = stablehlo.tanh %a : tensor<8xf32>
+      recompute.yield %b : tensor<8xf32>
+    } : tensor<8xf32>
+    %g = recompute.gradient {
+      ...
+    } : tensor<8xf32>
+
+The operations run where they stand; values from outside are read as they are. The passes work on the flat form;
+`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. What a segment says
+of its operations it says with their attributes: the name is its `recompute.region`; `recompute.recompute = false` keeps
+them; `recompute.output_recompute` recomputes the outputs too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .diagnostics import Refusal
+from .names import Names
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends the region of a segment or a gradient and hands its values out."""
+
+    name = "recompute.yield"
+
+    values = var_operand_def()
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(SegmentOp, GradientOp)))
+
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values])
+
+
+class GroupOp(IRDLOperation):
+    """What segments and gradients share: one block without arguments that yields the results."""
+
+    body = region_def("single_block")
+    outputs = var_result_def()
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, body: Region, types: Sequence[Attribute], attributes: Mapping[str, Attribute] | None = None):
+        super().__init__(result_types=[types], regions=[body], attributes=dict(attributes or {}))
+
+    @property
+    def terminator(self) -> YieldOp:
+        """Raises `VerifyException` where the region does not end with one."""
+        last = self.body.block.last_op
+        if not isinstance(last, YieldOp):
+            raise VerifyException(f"{self.name} ends with recompute.yield")
+        return last
+
+    def verify_(self) -> None:
+        if self.body.block.args:
+            raise VerifyException(f"{self.name} has no arguments: its operations read values from outside as they are")
+        given, wanted = list(self.terminator.operand_types), list(self.result_types)
+        if given != wanted:
+            text = [", ".join(map(str, types)) or "nothing" for types in (given, wanted)]
+            raise VerifyException(f"recompute.yield hands out {text[0]}, {self.name} has results of {text[1]}")
+        self.verify_place(self.parent_op())
+
+    def verify_place(self, parent: Operation | None) -> None:
+        """Raises `VerifyException` where the region may not stand in `parent`; None: it stands nowhere yet."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GroupOp:
+        attributes = cls._parse_name(parser)
+        if (stated := parser.parse_optional_attr_dict_with_keyword()) is not None:
+            attributes |= stated.data
+        body = parser.parse_region()
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":") is not None:
+            types = list(parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type))
+        return cls(body, types, attributes)
+
+    @classmethod
+    def _parse_name(cls, parser: Parser) -> dict[str, Attribute]:
+        return {}
+
+    def print(self, printer: Printer) -> None:
+        printed = self._print_name(printer)
+        printer.print_op_attributes(self.attributes, reserved_attr_names=printed, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        if self.results:
+            printer.print_string(" : ")
+            printer.print_list(self.result_types, printer.print_attribute)
+
+    def _print_name(self, printer: Printer) -> Sequence[str]:
+        """Print what is not among the attributes; returns their names."""
+        return ()
+
+
+@irdl_op_definition
+class SegmentOp(GroupOp):
+    """A forward piece to recompute, by name; its results are what `recompute.yield` hands out.
+
+    Outputs that forward operations read are kept, unless `recompute.output_recompute` is set.
+    """
+
+    name = "recompute.segment"
+
+    def verify_place(self, parent: Operation | None) -> None:
+        if isinstance(parent, GradientOp):
+            raise VerifyException("a segment is a forward piece; it does not stand in recompute.gradient")
+        if not isinstance(parent, FuncOp | SegmentOp | None):
+            raise VerifyException(
+                f"a segment stands in a function or in another segment, not in {parent.name}: "
+                f"put all of {parent.name} into the segment"
+            )
+        name = self.attributes.get(Names.REGION)
+        if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
+            raise VerifyException(
+                f"'{name.data}' is no name for a segment: it is empty or has a '#', which numbers them"
+            )
+
+    @classmethod
+    def _parse_name(cls, parser: Parser) -> dict[str, Attribute]:
+        name = parser.parse_optional_str_literal()
+        return {} if name is None else {Names.REGION: StringAttr(name)}
+
+    def _print_name(self, printer: Printer) -> Sequence[str]:
+        name = self.attributes.get(Names.REGION)
+        if not isinstance(name, StringAttr):
+            return ()
+        printer.print_string(" ")
+        printer.print_string_literal(name.data)
+        return (Names.REGION,)
+
+
+@irdl_op_definition
+class GradientOp(GroupOp):
+    """A backward piece; its results are what `recompute.yield` hands out."""
+
+    name = "recompute.gradient"
+
+    def verify_place(self, parent: Operation | None) -> None:
+        if isinstance(parent, GradientOp):
+            raise VerifyException("a gradient of a gradient; only first-order gradients are supported")
+        if not isinstance(parent, FuncOp | None):
+            raise VerifyException(f"recompute.gradient stands in a function, not in {parent.name}")
+
+
+def splice(group: GroupOp) -> list[Operation]:
+    """Put the operations of the region in its place, in their order, and return them.
+
+    Raises `Refusal` where the region has an attribute of somebody else, which would be lost.
+    """
+    foreign = [name for name in group.attributes if not name.startswith(Names.PREFIX)]
+    if foreign:
+        raise Refusal(group, f"flattening {group.name} would lose its attribute '{foreign[0]}'; take it away first")
+    block = group.parent
+    assert block is not None, "a region that is flattened stands in a block"
+    terminator = group.terminator
+    operations = [op for op in group.body.block.ops if op is not terminator]
+    for result, value in zip(group.results, terminator.operands, strict=True):
+        value.name_hint = value.name_hint or result.name_hint
+        result.replace_all_uses_with(value)
+    for op in operations:
+        op.detach()
+    block.insert_ops_before(operations, group)
+    group.detach()
+    group.erase()
+    return operations

@@ -1,0 +1,83 @@
+// RUN: recompute-opt %s -p canonicalize | filecheck %s
+// RUN: recompute-opt %s -p canonicalize,cse,dce,canonicalize,cse,dce,canonicalize,cse,dce | filecheck %s
+// RUN: xdsl-opt %s -p canonicalize | filecheck %s
+
+// To wait for a value twice is to wait for it. The gate stays.
+// CHECK-LABEL: func.func @repeated_gates
+// CHECK-NEXT:    %t = recompute.token %g, %h : tensor<4xf32>, tensor<4xf32>
+// CHECK-NEXT:    %a = recompute.depend %x after %t
+func.func @repeated_gates(%x: tensor<4xf32>, %g: tensor<4xf32>, %h: tensor<4xf32>) -> tensor<4xf32> {
+  %t = recompute.token %g, %h, %g : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  %a = recompute.depend %x after %t : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// What nobody reads orders nothing: a depend without values, one without readers, the token behind them.
+// CHECK-LABEL: func.func @unread
+// CHECK-NEXT:    func.return %x
+func.func @unread(%x: tensor<4xf32>, %g: tensor<4xf32>) -> tensor<4xf32> {
+  %t = recompute.token %g : tensor<4xf32>
+  "recompute.depend"(%t) : (!recompute.token) -> ()
+  %u = recompute.token %g : tensor<4xf32>
+  %a = recompute.depend %x after %u : tensor<4xf32>
+  %v = recompute.token %x : tensor<4xf32>
+  func.return %x : tensor<4xf32>
+}
+
+// Two depends on one token become one; a value that both delay is delayed once.
+// CHECK-LABEL: func.func @merged
+// CHECK-NEXT:    %t = recompute.token %g
+// CHECK-NEXT:    %a, %b = recompute.depend %x, %y after %t : tensor<4xf32>, tensor<4xf32>
+// CHECK-NEXT:    %d = stablehlo.add %a, %b
+// CHECK-NEXT:    %e = stablehlo.add %d, %a
+func.func @merged(%x: tensor<4xf32>, %y: tensor<4xf32>, %g: tensor<4xf32>) -> tensor<4xf32> {
+  %t = recompute.token %g : tensor<4xf32>
+  %a = recompute.depend %x after %t : tensor<4xf32>
+  %b, %c = recompute.depend %y, %x after %t : tensor<4xf32>, tensor<4xf32>
+  %d = stablehlo.add %a, %b : tensor<4xf32>
+  %e = stablehlo.add %d, %c : tensor<4xf32>
+  func.return %e : tensor<4xf32>
+}
+
+// Not where the first could not see the value, nor where they say different things of themselves.
+// CHECK-LABEL: func.func @apart
+// CHECK-NEXT:    %t = recompute.token %g
+// CHECK-NEXT:    %a = recompute.depend %x after %t
+// CHECK-NEXT:    %y = stablehlo.sine %a
+// CHECK-NEXT:    %b = recompute.depend %y after %t
+// CHECK-NEXT:    %c = recompute.depend %g after %t {recompute.phase = "gradient"}
+func.func @apart(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %t = recompute.token %g : tensor<4xf32>
+  %a = recompute.depend %x after %t : tensor<4xf32>
+  %y = stablehlo.sine %a : tensor<4xf32>
+  %b = recompute.depend %y after %t : tensor<4xf32>
+  %c = recompute.depend %g after %t {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %c : tensor<4xf32>, tensor<4xf32>
+}
+
+// A value that has waited for the token need not wait again; for another token it must.
+// CHECK-LABEL: func.func @again
+// CHECK-NEXT:    %t = recompute.token %g
+// CHECK-NEXT:    %u = recompute.token %h
+// CHECK-NEXT:    %a = recompute.depend %x after %t
+// CHECK-NEXT:    %c = recompute.depend %a after %u
+// CHECK-NEXT:    func.return %a, %c
+func.func @again(%x: tensor<4xf32>, %g: tensor<4xf32>, %h: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %t = recompute.token %g : tensor<4xf32>
+  %u = recompute.token %h : tensor<4xf32>
+  %a = recompute.depend %x after %t : tensor<4xf32>
+  %b = recompute.depend %a after %t : tensor<4xf32>
+  %c = recompute.depend %a after %u : tensor<4xf32>
+  func.return %b, %c : tensor<4xf32>, tensor<4xf32>
+}
+
+// Equal tokens stay apart: each orders what waits for it.
+// CHECK-LABEL: func.func @two_tokens
+// CHECK-COUNT-2: recompute.token
+func.func @two_tokens(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %t = recompute.token %g : tensor<4xf32>
+  %u = recompute.token %g : tensor<4xf32>
+  %a = recompute.depend %x after %t : tensor<4xf32>
+  %b = recompute.depend %x after %u : tensor<4xf32>
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}

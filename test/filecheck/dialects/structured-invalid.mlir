@@ -1,0 +1,123 @@
+// RUN: recompute-opt %s --split-input-file --verify-diagnostics
+
+func.func @types(%x: tensor<4xf32>) {
+  // expected-error@+1 {{recompute.yield hands out tensor<4xf32>, recompute.segment has results of tensor<5xf32>}}
+  %a = "recompute.segment"() ({
+    "recompute.yield"(%x) : (tensor<4xf32>) -> ()
+  }) : () -> tensor<5xf32>
+  func.return
+}
+
+// -----
+
+func.func @nothing_yielded(%x: tensor<4xf32>) {
+  // expected-error@+1 {{recompute.yield hands out nothing, recompute.gradient has results of tensor<4xf32>}}
+  %a = recompute.gradient {
+    recompute.yield
+  } : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @no_yield(%x: tensor<4xf32>) {
+  // expected-error@+1 {{recompute.segment ends with recompute.yield}}
+  recompute.segment {
+    %a = stablehlo.sine %x : tensor<4xf32>
+  }
+  func.return
+}
+
+// -----
+
+func.func @arguments(%x: tensor<4xf32>) {
+  // expected-error@+1 {{recompute.gradient has no arguments: its operations read values from outside as they are}}
+  "recompute.gradient"() ({
+  ^bb0(%y: tensor<4xf32>):
+    "recompute.yield"() : () -> ()
+  }) : () -> ()
+  func.return
+}
+
+// -----
+
+func.func @gradient_of_gradient(%x: tensor<4xf32>) {
+  recompute.gradient {
+    // expected-error@+1 {{a gradient of a gradient; only first-order gradients are supported}}
+    recompute.gradient {
+      recompute.yield
+    }
+    recompute.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @backward_segment(%x: tensor<4xf32>) {
+  recompute.gradient {
+    // expected-error@+1 {{a segment is a forward piece; it does not stand in recompute.gradient}}
+    recompute.segment {
+      recompute.yield
+    }
+    recompute.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @gradient_in_segment(%x: tensor<4xf32>) {
+  recompute.segment {
+    // expected-error@+1 {{recompute.gradient stands in a function, not in recompute.segment}}
+    recompute.gradient {
+      recompute.yield
+    }
+    recompute.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @segment_in_a_branch(%c: tensor<i1>) {
+  "stablehlo.if"(%c) ({
+    // expected-error@+1 {{a segment stands in a function or in another segment, not in stablehlo.if: put all of stablehlo.if into the segment}}
+    recompute.segment {
+      recompute.yield
+    }
+    stablehlo.return
+  }, {
+    stablehlo.return
+  }) : (tensor<i1>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @name(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'block#1' is no name for a segment}}
+  recompute.segment "block#1" {
+    recompute.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @yield_in_a_function(%x: tensor<4xf32>) {
+  // expected-error@+1 {{recompute.yield: 'recompute.yield' expects parent op}}
+  recompute.yield
+}
+
+// -----
+
+// A gradient region's values are its results: what is inside is not seen from outside.
+func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
+  recompute.segment {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    recompute.yield
+  }
+  // expected-error@+1 {{%a is used but not defined}}
+  func.return %a : tensor<4xf32>
+}

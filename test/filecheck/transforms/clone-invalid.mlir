@@ -1,0 +1,39 @@
+// RUN: recompute-opt %s -p recompute-clone --split-input-file --verify-diagnostics
+
+// R6: marks on what must not run twice are taken back, and said with the reason.
+func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %s = stablehlo.constant dense<4> : tensor<1xi64>
+  // expected-remark@+2 {{is not recomputed: no gradient operation reads a value from it}}
+  // expected-remark@+1 {{test.write is not recomputed: the effects of test.write are unknown}}
+  %a = "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> tensor<4xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-remark@+1 {{stablehlo.rng is not recomputed: it draws from a hidden random state: a copy would draw other numbers; draw with stablehlo.rng_bit_generator, whose state is an operand}}
+  %b = "stablehlo.rng"(%z, %z, %s) {recompute.recompute = true, recompute.phase = "primal", rng_distribution = #stablehlo<rng_distribution UNIFORM>} : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
+  // expected-remark@+1 {{stablehlo.custom_call is not recomputed: the effects of a custom call are unknown}}
+  %c = "stablehlo.custom_call"(%b) {recompute.recompute = true, recompute.phase = "primal", call_target_name = "f"} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark@+1 {{stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off}}
+  %d = "stablehlo.all_reduce"(%c) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark@+1 {{stablehlo.negate is not recomputed: the function returns it, so it lives to the end anyway}}
+  %e = stablehlo.negate %d {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-remark@+1 {{stablehlo.add is not recomputed: it runs in phase 'gradient', not in the forward pass}}
+  %k = stablehlo.add %g, %b {recompute.recompute = true} : tensor<4xf32>
+  %h = stablehlo.multiply %k, %d {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %e, %h : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A loop that hides an effect is not copied either.
+func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-remark@+2 {{is not recomputed: no gradient operation reads a value from it}}
+  // expected-remark@+1 {{stablehlo.if is not recomputed: test.write inside: the effects of test.write are unknown}}
+  %a = "stablehlo.if"(%p) ({
+    %b = "test.write"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    stablehlo.return %b : tensor<4xf32>
+  }, {
+    stablehlo.return %x : tensor<4xf32>
+  }) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<i1>) -> tensor<4xf32>
+  %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}

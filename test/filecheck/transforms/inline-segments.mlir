@@ -1,0 +1,105 @@
+// RUN: recompute-opt %s -p recompute-inline-segments | filecheck %s
+// RUN: recompute-opt %s -p recompute-inline-gradient,recompute-mark | filecheck %s --check-prefix=MARK
+
+// Inside: to recompute. Outputs, which forward operations read: kept (R4). A name that is taken gets a number.
+// CHECK-LABEL: func.func @blocks
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "block", recompute.checkpoint}
+// CHECK-NEXT:    %c = stablehlo.sine %b {recompute.region = "block#1", recompute.recompute = true}
+// CHECK-NEXT:    %d = stablehlo.tanh %c {recompute.region = "block#1", recompute.checkpoint}
+// CHECK-NEXT:    %y = stablehlo.negate %d :
+// CHECK-NEXT:    %g = recompute.gradient
+// MARK-LABEL: func.func @blocks
+// MARK-NEXT:     %a = stablehlo.sine %x {recompute.region = "block", recompute.recompute = true}
+// MARK-NEXT:     %b = stablehlo.tanh %a {recompute.region = "block", recompute.checkpoint}
+func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a, %b = recompute.segment "block" {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    %b = stablehlo.tanh %a : tensor<4xf32>
+    recompute.yield %a, %b : tensor<4xf32>, tensor<4xf32>
+  } : tensor<4xf32>, tensor<4xf32>
+  %c, %d = recompute.segment "block" {
+    %c = stablehlo.sine %b : tensor<4xf32>
+    %d = stablehlo.tanh %c : tensor<4xf32>
+    recompute.yield %c, %d : tensor<4xf32>, tensor<4xf32>
+  } : tensor<4xf32>, tensor<4xf32>
+  %y = stablehlo.negate %d : tensor<4xf32>
+  %g = recompute.gradient {
+    %g = stablehlo.multiply %y, %c : tensor<4xf32>
+    %h = stablehlo.multiply %g, %a : tensor<4xf32>
+    recompute.yield %h : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}
+
+// What is returned lives to the end anyway, and is kept; `output_recompute` says otherwise. Without a name: "segment".
+// CHECK-LABEL: func.func @outputs
+// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "segment", recompute.checkpoint}
+// CHECK-NEXT:    stablehlo.cosine %x {recompute.region = "segment#1", recompute.recompute = true}
+func.func @outputs(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = recompute.segment {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    recompute.yield %a : tensor<4xf32>
+  } : tensor<4xf32>
+  %b = recompute.segment attributes {recompute.output_recompute} {
+    %b = stablehlo.cosine %x : tensor<4xf32>
+    recompute.yield %b : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
+
+// R5: the operation, then the innermost segment. `false` keeps a piece; paths are nested; instances keep apart.
+// CHECK-LABEL: func.func @nested
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "m", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "m/attention", recompute.recompute = false}
+// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "m/attention"}
+// CHECK-NEXT:    %d = stablehlo.sine %c {recompute.region = "m/attention#1", recompute.recompute = true}
+// CHECK-NEXT:    %e = stablehlo.negate %d {recompute.recompute = false, recompute.region = "m"}
+// CHECK-NEXT:    %f = stablehlo.sine %e {recompute.region = "m#1", recompute.recompute = true}
+// CHECK-NEXT:    %h = stablehlo.tanh %f {recompute.region = "m#1/attention", recompute.recompute = true}
+func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = recompute.segment "m" attributes {recompute.output_recompute} {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    %c = recompute.segment "attention" attributes {recompute.recompute = false} {
+      %b = stablehlo.tanh %a : tensor<4xf32>
+      %c = stablehlo.cosine %b {recompute.recompute = true} : tensor<4xf32>
+      recompute.yield %c : tensor<4xf32>
+    } : tensor<4xf32>
+    %d = recompute.segment "attention" attributes {recompute.output_recompute} {
+      %d = stablehlo.sine %c : tensor<4xf32>
+      recompute.yield %d : tensor<4xf32>
+    } : tensor<4xf32>
+    %e = stablehlo.negate %d {recompute.recompute = false} : tensor<4xf32>
+    recompute.yield %e : tensor<4xf32>
+  } : tensor<4xf32>
+  %h = recompute.segment "m" attributes {recompute.output_recompute} {
+    %f = stablehlo.sine %e : tensor<4xf32>
+    %h = recompute.segment "attention" attributes {recompute.output_recompute} {
+      %h = stablehlo.tanh %f : tensor<4xf32>
+      recompute.yield %h : tensor<4xf32>
+    } : tensor<4xf32>
+    recompute.yield %h : tensor<4xf32>
+  } : tensor<4xf32>
+  %g = recompute.gradient {
+    %g = stablehlo.multiply %h, %e : tensor<4xf32>
+    recompute.yield %g : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}
+
+// A region that operations name themselves is another one.
+// CHECK-LABEL: func.func @taken
+// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "b"}
+// CHECK-NEXT:    stablehlo.tanh %a {recompute.region = "b#1", recompute.checkpoint}
+func.func @taken(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x {recompute.region = "b"} : tensor<4xf32>
+  %b = recompute.segment "b" {
+    %b = stablehlo.tanh %a : tensor<4xf32>
+    recompute.yield %b : tensor<4xf32>
+  } : tensor<4xf32>
+  %g = recompute.gradient {
+    %g = stablehlo.multiply %b, %a : tensor<4xf32>
+    recompute.yield %g : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}

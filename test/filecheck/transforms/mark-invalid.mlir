@@ -1,0 +1,79 @@
+// RUN: recompute-opt %s -p recompute-mark --split-input-file --verify-diagnostics
+
+// What an operation says of itself must fit together; the message says what to take away.
+func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{it is to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): take one of them away}}
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.checkpoint} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{only forward operations are recomputed: take recompute.recompute away, or correct recompute.phase}}
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{it is a copy (recompute.copy), and copies are not recomputed again: take recompute.recompute away}}
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.copy = 1, recompute.duplicated, recompute.id = 0} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @outputs_of_an_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{recompute.output_recompute belongs to recompute.segment: mark the outputs themselves}}
+  %a = stablehlo.sine %x {recompute.output_recompute} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+func.func @kept_segment(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{it is to be kept (recompute.recompute = false) and its outputs to be recomputed: take one of them away}}
+  recompute.segment attributes {recompute.recompute = false, recompute.output_recompute} {
+    recompute.yield
+  }
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{attribute 'recompute.recompute' must be true or false, not "prefer"}}
+  %a = stablehlo.sine %x {recompute.recompute = "prefer"} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// Bytes are needed to weigh a region, and a dynamic shape has none.
+func.func @dynamic(%x: tensor<?xf32>, %ct: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  // expected-error@unknown {{the bytes of tensor<?xf32> are not known; recomputation needs static shapes}}
+  %a = stablehlo.sine %x : tensor<?xf32> loc("jit(f)/jvp(b)/sin")
+  %b = stablehlo.tanh %a : tensor<?xf32> loc("jit(f)/jvp(b)/tanh")
+  %g = stablehlo.multiply %ct, %b : tensor<?xf32> loc("jit(f)/transpose(jvp())/mul")
+  %h = stablehlo.multiply %g, %a : tensor<?xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %b, %h : tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
+// expected-error@+1 {{function 'two_blocks' has 2 blocks; recomputation needs one block: express the control flow with stablehlo.while, stablehlo.case or scf}}
+func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  "test.branch"() [^bb1] : () -> ()
+^bb1:
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @second_order(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@unknown {{is a gradient of a gradient; only first-order gradients are supported}}
+  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(transpose(jvp(b))))/sin")
+  func.return %a : tensor<4xf32>
+}

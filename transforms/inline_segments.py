@@ -1,0 +1,133 @@
+"""recompute-inline-segments: put the operations of every `recompute.segment` in its place, marked.
+
+    %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
+      %a = stablehlo.sine %x : tensor<8xf32>                {recompute.region = "block0", recompute.recompute = true}
+      %b = stablehlo.tanh %a : tensor<8xf32>      ->    %b = stablehlo.tanh %a
+      recompute.yield %b : tensor<8xf32>                    {recompute.region = "block0", recompute.checkpoint}
+    } : tensor<8xf32>
+
+Outputs, which forward operations outside read, are kept, as is what outlives the backward pass, unless the segment says
+`recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole. The innermost segment names
+the region, `outer/inner`; a name that is taken gets a number, `block0#1`. What an operation says of itself stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..analysis.order import Order
+from ..analysis.phases import Phases, phases
+from ..analysis.policy import explicit_mark, kept_outputs
+from ..analysis.step import Step
+from ..dialects.recompute import Names
+from ..dialects.structured import SegmentOp, splice
+
+UNNAMED = "segment"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A segment that was flattened: what it said, and its operations without those of inner segments."""
+
+    said: Mapping[str, object]
+    operations: tuple[Operation, ...]
+
+    @property
+    def is_kept(self) -> bool:
+        return self.said.get(Names.RECOMPUTE) == BoolAttr.from_bool(False)
+
+    @property
+    def recomputes_outputs(self) -> bool:
+        return Names.OUTPUT_RECOMPUTE in self.said
+
+
+def inline_segments(module: ModuleOp) -> int:
+    """Flatten and mark every segment; returns how many. Raises `Refusal` as `phases` does."""
+    flattened = 0
+    for function in [op for op in module.walk() if isinstance(op, FuncOp)]:
+        taken = _regions_of(function)
+        found = list[Instance]()
+        for segment in _outermost(function):
+            found.extend(_flatten(segment, "", taken))
+        if found:
+            _mark(function, found)
+        flattened += len(found)
+    return flattened
+
+
+def _outermost(function: FuncOp) -> list[SegmentOp]:
+    found = (op for op in function.walk() if isinstance(op, SegmentOp))
+    return [segment for segment in found if not isinstance(segment.parent_op(), SegmentOp)]
+
+
+def _regions_of(function: FuncOp) -> set[str]:
+    """The regions that the operations name themselves."""
+    stated = (op.attributes.get(Names.REGION) for op in function.walk() if not isinstance(op, SegmentOp))
+    return {region.data for region in stated if isinstance(region, StringAttr)}
+
+
+def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
+    """The segment and those inside of it, the outermost first."""
+    said = dict(segment.attributes)
+    region = _region(segment, outer, taken)
+    operations = splice(segment)
+    own = tuple(op for op in operations if not isinstance(op, SegmentOp))
+    for op in operations:
+        if Names.PHASE in said:
+            op.attributes.setdefault(Names.PHASE, said[Names.PHASE])
+    for op in own:
+        op.attributes.setdefault(Names.REGION, StringAttr(region))
+    inner = [op for op in operations if isinstance(op, SegmentOp)]
+    return [Instance(said, own), *(one for op in inner for one in _flatten(op, f"{region}/", taken))]
+
+
+def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
+    """The path of this instance, which nobody else has."""
+    name = segment.attributes.get(Names.REGION)
+    path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
+    number, region = 0, path
+    while region in taken:
+        number += 1
+        region = f"{path}#{number}"
+    taken.add(region)
+    return region
+
+
+def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
+    step = Step.of(phases(function, structured=True) or _all_forward(function))
+    for instance in instances:
+        kept = set[SSAValue]()
+        if not instance.is_kept and not instance.recomputes_outputs:
+            kept = kept_outputs(step, instance.operations)
+            kept.update(v for op in instance.operations for v in op.results if step.storages.of(v) in step.lives_on)
+        for op in instance.operations:
+            if explicit_mark(op) is not None:
+                continue
+            if any(result in kept for result in op.results):
+                op.attributes[Names.CHECKPOINT] = UnitAttr()
+            else:
+                op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(not instance.is_kept)
+
+
+def _all_forward(function: FuncOp) -> Phases:
+    """A function without a gradient is a forward pass."""
+    order = Order.of(function.body.block)
+    *operations, terminator = order.operations
+    return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})
+
+
+@dataclass(frozen=True)
+class InlineSegmentsPass(ModulePass):
+    """Flatten `recompute.segment`s into marks."""
+
+    name = "recompute-inline-segments"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        inline_segments(op)

@@ -1,0 +1,83 @@
+"""recompute-outline-gradient: put each run of consecutive gradient operations into a `recompute.gradient`.
+
+    %h = stablehlo.multiply %ct, %a                          %g = recompute.gradient {
+        {recompute.phase = "gradient"}                 ->      %h = stablehlo.multiply %ct, %a : tensor<8xf32>
+                                                               recompute.yield %h : tensor<8xf32>
+                                                             } : tensor<8xf32>
+
+The region says the phase now. Tokens and copies go with the gradient operations; where others stand between, f1 b1 f2
+b2, there are several regions. `recompute-inline-gradient` gives the flat form back, with the phase on each operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..analysis.functions import functions_of
+from ..analysis.order import Order
+from ..analysis.phases import phases
+from ..dialects.recompute import Names
+from ..dialects.structured import GradientOp, YieldOp
+from .inline_gradient import inline_gradient
+
+
+def outline_gradient(module: ModuleOp) -> int:
+    """Group the gradient operations of every function; returns how many regions. Raises `Refusal` as `phases` does."""
+    inline_gradient(module)
+    outlined = 0
+    for function in functions_of(module):
+        if (classified := phases(function)) is None:
+            continue
+        for is_gradient, run in groupby(classified.order.operations, classified.is_gradient):
+            if is_gradient:
+                _outline(list(run), classified.order)
+                outlined += 1
+    return outlined
+
+
+def _outline(run: Sequence[Operation], order: Order) -> None:
+    inside = set(run)
+    values = [
+        result
+        for op in run
+        for result in op.results
+        if any(order.owner_here(use.operation) not in inside for use in result.uses)
+    ]
+    body = Block()
+    gradient = GradientOp(Region(body), [value.type for value in values])
+    gradient.location = run[0].location
+    Rewriter.insert_op(gradient, InsertPoint.before(run[0]))
+    for value, result in zip(values, gradient.results, strict=True):
+        result.name_hint = value.name_hint
+        _read_outside(value, result, inside, order)
+    for op in run:
+        op.detach()
+        body.add_op(op)
+        if op.attributes.get(Names.PHASE) == StringAttr("gradient"):
+            del op.attributes[Names.PHASE]
+    body.add_op(YieldOp(values))
+
+
+def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
+    """Whoever reads the value from outside the region reads the region's result."""
+    for use in list(value.uses):
+        if order.owner_here(use.operation) not in inside:
+            use.operation.operands[use.index] = result
+
+
+@dataclass(frozen=True)
+class OutlineGradientPass(ModulePass):
+    """Group gradient operations in `recompute.gradient` regions."""
+
+    name = "recompute-outline-gradient"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        outline_gradient(op)
