@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .facts import Facts, forwards, impure, moves, pure_if_body_is, table, terminator
+from .facts import (
+    Carry,
+    Facts,
+    RegionStorage,
+    forwards,
+    impure,
+    moves,
+    nothing,
+    once,
+    pure_if_body_is,
+    table,
+    terminator,
+)
 
 OPERATIONS: dict[str, Facts] = {
     "func.call": impure("calls are recomputed after inlining; run recompute-inline first"),
@@ -10,7 +22,7 @@ OPERATIONS: dict[str, Facts] = {
     "func.constant": moves(),
     "recompute.token": moves(),
     "recompute.depend": forwards(),
-    **table("recompute", "segment gradient", pure_if_body_is()),
+    **table("recompute", "segment gradient", pure_if_body_is(nothing, once, (RegionStorage(Carry.RESULTS),))),
     **table("func", "return", terminator()),
     **table("recompute", "yield", terminator()),
 }

@@ -3,7 +3,6 @@
 // R6: marks on what must not run twice are taken back, and said with the reason.
 func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %s = stablehlo.constant dense<4> : tensor<1xi64>
-  // expected-remark@+2 {{is not recomputed: no gradient operation reads a value from it}}
   // expected-remark@+1 {{test.write is not recomputed: the effects of test.write are unknown}}
   %a = "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> tensor<4xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -26,7 +25,6 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // A loop that hides an effect is not copied either.
 func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-remark@+2 {{is not recomputed: no gradient operation reads a value from it}}
   // expected-remark@+1 {{stablehlo.if is not recomputed: test.write inside: the effects of test.write are unknown}}
   %a = "stablehlo.if"(%p) ({
     %b = "test.write"(%x) : (tensor<4xf32>) -> tensor<4xf32>
