@@ -14,6 +14,7 @@ from .liveness import Timeline, timeline
 from .phases import Phases
 from .policy import Decision, decide
 from .residuals import residuals
+from .selection import AUTO, Selection
 from .storage import storages, value_bytes
 
 
@@ -51,13 +52,13 @@ class Explanation:
     regions: tuple[RegionRow, ...]
 
 
-def explain(function: FuncOp, phases: Phases, regions: str = "auto") -> Explanation:
-    """Explain one function, which is inlined and has phases. Raises `NoSuchRegion` and `Refusal`."""
+def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Explanation:
+    """Explain one function, which is inlined and has phases. Raises `BadSelection` and `Refusal`."""
     crossing = residuals(phases)
     shared = storages(phases.order)
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
-    decisions = decide(phases, regions)
+    decisions = decide(phases, selection).decisions
     region_of = {op: decision.region for decision in decisions for op in decision.operations}
     by_region = dict[str, int]()
     for root, size in held.items():

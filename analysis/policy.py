@@ -15,9 +15,10 @@ from .copies import plan_copies
 from .marks import Policy, is_forced, mark_of
 from .moves import movable
 from .phases import Phases
-from .regions import find_regions
+from .selected import Selected, select
+from .selection import Selection
 from .step import Step
-from .units import ALL_KEPT, NO_GATE, Kept, Unit
+from .units import ALL_KEPT, NO_GATE, SKIPPED, Kept, Unit
 from .wanted import Wanted
 
 
@@ -53,27 +54,46 @@ class Decision:
         return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
 
 
-def decide(phases: Phases, pattern: str, outputs: bool = False) -> list[Decision]:
-    """One decision for each region instance, in program order, then what moves outside of them. Raises `NoSuchRegion`.
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions in program order, and what is to be said besides."""
 
-    Outputs of regions are kept, unless `outputs` says that they are recomputed too.
-    """
+    decisions: tuple[Decision, ...]
+    selected: Selected
+
+
+def decide(phases: Phases, selection: Selection) -> Decisions:
+    """One decision for each region instance, then one for what moves outside of them. Raises `BadSelection`."""
     step = Step.of(phases)
-    members = dict[str, list[Operation]]()
-    for op, region in find_regions(phases, pattern).items():
-        members.setdefault(region, []).append(op)
-    decisions = [_decide(step, region, operations, outputs) for region, operations in members.items()]
-    taken = {op for operations in members.values() for op in operations}
-    outside = [op for op in phases.order.operations if op not in taken and phases.is_forward(op)]
+    selected = select(phases, selection)
+    decisions = [
+        _skipped(region, operations)
+        if region in selected.skipped
+        else _decide(step, region, operations, selected.saved, selection.outputs)
+        for region, operations in selected.members.items()
+    ]
+    return Decisions((*decisions, *_outside(step, selected)), selected)
+
+
+def _outside(step: Step, selected: Selected) -> list[Decision]:
+    """Preferences outside of every region, and what is moved because only the backward pass reads it."""
+    taken = {op for operations in selected.members.values() for op in operations}
+    outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
-    if preferred:
-        decisions.append(_decide(step, "", preferred, outputs=True))
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    return decisions + [one for group in movable(step, taken) if (one := _decide(step, "", group, False)).recomputed]
+    moved = (_decide(step, "", group, frozenset(), False) for group in movable(step, taken))
+    stated = [_decide(step, "", preferred, frozenset(), outputs=True)] if preferred else []
+    return [*stated, *(one for one in moved if one.recomputed)]
 
 
-def _decide(step: Step, region: str, operations: Sequence[Operation], outputs: bool) -> Decision:
-    kept = set[SSAValue]() if outputs else kept_outputs(step, operations)
+def _skipped(region: str, operations: Sequence[Operation]) -> Decision:
+    return Decision(region, tuple(operations), frozenset(), (), SKIPPED)
+
+
+def _decide(
+    step: Step, region: str, operations: Sequence[Operation], saved: frozenset[SSAValue], outputs: bool
+) -> Decision:
+    kept = set[SSAValue](saved) if outputs else kept_outputs(step, operations) | saved
     kept.update(v for op in operations for v in op.results if step.storages.of(v) in step.lives_on)
     values = frozenset(v for op in operations for v in op.results if _is_wanted(v, v not in kept))
     plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values))

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from ..dialects.recompute import Names
 from ..rules.names import name_of
 from .phases import Phases
 from .scopes import scope_of
+from .selection import BadSelection
 
 Path = tuple[str, ...]
 # One scope around this share of the forward operations is the model, not one of its blocks.
@@ -19,7 +22,7 @@ NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
-class NoSuchRegion(ValueError):
+class NoSuchRegion(BadSelection):
     """A pattern that no scope matches; `known` are the scopes that exist."""
 
     pattern: str
@@ -36,12 +39,31 @@ def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
     Raises `NoSuchRegion`.
     """
+    if stated := _stated(phases):
+        return _chosen_of(stated, pattern)
     paths = _paths(phases)
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
     region_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
     if not region_path and pattern != "auto":
         raise NoSuchRegion(pattern, scope_names(phases))
     return _instances(region_path)
+
+
+def _stated(phases: Phases) -> dict[Operation, str]:
+    """Regions that the operations name themselves; where one does, nobody guesses from locations."""
+    attributes = ((op, op.attributes.get(Names.REGION)) for op in phases.order.operations if phases.is_forward(op))
+    return {op: region.data for op, region in attributes if isinstance(region, StringAttr)}
+
+
+def _chosen_of(stated: Mapping[Operation, str], pattern: str) -> Mapping[Operation, str]:
+    """Of nested regions the innermost is an operation's region; a pattern for an outer one means those inside too."""
+    if pattern == "auto":
+        return stated
+    matches = _matching(pattern)
+    found = {op: region for op, region in stated.items() if matches(tuple(region.split("/"))) is not None}
+    if not found:
+        raise NoSuchRegion(pattern, tuple(sorted(set(stated.values()))))
+    return found
 
 
 def scope_names(phases: Phases) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ ALL_KEPT = (
     "all of its values are kept: they are outputs, which the operations after it read, or marked to be saved; "
     "mark operations, or recompute outputs too"
 )
+SKIPPED = "it is on the list of regions to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
 UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"
 

@@ -65,6 +65,9 @@ KNOWN: dict[str, Known] = {
     Names.REGION: Known(
         "forward operation, copy", 'a region path, such as "block0"', _is_path, "the region instance it belongs to"
     ),
+    Names.NAME: Known(
+        "any operation", "a name", _is_path, "what policies and checkpoints call it, as `checkpoint_name` does in JAX"
+    ),
     Names.PHASE: Known(
         "any operation",
         "one of " + ", ".join(f'"{phase}"' for phase in PHASES),

@@ -11,6 +11,7 @@ class Names:
     PREFIX: ClassVar[str] = "recompute."
     RECOMPUTE: ClassVar[str] = "recompute.recompute"
     REGION: ClassVar[str] = "recompute.region"
+    NAME: ClassVar[str] = "recompute.name"
     PHASE: ClassVar[str] = "recompute.phase"
     ID: ClassVar[str] = "recompute.id"
     COPY: ClassVar[str] = "recompute.copy"

@@ -18,6 +18,7 @@ from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.liveness import Timeline, timeline
+from recompute.analysis.selection import Selection
 from recompute.analysis.units import Unit
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -98,7 +99,7 @@ def main() -> int:
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
     progress("recomputing: inline, mark, clone, cse, verify, lower")
-    done = recompute(module, options.regions)
+    done = recompute(module, Selection(regions=options.regions))
     verify_module(module)
     for remark in done.remarks:
         print(remark, file=sys.stderr)

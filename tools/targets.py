@@ -18,7 +18,7 @@ from ..analysis.explanation import Explanation, explain
 from ..analysis.functions import functions_of
 from ..analysis.liveness import Timeline, timeline
 from ..analysis.phases import phases
-from ..analysis.regions import NoSuchRegion
+from ..analysis.selection import BadSelection, Selection
 from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
@@ -60,8 +60,8 @@ def _explain(function: FuncOp, regions: str) -> Explanation:
     classified = phases(function)
     assert classified is not None, "steps_of yields functions with a gradient"
     try:
-        return explain(function, classified, regions)
-    except NoSuchRegion as error:
+        return explain(function, classified, Selection(regions=regions))
+    except BadSelection as error:
         raise Refusal(function, str(error)) from error
 
 

@@ -11,15 +11,16 @@ An explicit `recompute.recompute` on an operation is left as it is. Segments are
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.marks import is_forced
-from ..analysis.policy import Decision, decide, explicit_mark
-from ..analysis.regions import NoSuchRegion
+from ..analysis.marks import Policy, is_forced
+from ..analysis.policy import Decision, Decisions, decide, explicit_mark
+from ..analysis.selection import AUTO, BadSelection, Selection
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
@@ -28,25 +29,40 @@ from .inline_segments import inline_segments
 from .phase import steps_of
 
 
-def mark(module: ModuleOp, regions: str, outputs: bool = False) -> list[Remark]:
-    """Mark what the policy chooses; returns a remark for each region that is left alone.
+def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
+    """Flatten segments and mark what the selection chooses; returns a remark for each region that is left alone.
 
-    `regions` is `auto` or a shell-style pattern; with `outputs` what leaves a region is recomputed too. Raises
-    `Refusal` when there is no gradient or no such region.
+    Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
     """
     inline_segments(module)
     remarks = list[Remark]()
     for function, phases in steps_of(module):
         try:
-            decisions = decide(phases, regions, outputs)
-        except NoSuchRegion as error:
+            decided = decide(phases, selection)
+        except BadSelection as error:
             raise Refusal(function, str(error)) from error
-        if not any(decision.region for decision in decisions) and not any(explicit_mark(op) for op in function.walk()):
+        if not decided.selected.members and not any(explicit_mark(op) for op in function.walk()):
             remarks.append(Remark(function, "no regions: the locations name no scope (see jax.named_scope)"))
-        for decision in decisions:
+        for decision in decided.decisions:
             _write(decision)
-        remarks.extend(_left_alone(decisions))
+        _write_offloads(decided.selected.offloaded)
+        remarks += [*decided.selected.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
     return remarks
+
+
+def _write_offloads(values: Iterable[SSAValue]) -> None:
+    for value in values:
+        if isinstance(value.owner, Operation) and explicit_mark(value.owner) is None:
+            value.owner.attributes[Names.RECOMPUTE] = StringAttr(Policy.OFFLOAD.value)
+
+
+def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
+    """Values that later segments read past the checkpoints: they are held, and a better cut would not hold them."""
+    for decision in decided.decisions if selection.checkpoints else ():
+        for op in decision.outputs if decision.recomputed else ():
+            if not any(result in decided.selected.saved for result in op.results):
+                held = f"{name_of(op)} of region '{decision.region}' is held"
+                yield Remark(op, f"{held}: operations of another segment read it past the checkpoints")
 
 
 def _write(decision: Decision) -> None:
@@ -82,12 +98,29 @@ def _what(decision: Decision) -> str:
 
 @dataclass(frozen=True)
 class MarkPass(ModulePass):
-    """Mark operations by policy; `regions` is `auto` or a pattern such as `block*`; `outputs` marks outputs too."""
+    """Mark operations by policy; the options are those of `analysis/selection.py`.
+
+    `regions` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
+    which segments lie; `skip` numbers regions to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`
+    and `exclude` say what is saved inside.
+    """
 
     name = "recompute-mark"
 
     regions: str = "auto"
+    segments: int = 0
+    checkpoints: tuple[str, ...] = ()
+    skip: tuple[int, ...] = ()
     outputs: bool = False
+    policy: str = "nothing_saveable"
+    names: tuple[str, ...] = ()
+    save: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, mark(op, self.regions, self.outputs))
+        tell(ctx, mark(op, selection_of(self)))
+
+
+def selection_of(options: object) -> Selection:
+    """The selection in the options of a pass, which have the same names."""
+    return Selection(**{one.name: getattr(options, one.name) for one in fields(Selection)})

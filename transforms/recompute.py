@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
@@ -21,6 +20,7 @@ from ..analysis.functions import functions_of
 from ..analysis.liveness import timeline
 from ..analysis.marks import is_forced
 from ..analysis.phases import phases
+from ..analysis.selection import AUTO, Selection
 from ..analysis.units import Unit
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
@@ -30,7 +30,7 @@ from .inline import inline
 from .inline_gradient import inline_gradient
 from .inline_segments import inline_segments
 from .lower import TARGETS, lower
-from .mark import mark
+from .mark import MarkPass, mark, selection_of
 from .outline_gradient import outline_gradient
 from .verify import verify, verify_input
 
@@ -87,9 +87,9 @@ class Attempt:
 
 
 def recompute(
-    module: ModuleOp, regions: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
+    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo"
 ) -> Recomputation:
-    """Recompute the chosen regions of every step in the module, in place.
+    """Recompute what is selected of every step in the module, in place.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -105,7 +105,7 @@ def recompute(
         return _unchanged(module, [], "the step has copies already, from an earlier run")
     forced = any(is_forced(op) for op in work.walk())
     before = Peaks.of(work)
-    remarks = mark(work, regions, outputs)
+    remarks = mark(work, selection)
     best = _attempt(work, copies, eager=target != "none")
     remarks = [*remarks, *best.cloned.remarks]
     if not best.cloned.units:
@@ -172,20 +172,18 @@ def _replace(module: ModuleOp, work: ModuleOp) -> None:
 
 
 @dataclass(frozen=True)
-class RecomputePass(ModulePass):
+class RecomputePass(MarkPass):
     """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower.
 
-    `regions` and `outputs` as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
+    What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
     """
 
     name = "recompute"
 
-    regions: str = "auto"
-    outputs: bool = False
     copies: int = 2
     target: str = "stablehlo"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        tell(ctx, recompute(op, self.regions, self.outputs, self.copies, self.target).remarks)
+        tell(ctx, recompute(op, selection_of(self), self.copies, self.target).remarks)

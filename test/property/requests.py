@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.marks import Policy
 from recompute.analysis.scopes import Direction, scope_of
+from recompute.analysis.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.tools.verification import verify_module
@@ -34,6 +35,10 @@ class Request:
     phases: str = "locations"
     outputs: bool = False
     copies: int = 2
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(regions=self.regions, outputs=self.outputs)
 
     @property
     def is_policy_only(self) -> bool:

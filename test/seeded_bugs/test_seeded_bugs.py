@@ -61,7 +61,7 @@ def with_tokens(name: str) -> Pair:
     """By our pipeline, before tokens become barriers."""
     module = example(f"{name}.small").clone()
     inline(module)
-    mark(module, "auto")
+    mark(module)
     clone(module)
     cse(module)
     return Pair(example(f"{name}.small"), module)
@@ -80,7 +80,7 @@ def of_two_steps() -> Pair:
     plain = parse_module(steps(2, 3), "steps.mlir")
     module = plain.clone()
     inline_gradient(module)
-    mark(module, "auto")
+    mark(module)
     clone(module)
     cse(module)
     return Pair(plain, module)

@@ -31,7 +31,7 @@ def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
     module = inlined(name).clone()
-    mark(module, "auto")
+    mark(module)
     clone(module)
     cse(module)
     lower(module, "none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import Decision, decide
+from recompute.analysis.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.rules.names import name_of
 
@@ -24,7 +25,7 @@ def decision(*lines: str, returns: str) -> Decision:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    (one,) = [one for one in decide(found, "b")]
+    (one,) = [one for one in decide(found, Selection(regions="b")).decisions]
     return one
 
 

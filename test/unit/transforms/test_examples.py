@@ -54,7 +54,7 @@ def holding(module: ModuleOp) -> Holding:
 def before_lowering(name: str) -> ModuleOp:
     """Shared: clone before changing."""
     module = inlined(name).clone()
-    mark(module, "auto")
+    mark(module)
     clone(module)
     cse(module)
     verify(module)

@@ -62,7 +62,7 @@ def flat(module: ModuleOp) -> ModuleOp:
 
 def with_tokens(module: ModuleOp) -> ModuleOp:
     work = flat(module)
-    mark(work, "auto")
+    mark(work)
     assert clone(work).units
     cse(work)
     verify(work)

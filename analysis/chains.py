@@ -1,0 +1,99 @@
+"""Chains of operations along def-use edges, some of which are saved: Paddle's `refined_ops_patterns`.
+
+    "main:stablehlo.dot_general"                                    every product is saved
+    "main:stablehlo.dot_general; num:1"                             the first one of each region
+    "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
+
+`pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the one
+before it. What `main` matches is saved, in at most `num` chains of each region (-1: in all).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from xdsl.ir import Operation
+
+from ..rules.names import name_of
+from .selection import BadSelection
+
+
+class BadChain(BadSelection):
+    """A pattern that cannot be read."""
+
+    def __init__(self, text: str, why: str):
+        super().__init__(
+            f"exclude pattern '{text}': {why}; write 'pre:a>b; main:c; suf:d; num:1' with names of operations"
+        )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operation names, shell-style patterns among them; `num` chains at most, -1 for all."""
+
+    pre: tuple[str, ...]
+    main: tuple[str, ...]
+    suf: tuple[str, ...]
+    num: int = -1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.pre, *self.main, *self.suf)
+
+
+def parse_chain(text: str) -> Chain:
+    """Read one pattern. Raises `BadChain`."""
+    parts = dict[str, str]()
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        key, colon, value = (piece.strip() for piece in part.partition(":"))
+        if not colon or key not in ("pre", "main", "suf", "num"):
+            raise BadChain(text, f"'{part}' is none of pre:, main:, suf:, num:")
+        if key in parts:
+            raise BadChain(text, f"'{key}:' stands twice")
+        parts[key] = value
+    pre, main, suf = (_names(parts.get(key, "")) for key in ("pre", "main", "suf"))
+    if not main:
+        raise BadChain(text, "it says nothing of what is saved")
+    return Chain(pre, main, suf, _number(text, parts.get("num", "-1")))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(">") if (name := part.strip()))
+
+
+def _number(text: str, number: str) -> int:
+    try:
+        found = int(number)
+    except ValueError:
+        found = -2
+    if found < -1:
+        raise BadChain(text, f"num is a number of chains, or -1 for all, not '{number}'")
+    return found
+
+
+def saved_by(chain: Chain, region: Sequence[Operation]) -> set[Operation]:
+    """The operations of the region that the chain saves; matches are taken in program order and do not overlap."""
+    inside, saved, used = set(region), set[Operation](), set[Operation]()
+    found = 0
+    for start in region:
+        if 0 <= chain.num <= found:
+            break
+        match = next((m for m in _matches(start, chain.names, inside) if not used.intersection(m)), None)
+        if match is not None:
+            used.update(match)
+            saved.update(match[len(chain.pre) : len(chain.pre) + len(chain.main)])
+            found += 1
+    return saved
+
+
+def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation]) -> Iterator[tuple[Operation, ...]]:
+    """Chains inside the region that begin with the operation."""
+    if op not in inside or not fnmatchcase(name_of(op), names[0]):
+        return
+    if len(names) == 1:
+        yield (op,)
+        return
+    for reader in dict.fromkeys(use.operation for result in op.results for use in result.uses):
+        yield from ((op, *rest) for rest in _matches(reader, names[1:], inside))

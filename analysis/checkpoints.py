@@ -1,0 +1,133 @@
+"""Segments between named values, by data flow: Paddle's `RecomputeOptimizer` with `checkpoints`.
+
+    x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
+
+What leads to a checkpoint and to none before it is its segment: the part in front of the first checkpoint is one, each
+of two parallel branches is one, the tail after the last checkpoint is none. The order in which checkpoints are named,
+and naming one twice, mean nothing. Masks and local derivatives belong where the operation beside them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.diagnostics import Remark
+from .naming import is_named, names_of
+from .order import producers
+from .phases import Phases
+from .selection import BadSelection
+
+
+class NoSuchCheckpoint(BadSelection):
+    """A checkpoint that names no value of the forward pass."""
+
+    def __init__(self, name: str, known: Iterable[str]):
+        close = get_close_matches(name, list(known), n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else "; name forward values, such as %h0 or attn/tanh"
+        super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The segment of each operation that is in one; the checkpoints, which are kept; what was ignored, and why."""
+
+    region: Mapping[Operation, str]
+    kept: frozenset[SSAValue]
+    remarks: tuple[Remark, ...]
+
+
+def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
+    """Cut the forward pass at the checkpoints. Raises `NoSuchCheckpoint`."""
+    found = dict[Operation, list[SSAValue]]()
+    remarks = list[Remark]()
+    for name in dict.fromkeys(checkpoints):
+        values = named_values(phases, name)
+        if not values and (why := _why_ignored(phases, name)) is not None:
+            remarks.append(Remark(phases.order.operations[0], f"checkpoint '{name}' is ignored: {why}"))
+        elif not values:
+            raise NoSuchCheckpoint(name, _known(phases))
+        for value in values:
+            assert isinstance(value.owner, Operation), "arguments are no named values"
+            found.setdefault(value.owner, []).append(value)
+    region = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
+    _add_companions(phases, region)
+    kept = frozenset(value for values in found.values() for value in values)
+    return Segments({op: f"segment{number}" for op, number in sorted_by_position(phases, region)}, kept, tuple(remarks))
+
+
+def sorted_by_position(phases: Phases, region: Mapping[Operation, int]) -> list[tuple[Operation, int]]:
+    return sorted(region.items(), key=lambda item: phases.order.position[item[0]])
+
+
+def named_values(phases: Phases, name: str) -> list[SSAValue]:
+    """The forward values of that name: one result of an operation by its SSA name, otherwise all of its results."""
+    bare = name.removeprefix("%")
+    forward = [op for op in phases.order.operations if phases.is_forward(op)]
+    exact: list[SSAValue] = [result for op in forward for result in op.results if result.name_hint == bare]
+    return exact or [result for op in forward if is_named(op, [name]) for result in op.results]
+
+
+def _why_ignored(phases: Phases, name: str) -> str | None:
+    """Why a name that exists can be no checkpoint."""
+    bare = name.removeprefix("%")
+    if any(argument.name_hint == bare for argument in phases.order.block.args):
+        return "it is an argument of the function, which is there anyway"
+    for op in phases.order.operations:
+        if any(is_named(inner, [name]) for inner in op.walk() if inner is not op):
+            return "it is made inside the region of an operation; name the result of that operation"
+        if not phases.is_forward(op) and is_named(op, [name]):
+            return "it is made in the backward pass"
+    return None
+
+
+def _known(phases: Phases) -> list[str]:
+    return [name for op in phases.order.operations if phases.is_forward(op) for name in names_of(op)]
+
+
+def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
+    """What leads to each checkpoint, without what leads to an earlier one."""
+    region = dict[Operation, int]()
+    for number, checkpoint in enumerate(checkpoints):
+        stack = [checkpoint]
+        while stack:
+            op = stack.pop()
+            if op not in region and op in phases.order.position:
+                region[op] = number
+                stack.extend(producers(op))
+    return region
+
+
+def _add_companions(phases: Phases, region: dict[Operation, int]) -> None:
+    """Operations that only the backward pass reads join the operation that reads the same values, or makes theirs."""
+    order = phases.order
+    only_backward = set[Operation]()
+    for op in reversed(order.operations):
+        readers = [reader for result in op.results for reader in order.readers(result)]
+        if not phases.is_forward(op) or op in region or not readers:
+            continue
+        if all(phases.is_gradient(reader) or reader in only_backward for reader in readers):
+            only_backward.add(op)
+    for op in order.operations:
+        if op in only_backward and (number := _beside(phases, op, region, only_backward)) is not None:
+            region[op] = number
+
+
+def _beside(
+    phases: Phases, op: Operation, region: Mapping[Operation, int], only_backward: set[Operation]
+) -> int | None:
+    order = phases.order
+    beside = [
+        reader
+        for operand in op.operands
+        for reader in order.readers(operand)
+        if phases.is_forward(reader) and reader not in only_backward
+    ]
+    if beside:
+        nearest = min(beside, key=lambda reader: abs(order.position[reader] - order.position[op]))
+        return region.get(nearest)
+    made = [producer for producer in producers(op) if producer in region]
+    return region[max(made, key=order.position.__getitem__)] if made else None

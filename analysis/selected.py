@@ -1,0 +1,103 @@
+"""The regions that a selection means in a step, and what it saves inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.diagnostics import Remark
+from .chains import parse_chain, saved_by
+from .checkpoints import segments_between
+from .naming import is_named
+from .phases import Phases
+from .regions import find_regions
+from .saveable import OFFLOADING, saves
+from .selection import BadSelection, Selection
+
+
+@dataclass(frozen=True)
+class Selected:
+    """`members`: the operations of each region, in program order. `saved`: what is kept, though it is inside.
+
+    `offloaded` is the part of it that may be moved to the host. `skipped`: regions that the user leaves alone.
+    """
+
+    members: Mapping[str, tuple[Operation, ...]]
+    skipped: frozenset[str]
+    saved: frozenset[SSAValue]
+    offloaded: frozenset[SSAValue]
+    remarks: tuple[Remark, ...]
+
+
+def select(phases: Phases, selection: Selection) -> Selected:
+    """Find the regions and what is saved inside of them. Raises `BadSelection`."""
+    kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
+    if selection.checkpoints:
+        cut = segments_between(phases, selection.checkpoints)
+        region_of, kept, remarks = cut.region, cut.kept, cut.remarks
+    else:
+        region_of = find_regions(phases, selection.regions)
+    members = _grouped(_members(region_of), selection.segments)
+    saved = {op for operations in members.values() for op in _saved(operations, selection)}
+    values = frozenset(value for op in saved for value in op.results)
+    return Selected(
+        members=members,
+        skipped=_skipped(tuple(members), selection.skip),
+        saved=values | kept,
+        offloaded=values if selection.policy in OFFLOADING else frozenset(),
+        remarks=(*remarks, *_unmatched(phases, members, selection)),
+    )
+
+
+def _members(region_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, ...]]:
+    found = dict[str, list[Operation]]()
+    for op, region in region_of.items():
+        found.setdefault(region, []).append(op)
+    return {region: tuple(operations) for region, operations in found.items()}
+
+
+def _grouped(members: dict[str, tuple[Operation, ...]], segments: int) -> dict[str, tuple[Operation, ...]]:
+    """The regions in program order, in so many groups of nearly equal size. Raises `BadSelection`."""
+    if not segments:
+        return members
+    if not 0 < segments <= len(members):
+        raise BadSelection(f"{segments} segments cannot be made of {len(members)} regions: {', '.join(members)}")
+    names = list(members)
+    bounds = [round(index * len(names) / segments) for index in range(segments + 1)]
+    groups = [names[start:end] for start, end in pairwise(bounds)]
+    return {_range(group): tuple(op for name in group for op in members[name]) for group in groups}
+
+
+def _range(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
+
+
+def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
+    for number in numbers:
+        if not 0 <= number < len(names):
+            known = f"the {len(names)} are numbered from 0: {', '.join(names)}"
+            raise BadSelection(f"there is no region {number} to skip; {known}")
+    return frozenset(names[number] for number in numbers)
+
+
+def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
+    policy = saves(selection.policy)
+    yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
+    for text in selection.exclude:
+        yield from saved_by(parse_chain(text), operations)
+
+
+def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
+    """Patterns that match nothing: they are said, and the rest of the request works."""
+    first = phases.order.operations[0]
+    inside = [op for operations in members.values() for op in operations]
+    for option, names in (("names", selection.names), ("save", selection.save)):
+        for name in names:
+            if not any(is_named(op, [name]) for op in inside):
+                yield Remark(first, f"{option}={name} matches no operation of a region, and saves nothing")
+    for text in selection.exclude:
+        if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
+            yield Remark(first, f"exclude pattern '{text}' matches nowhere, and saves nothing")

@@ -1,0 +1,37 @@
+"""What the user asks to be recomputed, before anybody has looked at a step: the options of `recompute-mark` as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class BadSelection(ValueError):
+    """A request that does not fit the step; the words name the culprit and the remedy."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Regions, and what is saved inside of them.
+
+    regions: `auto`, or a shell-style pattern for scopes (`block*`): MindSpore's `Cell.recompute`.
+    segments: group the regions, in program order, into so many segments (0: as they are): `recompute_sequential`.
+    checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `regions`.
+    skip: numbers of regions or segments that are left alone: Paddle's `no_recompute_segments`.
+    outputs: recompute what leaves a region too: MindSpore's `output_recompute`.
+    policy: what is saved inside, by the name of a `jax.checkpoint_policies`; `names` are those that it speaks of.
+    save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
+    exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `analysis/chains.py`.
+    """
+
+    regions: str = "auto"
+    segments: int = 0
+    checkpoints: tuple[str, ...] = ()
+    skip: tuple[int, ...] = ()
+    outputs: bool = False
+    policy: str = "nothing_saveable"
+    names: tuple[str, ...] = ()
+    save: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+AUTO = Selection()
