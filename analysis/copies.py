@@ -19,6 +19,7 @@ from itertools import groupby
 from xdsl.ir import Operation, SSAValue
 
 from ..rules.flops import flops
+from .copying import DEFAULT, Copying
 from .demands import Demand, demands
 from .gates import gates_for
 from .order import read_values
@@ -37,15 +38,11 @@ class Plan:
     kept: tuple[Kept, ...]
 
 
-def plan_copies(step: Step, wanted: Wanted, copies: int = 2, chain: bool = False) -> Plan:
-    """Plan the copies of what is wanted: at most `copies` of one operation.
-
-    With `chain` each unit also waits for the gradient operation before it, which keeps units apart that would all be
-    ready at once.
-    """
-    gated, kept = _without_ungated(step, possible(step, wanted))
-    planner = _Planner(step, gated, chain)
-    planner.run(copies)
+def plan_copies(step: Step, wanted: Wanted, how: Copying = DEFAULT) -> Plan:
+    """Plan the copies of what is wanted."""
+    gated, kept = _without_ungated(step, possible(step, wanted, how.permission))
+    planner = _Planner(step, gated, how.chain)
+    planner.run(how.copies)
     kept = [*kept, *planner.kept]
     spoken_of = {one.region for one in kept}
     spoken_of.update(wanted.regions[op] for unit in planner.units for op in unit.originals)

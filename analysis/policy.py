@@ -6,12 +6,13 @@ Marking and explaining read the same decisions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.recompute import Names
 from .copies import plan_copies
+from .copying import Copying
 from .marks import Policy, is_forced, mark_of
 from .moves import movable
 from .phases import Phases
@@ -69,20 +70,20 @@ def decide(phases: Phases, selection: Selection) -> Decisions:
     decisions = [
         _skipped(region, operations)
         if region in selected.skipped
-        else _decide(step, region, operations, selected.saved, selection.outputs)
+        else _decide(step, region, operations, selected.saved, selection)
         for region, operations in selected.members.items()
     ]
-    return Decisions((*decisions, *_outside(step, selected)), selected)
+    return Decisions((*decisions, *_outside(step, selected, selection)), selected)
 
 
-def _outside(step: Step, selected: Selected) -> list[Decision]:
+def _outside(step: Step, selected: Selected, selection: Selection) -> list[Decision]:
     """Preferences outside of every region, and what is moved because only the backward pass reads it."""
     taken = {op for operations in selected.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    moved = (_decide(step, "", group, frozenset(), False) for group in movable(step, taken))
-    stated = [_decide(step, "", preferred, frozenset(), outputs=True)] if preferred else []
+    moved = (_decide(step, "", group, frozenset(), replace(selection, outputs=False)) for group in movable(step, taken))
+    stated = [_decide(step, "", preferred, frozenset(), replace(selection, outputs=True))] if preferred else []
     return [*stated, *(one for one in moved if one.recomputed)]
 
 
@@ -91,13 +92,15 @@ def _skipped(region: str, operations: Sequence[Operation]) -> Decision:
 
 
 def _decide(
-    step: Step, region: str, operations: Sequence[Operation], saved: frozenset[SSAValue], outputs: bool
+    step: Step, region: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
 ) -> Decision:
-    kept = set[SSAValue](saved) if outputs else kept_outputs(step, operations) | saved
+    kept = set[SSAValue](saved) if selection.outputs else kept_outputs(step, operations) | saved
     kept.update(v for op in operations for v in op.results if step.storages.of(v) in step.lives_on)
     values = frozenset(v for op in operations for v in op.results if _is_wanted(v, v not in kept))
-    plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values))
-    reason = _why_not(plan.units, plan.kept, any(is_forced(op) for op in operations) or (outputs and bool(region)))
+    how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
+    plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values), how)
+    forced = any(is_forced(op) for op in operations) or (selection.outputs and bool(region))
+    reason = _why_not(plan.units, plan.kept, forced)
     return Decision(region, tuple(operations), values, plan.units, reason)
 
 

@@ -35,7 +35,7 @@ class Selected:
 def select(phases: Phases, selection: Selection) -> Selected:
     """Find the regions and what is saved inside of them. Raises `BadSelection`."""
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
-    if selection.checkpoints:
+    if selection.checkpoints is not None:
         cut = segments_between(phases, selection.checkpoints)
         region_of, kept, remarks = cut.region, cut.kept, cut.remarks
     else:

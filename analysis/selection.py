@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..rules.permission import Permission
+
 
 class BadSelection(ValueError):
     """A request that does not fit the step; the words name the culprit and the remedy."""
@@ -21,17 +23,24 @@ class Selection:
     policy: what is saved inside, by the name of a `jax.checkpoint_policies`; `names` are those that it speaks of.
     save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
     exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `analysis/chains.py`.
+    collectives, preserve_rng_state: see `rules/permission.py`.
     """
 
     regions: str = "auto"
     segments: int = 0
-    checkpoints: tuple[str, ...] = ()
+    checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False
     policy: str = "nothing_saveable"
     names: tuple[str, ...] = ()
     save: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    collectives: bool = False
+    preserve_rng_state: bool = True
+
+    @property
+    def permission(self) -> Permission:
+        return Permission(self.collectives, self.preserve_rng_state)
 
 
 AUTO = Selection()

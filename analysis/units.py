@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.effects import why_impure
 from ..rules.names import name_of
+from ..rules.permission import NOTHING, Permission
 from .stages import Stage
 from .step import Step
 
@@ -69,11 +69,11 @@ class Kept:
     reason: str
 
 
-def why_not_recomputable(step: Step, op: Operation) -> str | None:
+def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
     """Why the operation may not run a second time, however much it would save."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
-    if (reason := why_impure(op)) is not None:
+    if (reason := permission.why_not(op)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
     if op.results and all(step.storages.of(result) in step.lives_on for result in op.results):
         reason = LIVES_ON if any(result in step.returned for result in op.results) else UPDATE_READS

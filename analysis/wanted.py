@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
+from ..rules.permission import Permission
 from .step import Step
 
 Regions = Mapping[Operation, str]
@@ -38,8 +38,8 @@ def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
     )
 
 
-def possible(step: Step, wanted: Wanted) -> Wanted:
+def possible(step: Step, wanted: Wanted, permission: Permission) -> Wanted:
     """What may be copied, and would not outlive the backward pass anyway."""
-    allowed = {op for op in wanted.regions if not is_constant(op) and why_impure(op) is None}
+    allowed = {op for op in wanted.regions if not is_constant(op) and permission.why_not(op) is None}
     values = (v for v in wanted.values if v.owner in allowed and step.storages.of(v) not in step.lives_on)
     return Wanted(wanted.regions, frozenset(values))

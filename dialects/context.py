@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -16,7 +16,7 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
-from .diagnostics import Remark
+from .diagnostics import Refusal, Remark
 from .recompute import RECOMPUTE
 from .stablehlo import STABLEHLO
 
@@ -35,6 +35,13 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
         return
     for remark in remarks:
         print(remark, file=sys.stderr)
+
+
+def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
+    """The remarks on what has no effect; with `strict` the first of them is an error. Raises `Refusal`."""
+    if strict and remarks:
+        raise Refusal(remarks[0].operation, f"{remarks[0].reason} (strict)")
+    return remarks
 
 
 def make_context() -> RecomputeContext:

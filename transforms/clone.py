@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.copies import plan_copies
+from ..analysis.copying import DEFAULT, Copying
 from ..analysis.marks import asks_to_recompute, mark_of
 from ..analysis.phases import Phases
 from ..analysis.scopes import as_backward, path_of, split_path
@@ -37,10 +38,11 @@ from ..analysis.stages import Stage
 from ..analysis.step import Step
 from ..analysis.units import Kept, Unit, why_not_recomputable
 from ..analysis.wanted import Wanted
-from ..dialects.context import tell
+from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..rules.names import name_of
+from .channels import free_channels, take_channel
 from .phase import steps_of
 
 
@@ -52,21 +54,16 @@ class Cloned:
     remarks: tuple[Remark, ...]
 
 
-def clone(module: ModuleOp, copies: int = 2, chain: bool = False) -> Cloned:
-    """Copy every marked value that the backward pass needs, behind a token for its unit.
-
-    At most `copies` copies of one operation are made. With `chain` each unit also waits for the gradient operation
-    before it.
-    """
+def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
+    """Copy every marked value that the backward pass needs, behind a token for its unit."""
     units, remarks = list[Unit](), list[Remark]()
-    ids = count(_first_free_id(module))
+    ids, channels = count(_first_free_id(module)), free_channels(module)
     for _, phases in steps_of(module):
         step = Step.of(phases)
-        remarks.extend(_refused(step))
-        wanted = _wanted(phases)
-        plan = plan_copies(step, wanted, copies, chain)
+        remarks.extend(_refused(step, how))
+        plan = plan_copies(step, _wanted(phases), how)
         remarks.extend(_left_alone(kept) for kept in plan.kept)
-        cloner = _Cloner(phases, ids)
+        cloner = _Cloner(phases, ids, channels)
         for unit in plan.units:
             cloner.recompute(unit)
         units.extend(plan.units)
@@ -92,10 +89,10 @@ def _first_free_id(module: ModuleOp) -> int:
     return max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
 
 
-def _refused(step: Step) -> Iterator[Remark]:
+def _refused(step: Step, how: Copying) -> Iterator[Remark]:
     """Marks on operations that must not run twice: said, and taken back."""
     for op in step.phases.order.operations:
-        if asks_to_recompute(op) and (reason := why_not_recomputable(step, op)) is not None:
+        if asks_to_recompute(op) and (reason := why_not_recomputable(step, op, how.permission)) is not None:
             del op.attributes[Names.RECOMPUTE]
             yield Remark(op, reason)
 
@@ -122,6 +119,7 @@ class _Cloner:
 
     phases: Phases
     ids: Iterator[int]
+    channels: Iterator[int]
     held: dict[SSAValue, _Held] = field(default_factory=dict[SSAValue, _Held])
     undelayed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
@@ -154,7 +152,10 @@ class _Cloner:
         for op, word in ((token, "token"), (depend, "depend")):
             op.location = _beside(stage.originals[0].location, word)
         waiting = [token, depend] if inputs else []
-        return [*waiting, *(_copy(op, self._id(op), numbers[op], mapping) for op in stage.originals)]
+        copies = [_copy(op, self._id(op), numbers[op], mapping) for op in stage.originals]
+        for copy in copies:
+            take_channel(copy, self.channels)
+        return [*waiting, *copies]
 
     def _now(self, value: SSAValue) -> SSAValue:
         """The copy of a value that has one, otherwise the value itself."""
@@ -225,12 +226,18 @@ class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
     `copies`: at most so many copies of one operation. `chain`: each unit waits for the gradient operation before it.
+    `collectives`: they may be repeated. `preserve_rng_state=false`: unseeded random operations may draw again. With
+    `strict` a mark that has no effect is an error.
     """
 
     name = "recompute-clone"
 
     copies: int = 2
     chain: bool = False
+    collectives: bool = False
+    preserve_rng_state: bool = True
+    strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, clone(op, self.copies, self.chain).remarks)
+        how = Copying(self.copies, self.chain, self.collectives, self.preserve_rng_state)
+        tell(ctx, demand_effect(clone(op, how).remarks, self.strict))

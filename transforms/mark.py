@@ -42,12 +42,18 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
         if not decided.selected.members and not any(explicit_mark(op) for op in function.walk()):
-            remarks.append(Remark(function, "no regions: the locations name no scope (see jax.named_scope)"))
+            remarks.append(Remark(function, _no_regions(selection)))
         for decision in decided.decisions:
             _write(decision)
         _write_offloads(decided.selected.offloaded)
         remarks += [*decided.selected.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
     return remarks
+
+
+def _no_regions(selection: Selection) -> str:
+    if selection.checkpoints is not None:
+        return "no segments: no checkpoint cuts the forward pass"
+    return "no regions: the locations name no scope (see jax.named_scope)"
 
 
 def _write_offloads(values: Iterable[SSAValue]) -> None:
@@ -58,7 +64,7 @@ def _write_offloads(values: Iterable[SSAValue]) -> None:
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
     """Values that later segments read past the checkpoints: they are held, and a better cut would not hold them."""
-    for decision in decided.decisions if selection.checkpoints else ():
+    for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.selected.saved for result in op.results):
                 held = f"{name_of(op)} of region '{decision.region}' is held"
@@ -109,13 +115,15 @@ class MarkPass(ModulePass):
 
     regions: str = "auto"
     segments: int = 0
-    checkpoints: tuple[str, ...] = ()
+    checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False
     policy: str = "nothing_saveable"
     names: tuple[str, ...] = ()
     save: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    collectives: bool = False
+    preserve_rng_state: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         tell(ctx, mark(op, selection_of(self)))

@@ -8,17 +8,19 @@ A step with gradient regions comes back with gradient regions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
+from ..analysis.copying import Copying
 from ..analysis.eager import eager_timeline
 from ..analysis.functions import functions_of
 from ..analysis.liveness import timeline
 from ..analysis.marks import is_forced
+from ..analysis.naming import is_named
 from ..analysis.phases import phases
 from ..analysis.selection import AUTO, Selection
 from ..analysis.units import Unit
@@ -100,13 +102,15 @@ def recompute(
     inline(work)
     is_structured = inline_gradient(work) > 0
     inline_segments(work)
+    selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
     if any(is_copy(op) for op in work.walk()):
         return _unchanged(module, [], "the step has copies already, from an earlier run")
     forced = any(is_forced(op) for op in work.walk())
     before = Peaks.of(work)
-    remarks = mark(work, selection)
-    best = _attempt(work, copies, eager=target != "none")
+    remarks = [*dead, *mark(work, selection)]
+    how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
+    best = _attempt(work, how, eager=target != "none")
     remarks = [*remarks, *best.cloned.remarks]
     if not best.cloned.units:
         return _unchanged(module, remarks, "nothing is recomputed")
@@ -121,18 +125,18 @@ def recompute(
     return Recomputation(best.cloned.units, tuple(remarks))
 
 
-def _attempt(marked: ModuleOp, copies: int, eager: bool) -> Attempt:
+def _attempt(marked: ModuleOp, how: Copying, eager: bool) -> Attempt:
     """One token for each unit; where that leaves too much ready at once, and it helps, units in a chain."""
-    first = _cloned(marked, copies, chain=False)
+    first = _cloned(marked, how)
     if not eager or not first.cloned.units or first.peaks.is_steady:
         return first
-    chained = _cloned(marked, copies, chain=True)
+    chained = _cloned(marked, replace(how, chain=True))
     return chained if chained.peaks.eager < first.peaks.eager else first
 
 
-def _cloned(marked: ModuleOp, copies: int, chain: bool) -> Attempt:
+def _cloned(marked: ModuleOp, how: Copying) -> Attempt:
     work = marked.clone()
-    cloned = clone(work, copies, chain)
+    cloned = clone(work, how)
     if cloned.units:
         cse(work)
         verify(work)
@@ -156,6 +160,22 @@ def drop_dead(module: ModuleOp) -> None:
         region_dce(function.body)
 
 
+def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
+    """Checkpoints that only dead code makes are ignored, and said; the others still cut the step."""
+    if selection.checkpoints is None:
+        return selection, []
+    alive = module.clone()
+    drop_dead(alive)
+    kept, remarks = list[str](), list[Remark]()
+    for name in selection.checkpoints:
+        here = next((op for op in module.walk() if is_named(op, [name])), None)
+        if here is not None and not any(is_named(op, [name]) for op in alive.walk()):
+            remarks.append(Remark(here, f"checkpoint '{name}' is ignored: no result of the step needs it"))
+        else:
+            kept.append(name)
+    return replace(selection, checkpoints=tuple(kept)), remarks
+
+
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str) -> Recomputation:
     said = Remark(functions_of(module)[0], f"{reason}: the step is left as it is")
     return Recomputation((), (*remarks, said))
@@ -176,14 +196,19 @@ class RecomputePass(MarkPass):
     """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower.
 
     What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
+    With `strict` a step that stays as it is is an error.
     """
 
     name = "recompute"
 
     copies: int = 2
     target: str = "stablehlo"
+    strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        tell(ctx, recompute(op, selection_of(self), self.copies, self.target).remarks)
+        done = recompute(op, selection_of(self), self.copies, self.target)
+        if self.strict and not done.units:
+            raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
+        tell(ctx, done.remarks)

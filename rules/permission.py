@@ -1,0 +1,36 @@
+"""What the user allows to run a second time though it is no function of its operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from .effects import why_impure
+from .kinds import is_collective
+from .names import name_of
+
+# They draw from a state that is nobody's operand.
+HIDDEN_STATE = frozenset({"stablehlo.rng"})
+
+
+@dataclass(frozen=True)
+class Permission:
+    """collectives: they may be repeated, with channels of their own, on all devices alike: MindSpore's
+    `mp_comm_recompute`. preserve_rng_state: False lets unseeded random operations draw again, other numbers: the
+    results change (PyTorch's and Paddle's option of this name).
+    """
+
+    collectives: bool = False
+    preserve_rng_state: bool = True
+
+    def why_not(self, op: Operation) -> str | None:
+        """Why running the operation twice is not allowed; None where it is."""
+        if self.collectives and is_collective(op):
+            return None
+        if not self.preserve_rng_state and name_of(op) in HIDDEN_STATE:
+            return None
+        return why_impure(op)
+
+
+NOTHING = Permission()

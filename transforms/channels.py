@@ -1,0 +1,46 @@
+"""Channels of copied collectives: a copy that used its original's channel would be taken for the same exchange."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from xdsl.dialects.builtin import UnregisteredAttr
+from xdsl.ir import Attribute, Operation
+
+from ..rules.kinds import is_collective
+
+_HANDLE = re.compile(r"(handle\s*=\s*)(\d+)")
+CHANNEL = "channel_handle"
+
+
+def free_channels(root: Operation) -> Iterator[int]:
+    """Channel numbers that no operation uses."""
+    used = (number for op in root.walk() if (number := channel_of(op)) is not None)
+    return count(max(used, default=0) + 1)
+
+
+def channel_of(op: Operation) -> int | None:
+    match = _HANDLE.search(_text(_channel(op)))
+    return int(match[2]) if match else None
+
+
+def take_channel(copy: Operation, channels: Iterator[int]) -> None:
+    """Give a copied collective a channel of its own; other operations stay as they are."""
+    attribute = _channel(copy)
+    if not is_collective(copy) or not isinstance(attribute, UnregisteredAttr) or channel_of(copy) is None:
+        return
+    text = _HANDLE.sub(lambda match: f"{match[1]}{next(channels)}", attribute.value.data)
+    changed = type(attribute)(attribute.attr_name, attribute.is_type, attribute.is_opaque, text)
+    for holder in (copy.attributes, copy.properties):
+        if CHANNEL in holder:
+            holder[CHANNEL] = changed
+
+
+def _channel(op: Operation) -> Attribute | None:
+    return op.attributes.get(CHANNEL, op.properties.get(CHANNEL))
+
+
+def _text(attribute: Attribute | None) -> str:
+    return attribute.value.data if isinstance(attribute, UnregisteredAttr) else ""
