@@ -14,11 +14,11 @@ from .structured import SegmentOp
 
 
 def _is_marked(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) == BoolAttr.from_bool(True)
+    return op.attributes.get(Names.RECOMPUTE) in (BoolAttr.from_bool(True), StringAttr("must_recompute"))
 
 
 def _is_kept(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) == BoolAttr.from_bool(False)
+    return op.attributes.get(Names.RECOMPUTE) in (BoolAttr.from_bool(False), StringAttr("must_save"))
 
 
 def _is_backward(op: Operation) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -134,6 +134,8 @@ class SegmentOp(GroupOp):
                 f"a segment stands in a function or in another segment, not in {parent.name}: "
                 f"put all of {parent.name} into the segment"
             )
+        if isinstance(self.attributes.get(Names.RECOMPUTE), ArrayAttr):
+            raise VerifyException("a segment says one thing of all its operations; a list marks the results of one")
         name = self.attributes.get(Names.REGION)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
             raise VerifyException(

@@ -7,8 +7,9 @@
     } : tensor<8xf32>
 
 Outputs, which forward operations outside read, are kept, as is what outlives the backward pass, unless the segment says
-`recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole. The innermost segment names
-the region, `outer/inner`; a name that is taken gets a number, `block0#1`. What an operation says of itself stays.
+`recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole, and one with a policy hands it
+on. The innermost segment names the region, `outer/inner`; a name that is taken gets a number, `block0#1`. What an
+operation says of itself stays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.order import Order
@@ -30,18 +31,24 @@ from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
 
 UNNAMED = "segment"
+KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "offload"))
 
 
 @dataclass(frozen=True)
 class Instance:
     """A segment that was flattened: what it said, and its operations without those of inner segments."""
 
-    said: Mapping[str, object]
+    said: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
 
     @property
+    def mark(self) -> Attribute:
+        """What the operations get."""
+        return self.said.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
+
+    @property
     def is_kept(self) -> bool:
-        return self.said.get(Names.RECOMPUTE) == BoolAttr.from_bool(False)
+        return self.mark == BoolAttr.from_bool(False) or self.mark in KEEPING
 
     @property
     def recomputes_outputs(self) -> bool:
@@ -113,7 +120,7 @@ def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
             if any(result in kept for result in op.results):
                 op.attributes[Names.CHECKPOINT] = UnitAttr()
             else:
-                op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(not instance.is_kept)
+                op.attributes[Names.RECOMPUTE] = instance.mark
 
 
 def _all_forward(function: FuncOp) -> Phases:

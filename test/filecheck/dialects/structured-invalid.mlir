@@ -121,3 +121,13 @@ func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{%a is used but not defined}}
   func.return %a : tensor<4xf32>
 }
+
+// -----
+
+func.func @list(%x: tensor<4xf32>) {
+  // expected-error@+1 {{a segment says one thing of all its operations; a list marks the results of one}}
+  %a = recompute.segment attributes {recompute.recompute = [false]} {
+    recompute.yield %x : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return
+}

@@ -11,7 +11,7 @@ func.func @foreign_attribute(%x: tensor<4xf32>) {
 // -----
 
 func.func @ill_typed(%x: tensor<4xf32>) {
-  // expected-error@+1 {{attribute 'recompute.recompute' must be true or false}}
+  // expected-error@+1 {{attribute 'recompute.recompute' must be true, false, a policy}}
   recompute.segment "block" attributes {recompute.recompute = "yes"} {
     recompute.yield
   }

@@ -103,3 +103,23 @@ func.func @taken(%x: tensor<4xf32>) -> tensor<4xf32> {
   } : tensor<4xf32>
   func.return %b : tensor<4xf32>
 }
+
+// A segment may name a policy; its operations get it. One that saves keeps the outputs too.
+// CHECK-LABEL: func.func @policies
+// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "s", recompute.recompute = "prefer_save"}
+// CHECK-NEXT:    stablehlo.cosine %x {recompute.region = "t", recompute.recompute = "prefer_recompute"}
+func.func @policies(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = recompute.segment "s" attributes {recompute.recompute = "prefer_save"} {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    recompute.yield %a : tensor<4xf32>
+  } : tensor<4xf32>
+  %b = recompute.segment "t" attributes {recompute.recompute = "prefer_recompute"} {
+    %b = stablehlo.cosine %x : tensor<4xf32>
+    recompute.yield %b : tensor<4xf32>
+  } : tensor<4xf32>
+  %g = recompute.gradient {
+    %g = stablehlo.multiply %a, %b : tensor<4xf32>
+    recompute.yield %g : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}

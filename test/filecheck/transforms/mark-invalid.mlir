@@ -44,7 +44,7 @@ func.func @kept_segment(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{attribute 'recompute.recompute' must be true or false, not "prefer"}}
+  // expected-error@+1 {{attribute 'recompute.recompute' must be true, false, a policy}}
   %a = stablehlo.sine %x {recompute.recompute = "prefer"} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
