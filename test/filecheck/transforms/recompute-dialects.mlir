@@ -10,7 +10,6 @@
 // CHECK:           math.sin
 // CHECK:         } {recompute.region = "r", recompute.id = {{.*}}, recompute.copy = 1 : i64
 // CHECK:         arith.mulf {{.*}}, [[F]] {recompute.phase = "gradient"
-// expected-remark@+1 {{no regions: the locations name no scope}}
 func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -34,11 +33,9 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
 
 // CHECK-LABEL: func.func @memory
 // CHECK-NOT:     recompute.copy
-// expected-remark@+2 {{no regions: the locations name no scope}}
 // expected-remark@+1 {{nothing is recomputed: the step is left as it is}}
 func.func @memory(%m: memref<8xf32>, %ct: f32) -> f32 {
   %c0 = arith.constant 0 : index
-  // expected-remark@+1 {{region '' is not recomputed: no gradient operation reads a value from it}}
   %v = memref.load %m[%c0] {recompute.recompute = true} : memref<8xf32> // expected-remark {{memref.load is not recomputed: it reads memory that may have been written in between}}
   %w = "acme.swish"(%v) {recompute.recompute = true} : (f32) -> f32 // expected-remark {{the effects of acme.swish are unknown; declare them with recompute.rules.register}}
   %g0 = arith.mulf %ct, %ct {recompute.phase = "gradient"} : f32

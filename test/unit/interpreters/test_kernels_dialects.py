@@ -606,7 +606,8 @@ def test_memory_is_refused() -> None:
             "f64",
         ),
         (
-            "%c = arith.constant 2 : index\n%e = tensor.empty(%c) : tensor<?xf32>\n%r = tensor.dim %e, %c : tensor<?xf32>",
+            "%c = arith.constant 2 : index\n%e = tensor.empty(%c) : tensor<?xf32>\n"
+            "%r = tensor.dim %e, %c : tensor<?xf32>",
             "index",
             r"the shape of tensor<\?xf32> is dynamic",
         ),
