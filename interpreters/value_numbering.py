@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, 
 from xdsl.utils.hints import isa
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.guards import is_tensor
 from .attribute_keys import OpaqueAttributeError
 from .terms import NO_BLOCK, Attributes, Head, Inside, Side, Terms
 
@@ -339,9 +340,13 @@ class Numbering:
 
 def _refers_to_memory(type_: Attribute) -> bool:
     """A memref, or a type that holds one."""
+    if is_tensor(type_):
+        return _refers_to_memory(type_.element_type)
     if isinstance(type_, MemRefType | UnrankedMemRefType):
         return True
-    return isinstance(type_, ParametrizedAttribute) and any(map(_refers_to_memory, type_.parameters))
+    parts = type_.parameters if isinstance(type_, ParametrizedAttribute) else ()
+    listed = type_.data if isa(type_, ArrayAttr) else ()
+    return any(map(_refers_to_memory, (*parts, *listed)))
 
 
 def _single_block(op: Operation, region: Region) -> Block:

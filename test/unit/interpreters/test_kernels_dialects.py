@@ -595,3 +595,43 @@ def test_memory_is_refused() -> None:
     }"""
     with pytest.raises(Refusal, match=r"f.mlir:2:\d+: error: linalg.fill cannot be executed: it works on a memref"):
         execute(function_named(parse_module(text, "f.mlir")), [np.float32(1), np.zeros(4, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "said"),
+    [
+        (
+            "%d = arith.extf %a : T to tensor<4x6xf64>\n%r = math.fma %d, %d, %d : tensor<4x6xf64>",
+            "tensor<4x6xf64>",
+            "f64",
+        ),
+        (
+            "%c = arith.constant 2 : index\n%e = tensor.empty(%c) : tensor<?xf32>\n"
+            "%r = tensor.dim %e, %c : tensor<?xf32>",
+            "index",
+            r"the shape of tensor<\?xf32> is dynamic",
+        ),
+        (
+            "%o = tensor.empty() : tensor<6xf32>\n%e = tensor.empty() : tensor<4x3xf32>\n%r = "
+            + generic(
+                ["(i, j) -> (i, j)", "(i, j) -> (i + j)"],
+                "parallel parallel",
+                "ins(%e : tensor<4x3xf32>)",
+                "%o : tensor<6xf32>",
+                "^bb0(%p: f32, %q: f32):\nlinalg.yield %p : f32",
+                "tensor<6xf32>",
+            ),
+            "tensor<6xf32>",
+            "an output is indexed by more than loop numbers",
+        ),
+        (
+            '%r = "chlo.erf"(%a) : (T) -> T',
+            "tensor<4x6xf32>",
+            "chlo.erf cannot be executed: the interpreter does not know",
+        ),
+        ('%r = "linalg.div"(%a, %a) : (T, T) -> T', "tensor<4x6xf32>", "linalg.div cannot be executed"),
+    ],
+)
+def test_what_is_not_executed_is_refused(body: str, result: str, said: str) -> None:
+    with pytest.raises(Refusal, match=said):
+        evaluate(body, result, X)

@@ -1,0 +1,45 @@
+// RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file --verify-diagnostics
+
+// A loop and a branch are copied whole, with their bodies, where the gradient needs them; destinations come along.
+
+// CHECK-LABEL: func.func @loop
+// CHECK:         scf.for
+// CHECK:         [[G:%\w+]] = arith.mulf %ct, %a3 {recompute.phase = "gradient"}
+// CHECK:         [[F:%\w+]] = scf.for
+// CHECK:           math.sin
+// CHECK:         } {recompute.region = "r", recompute.id = {{.*}}, recompute.copy = 1 : i64
+// CHECK:         arith.mulf {{.*}}, [[F]] {recompute.phase = "gradient"
+func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %u = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %x) -> (tensor<256xf32>) {
+    %s = math.sin %p : tensor<256xf32>
+    scf.yield %s : tensor<256xf32>
+  } {recompute.region = "r", recompute.recompute = true}
+  %a0 = math.exp %u : tensor<256xf32>
+  %a1 = math.sin %a0 : tensor<256xf32>
+  %a2 = math.cos %a1 : tensor<256xf32>
+  %a3 = math.exp %a2 : tensor<256xf32>
+  %g0 = arith.mulf %ct, %a3 {recompute.phase = "gradient"} : tensor<256xf32>
+  %g1 = arith.mulf %g0, %u {recompute.phase = "gradient"} : tensor<256xf32>
+  func.return %a3, %g1 : tensor<256xf32>, tensor<256xf32>
+}
+
+// -----
+
+// What works on memory is kept, and so is what nobody has declared anything about: a remark says why.
+
+// CHECK-LABEL: func.func @memory
+// CHECK-NOT:     recompute.copy
+// expected-remark@+1 {{nothing is recomputed: the step is left as it is}}
+func.func @memory(%m: memref<8xf32>, %ct: f32) -> f32 {
+  %c0 = arith.constant 0 : index
+  %v = memref.load %m[%c0] {recompute.recompute = true} : memref<8xf32> // expected-remark {{memref.load is not recomputed: it reads memory that may have been written in between}}
+  %w = "acme.swish"(%v) {recompute.recompute = true} : (f32) -> f32 // expected-remark {{the effects of acme.swish are unknown; declare them with recompute.rules.register}}
+  %g0 = arith.mulf %ct, %ct {recompute.phase = "gradient"} : f32
+  %g1 = arith.mulf %g0, %v {recompute.phase = "gradient"} : f32
+  %g2 = arith.mulf %g1, %w {recompute.phase = "gradient"} : f32
+  func.return %g2 : f32
+}
