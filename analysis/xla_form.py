@@ -3,19 +3,23 @@
 Convolutions want their operands as `[b, 0, 1, f]` and `[0, 1, i, o]`, and matrix products want the contracted
 dimensions last on the left and first on the right. An operand that lies otherwise is transposed into a copy, unless it
 is a plain matrix: kernels read those either way. The convolution that makes the gradient of a kernel reads the forward
-activation so, and the copy of it is made as soon as the activation is there.
+activation so, and the copy of it is made as soon as the activation is there. Products in bf16 are computed in f32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import TensorType, bf16, f32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from ..dialects.guards import is_tensor
 from ..dialects.stablehlo.records import ConvolutionAttr, DotAttr
+from ..dialects.stablehlo.representation import ConvertOp
 from ..dialects.stablehlo.shapes import TransposeOp
 from ..rules.names import name_of
 from .functions import single_block
@@ -38,19 +42,46 @@ def xla_form(function: FuncOp) -> XlaForm:
     origin = dict(zip(block.ops, single_block(function).ops, strict=True))
     region_dce(copy.body)
     for op in list(block.ops):
-        for index, permutation in enumerate(_permutations(op)):
-            if list(permutation) != sorted(permutation):
-                transpose = TransposeOp(op.operands[index], permutation)
-                block.insert_op_before(transpose, op)
-                op.operands[index] = transpose.result
-                origin[transpose] = origin[op]
+        if name_of(op) in _RULES:
+            added = [*_widened(op), *_transposed(op)]
+            origin.update(dict.fromkeys(added, origin[op]))
     return XlaForm(copy, block, origin)
 
 
-def _permutations(op: Operation) -> Sequence[Sequence[int]]:
-    """How each operand is transposed before the operation reads it."""
-    rule = _RULES.get(name_of(op))
-    return rule(op) if rule is not None else ()
+def _widened(op: Operation) -> Iterator[Operation]:
+    """Operands and the result of a product in bf16 are stored in f32, and rounded by who reads the result."""
+    for index, operand in enumerate(op.operands):
+        if _is_bf16(operand):
+            yield (convert := _insert(ConvertOp(operand, _in_f32(operand)), InsertPoint.before(op)))
+            op.operands[index] = convert.results[0]
+    (result,) = op.results
+    if _is_bf16(result):
+        narrow = result.type
+        wide = Rewriter.replace_value_with_new_type(result, _in_f32(result))
+        yield (convert := _insert(ConvertOp(wide, narrow), InsertPoint.after(op)))
+        wide.replace_uses_with_if(convert.results[0], lambda use: use.operation is not convert)
+
+
+def _transposed(op: Operation) -> Iterator[Operation]:
+    """Operands as the kernel wants them."""
+    for index, permutation in enumerate(_RULES[name_of(op)](op)):
+        if list(permutation) != sorted(permutation):
+            yield (transpose := _insert(TransposeOp(op.operands[index], permutation), InsertPoint.before(op)))
+            op.operands[index] = transpose.results[0]
+
+
+def _insert(op: Operation, place: InsertPoint) -> Operation:
+    Rewriter.insert_op(op, place)
+    return op
+
+
+def _is_bf16(value: SSAValue) -> bool:
+    return is_tensor(value.type) and value.type.element_type == bf16
+
+
+def _in_f32(value: SSAValue) -> TensorType[Attribute]:
+    assert is_tensor(value.type), "products are of tensors"
+    return TensorType(f32, value.type.get_shape())
 
 
 def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
