@@ -19,7 +19,7 @@ func.func @step(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
 // CHECK-NEXT:   at stablehlo.dot_general, operation 3 of 6
 
 // EXPLAIN:      temporaries  16.0 KiB at their peak in program order
-// EXPLAIN:      XLA:CPU      8.0 KiB of temporaries, by a model of what it fuses and when it runs what
+// EXPLAIN:      XLA:CPU      8.0 KiB of temporaries, by a model of its fusion and its order
 
 // JSON-NOT: cosine
 // JSON:     "peak_bytes": 8192,
