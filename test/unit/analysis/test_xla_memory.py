@@ -14,7 +14,7 @@ from recompute.analysis.liveness import timeline
 from recompute.analysis.xla_memory import xla_timeline
 from recompute.analysis.xla_run import Run
 from recompute.dialects.parser import parse_module
-from recompute.test.examples import inlined, original
+from recompute.test.examples import FOLDER, inlined, original, recomputed
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import recompute
 
@@ -28,9 +28,12 @@ PLAIN_OR_AUTO = sorted(key for key in MEASURED if key[1] in ("", "auto"))
 
 @cache
 def prepared(example: str, regions: str) -> ModuleOp:
+    name = f"{example}.large.mlir"
     if not regions:
-        return inlined(f"{example}.large.mlir")
-    module = original(f"{example}.large.mlir").clone()
+        return inlined(name)
+    if regions == "auto" and example != "paddle_fc":
+        return recomputed(name)
+    module = original(name).clone()
     recompute(module, regions)
     inline(module)
     return module
@@ -38,6 +41,11 @@ def prepared(example: str, regions: str) -> ModuleOp:
 
 def model_bytes(module: ModuleOp) -> int:
     return xla_timeline(functions_of(module)[0]).peak_bytes
+
+
+def test_every_large_example_was_measured() -> None:
+    examples = {path.name.removesuffix(".large.mlir") for path in FOLDER.glob("*.large.mlir")}
+    assert set(PLAIN_OR_AUTO) == {(example, regions) for example in examples for regions in ("", "auto")}
 
 
 @pytest.mark.parametrize(("example", "regions"), PLAIN_OR_AUTO)
