@@ -16,6 +16,7 @@ from .policy import Decision, decide
 from .residuals import residuals
 from .selection import AUTO, Selection
 from .storage import storages, value_bytes
+from .xla_memory import xla_timeline
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,13 @@ class Explanation:
     """`held_bytes`: forward values that the backward pass reads, in and outside of regions.
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
+    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`.
     """
 
     function: str
     timeline: Timeline
     eager_peak_bytes: int
+    xla_peak_bytes: int
     residuals: int
     held_bytes: int
     held_outside_bytes: int
@@ -69,6 +72,7 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         function=function.sym_name.data,
         timeline=timeline(function, phases),
         eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
+        xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
         residuals=len(crossing),
         held_bytes=sum(held.values()),
         held_outside_bytes=by_region.get("", 0),

@@ -82,10 +82,10 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
         phases=tuple(phase_of.get(op, "") for op in order.operations),
         buffers=buffers,
         inner_bytes=inner,
-        live_bytes=_live_bytes(len(order.operations), buffers, inner),
+        live_bytes=live_bytes(len(order.operations), buffers, inner),
         argument_bytes=sum(value_bytes(argument) for argument in order.block.args),
         result_bytes=sum(value_bytes(value) for value in terminator.operands),
-        aliased_bytes=_aliased_bytes(function, order.block),
+        aliased_bytes=aliased_bytes(function, order.block),
     )
 
 
@@ -135,7 +135,8 @@ def _buffer(span: _Span, phase: str, region: str) -> Buffer:
     )
 
 
-def _live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) -> tuple[int, ...]:
+def live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) -> tuple[int, ...]:
+    """Bytes alive at each of `length` steps, those inside of the operation that runs there included."""
     change = [0] * (length + 1)
     for buffer in buffers:
         change[buffer.first] += buffer.bytes
@@ -174,7 +175,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     if hands_on is not None:
         inner[-1] += _yield_copies(order, order.operations[-1].operands[hands_on:], constants, shared)
     buffers = [_buffer(span, "", "") for span in _spans(order, (), constants, shared)]
-    return max(_live_bytes(len(order.operations), buffers, inner), default=0)
+    return max(live_bytes(len(order.operations), buffers, inner), default=0)
 
 
 def _yield_copies(order: Order, handed_on: Iterable[SSAValue], constants: Container[SSAValue], shared: Storages) -> int:
@@ -192,7 +193,7 @@ def _yield_copies(order: Order, handed_on: Iterable[SSAValue], constants: Contai
     return copied
 
 
-def _aliased_bytes(function: FuncOp, block: Block) -> int:
+def aliased_bytes(function: FuncOp, block: Block) -> int:
     """Bytes of the arguments in whose place a result is written (`tf.aliasing_output`)."""
     return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
 

@@ -44,6 +44,10 @@ def value_bytes(value: SSAValue) -> int:
     raise Refusal(owner, f"the bytes of {value.type} are not known; {remedy}")
 
 
+def rank_of(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if is_shaped(value.type) else 0
+
+
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
     """Follow views to the value that owns the storage.
 

@@ -22,7 +22,20 @@ import jax
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from examples.models import chain, gpt, mlp  # noqa: E402
+from examples.models import (  # noqa: E402
+    branches,
+    chain,
+    gpt,
+    gpt_bf16,
+    mindspore_attention,
+    mlp,
+    mlp20,
+    paddle_fc,
+    paddle_fleet,
+    resnet,
+    tied,
+    unet,
+)
 from examples.models.step import Step  # noqa: E402
 
 BUILDERS: dict[str, Callable[..., Step]] = {
@@ -30,6 +43,15 @@ BUILDERS: dict[str, Callable[..., Step]] = {
     "mlp": mlp.build,
     "gpt": gpt.build,
     "gpt_train": partial(gpt.build, train=True),
+    "gpt_bf16": gpt_bf16.build,
+    "resnet": resnet.build,
+    "unet": unet.build,
+    "mlp20": mlp20.build,
+    "mindspore_attention": mindspore_attention.build,
+    "paddle_fleet": paddle_fleet.build,
+    "paddle_fc": paddle_fc.build,
+    "branches": branches.build,
+    "tied": tied.build,
 }
 SIZES = ("small", "large")
 

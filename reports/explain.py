@@ -23,6 +23,8 @@ def to_text(explanation: Explanation) -> str:
         f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
         f"  held         {human_bytes(explanation.held_bytes)} in {explanation.residuals} forward values that the "
         f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every region",
+        f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
+        "order (-t memory-timeline{model=xla})",
         "",
     ]
     if not explanation.regions:
@@ -65,6 +67,7 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "function": explanation.function,
         "peak_bytes": timeline.peak_bytes,
         "eager_peak_bytes": explanation.eager_peak_bytes,
+        "xla_peak_bytes": explanation.xla_peak_bytes,
         "device_bytes": timeline.device_bytes,
         "argument_bytes": timeline.argument_bytes,
         "result_bytes": timeline.result_bytes,

@@ -1,11 +1,11 @@
-"""Reports as output formats of the driver: `-t memory-timeline{format=text|json|svg}`, `-t explain{format=text|json}`.
+"""Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
 They look at a copy of the module, inlined and flat: what a step holds shows only there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO
 
@@ -17,8 +17,9 @@ from xdsl.utils.target import Target
 from ..analysis.explanation import Explanation, explain
 from ..analysis.functions import functions_of
 from ..analysis.liveness import Timeline, timeline
-from ..analysis.phases import phases
+from ..analysis.phases import Phases, phases
 from ..analysis.selection import BadSelection, Selection
+from ..analysis.xla_memory import xla_timeline
 from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
@@ -28,11 +29,14 @@ from ..transforms.inline_segments import inline_segments
 from ..transforms.phase import steps_of
 
 
-class UnknownFormat(ValueError):
-    """A report format that the target does not have."""
+class UnknownChoice(ValueError):
+    """A value of an option that the target does not have."""
 
-    def __init__(self, target: str, given: str, known: tuple[str, ...]):
-        super().__init__(f"unknown format '{given}' for {target}; known are {', '.join(known)}")
+    def __init__(self, target: str, option: str, given: str, known: Iterable[str]):
+        super().__init__(f"unknown {option} '{given}' for {target}; known are {', '.join(known)}")
+
+
+MODELS: dict[str, Callable[[FuncOp, Phases | None], Timeline]] = {"order": timeline, "xla": xla_timeline}
 
 
 def _flat(module: ModuleOp) -> ModuleOp:
@@ -44,10 +48,10 @@ def _flat(module: ModuleOp) -> ModuleOp:
     return copy
 
 
-def timelines_of(module: ModuleOp) -> list[tuple[str, Timeline]]:
+def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     """(function name, timeline) of every function that can be called from outside, inlined."""
     copy = _flat(module)
-    return [(function.sym_name.data, timeline(function, phases(function))) for function in functions_of(copy)]
+    return [(function.sym_name.data, MODELS[model](function, phases(function))) for function in functions_of(copy)]
 
 
 def explanations_of(module: ModuleOp, regions: str) -> list[Explanation]:
@@ -74,16 +78,22 @@ _TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {
 
 @dataclass(frozen=True)
 class MemoryTimelineTarget(Target):
-    """Live bytes over program order; `format` is text, json or svg (svg needs the `plot` extra)."""
+    """Live bytes over the step; `format` is text, json or svg (svg needs the `plot` extra).
+
+    `model` is order (every result is stored, in program order) or xla (as XLA:CPU stores and runs them).
+    """
 
     name = "memory-timeline"
 
     format: str = "text"
+    model: str = "order"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _TIMELINE_FORMATS:
-            raise UnknownFormat(self.name, self.format, tuple(_TIMELINE_FORMATS))
-        output.write(_TIMELINE_FORMATS[self.format](timelines_of(module)))
+            raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
+        if self.model not in MODELS:
+            raise UnknownChoice(self.name, "model", self.model, MODELS)
+        output.write(_TIMELINE_FORMATS[self.format](timelines_of(module, self.model)))
 
 
 _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
@@ -103,5 +113,5 @@ class ExplainTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _EXPLAIN_FORMATS:
-            raise UnknownFormat(self.name, self.format, tuple(_EXPLAIN_FORMATS))
+            raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
         output.write(_EXPLAIN_FORMATS[self.format](explanations_of(module, self.regions)))

@@ -13,11 +13,14 @@ from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo import STABLEHLO
+from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE
 
 from .judge import Judge
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = sorted((ROOT / "examples" / "stablehlo").glob("*.mlir"))
+# The others are made of the same operations as these.
+NAMES = [*(f"{name}.small.mlir" for name in (*REPRESENTATIVE, "gpt_bf16", "unet")), *LARGE, *CHECKPOINT]
+EXAMPLES = [FOLDER / name for name in NAMES]
 EVERY_FORM = sorted((ROOT / "test" / "filecheck" / "dialects").glob("stablehlo*.mlir"))
 
 

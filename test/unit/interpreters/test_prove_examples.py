@@ -15,6 +15,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.test.examples import REPRESENTATIVE
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 TWINS = sorted(path.name.removesuffix(".small.checkpoint.mlir") for path in EXAMPLES.glob("*.small.checkpoint.mlir"))
@@ -56,14 +57,14 @@ def test_jax_checkpoint_is_proved(name: str) -> None:
     assert prove(after, before).proved
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", REPRESENTATIVE)
 def test_renamed_is_proved(name: str) -> None:
     for variant in ("small", "small.checkpoint"):
         proof = prove(example(f"{name}.{variant}"), renamed(example(f"{name}.{variant}")))
         assert proof.proved, proof.reason
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", REPRESENTATIVE)
 def test_printed_and_read_again_is_proved(name: str) -> None:
     module = example(f"{name}.small.checkpoint")
     proof = prove(module, parse_module(print_module(module, debuginfo=True), "printed.mlir"))

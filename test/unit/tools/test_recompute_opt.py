@@ -114,6 +114,10 @@ USAGE = {
     "ill-typed option": (["-p", "recompute{regions=1}"], "regions"),
     "unknown target": (["-t", "explian"], "unknown target 'explian'; did you mean 'explain'"),
     "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; known are text, json"),
+    "unknown model": (
+        ["-t", "memory-timeline{model=gpu}"],
+        "unknown model 'gpu' for memory-timeline; known are order, xla",
+    ),
     "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
     "nested pipeline": (
         ["--pass-pipeline", "builtin.module(func.func(recompute-mark))"],

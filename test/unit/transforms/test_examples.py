@@ -23,7 +23,7 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
-from recompute.test.examples import FOLDER, PLAIN, classified, inlined, original, recomputed
+from recompute.test.examples import FOLDER, LEFT_ALONE, PLAIN, classified, inlined, original, recomputed
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.lower import lower
@@ -75,6 +75,13 @@ def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
     assert after < before
     if ".large" in name:
         assert after <= BARS[name.split(".")[0]] * before
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_a_step_whose_peak_would_not_fall_is_left_alone(name: str) -> None:
+    module = original(name).clone()
+    assert recompute(module).remarks[-1].reason.endswith("the step is left as it is")
+    assert print_module(module, debuginfo=True) == print_module(original(name), debuginfo=True)
 
 
 @pytest.mark.parametrize("name", PLAIN)

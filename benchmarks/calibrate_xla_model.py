@@ -1,0 +1,98 @@
+"""The memory model `xla` beside XLA:CPU's own temporary bytes, on the examples and on markings of one of them.
+
+    python benchmarks/calibrate_xla_model.py                  # measure, compare, print
+    python benchmarks/calibrate_xla_model.py resnet unet
+    python benchmarks/calibrate_xla_model.py --write          # and write test/xla_temporaries.json
+
+Each example of `examples/stablehlo/` is compiled as it is and recomputed, with barriers kept, from the text that the
+model reads. Nothing runs. Exit status 1: a ratio is outside the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import jax
+import jaxlib
+from xdsl.dialects.builtin import ModuleOp
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from examples.export import BUILDERS
+from examples.with_jax import compile_with, with_module
+from recompute.analysis.functions import functions_of
+from recompute.analysis.xla_memory import xla_timeline
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.transforms.inline import inline
+from recompute.transforms.recompute import recompute
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPUS = ROOT / "test" / "xla_temporaries.json"
+SLACK = 0.15
+# Ways to mark a net whose regions are of many sizes: the model must rank them as XLA does.
+RANKED = "unet"
+MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "up[01]", "[!u]*")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`regions` is the option of the pass `recompute`, empty for the step as it is."""
+
+    example: str
+    regions: str
+    xla_bytes: int
+
+
+def variants(example: str) -> tuple[str, ...]:
+    return ("", "auto", *(MARKINGS if example == RANKED else ()))
+
+
+def prepared(example: str, regions: str) -> ModuleOp:
+    name = f"{example}.large.mlir"
+    module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
+    if regions:
+        recompute(module, regions)
+    return module
+
+
+def xla_bytes(example: str, module: ModuleOp) -> int:
+    lowered = with_module(BUILDERS[example]("large").lower(), print_module(module))
+    return compile_with(lowered).memory_analysis().temp_size_in_bytes
+
+
+def model_bytes(module: ModuleOp) -> int:
+    copy = module.clone()
+    inline(copy)
+    return xla_timeline(functions_of(copy)[0]).peak_bytes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none is named")
+    parser.add_argument("--write", action="store_true", help="write the measurements of all examples for the tests")
+    options = parser.parse_args()
+    if options.write and options.examples:
+        parser.error("--write takes no examples: the file has all of them")
+    found: list[Measured] = []
+    outside = 0
+    for example in options.examples or BUILDERS:
+        for regions in variants(example):
+            module = prepared(example, regions)
+            found.append(Measured(example, regions, xla_bytes(example, module)))
+            ratio = model_bytes(module) / found[-1].xla_bytes
+            outside += abs(ratio - 1) > SLACK
+            print(f"{example:20} {regions or 'plain':8} {found[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
+    if options.write:
+        versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
+        data = {"versions": versions, "measured": [asdict(one) for one in found]}
+        CORPUS.write_text(json.dumps(data, indent=1) + "\n")
+    sys.exit(outside > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What XLA:CPU can compute inside another operation, by name (`xla/service/cpu/cpu_instruction_fusion.cc`)."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from .names import name_of
+from .storage import type_bytes
+
+_CHEAP = """
+abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert divide dynamic_slice floor
+gather imag iota is_finite maximum minimum multiply negate not or pad popcnt real reduce_precision reverse
+round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign slice subtract
+transpose xor
+""".split()
+
+# Not computed twice, and not computed once for each element of a larger reader.
+_EXPENSIVE = """
+atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh
+""".split()
+
+EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE)
+FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | EXPENSIVE
+# A sum of squares squares as it sums. Such a kernel computes inside what nobody else reads, and reads the rest.
+REDUCTIONS = frozenset({"stablehlo.reduce"})
+
+
+def reuses_elements(op: Operation) -> bool:
+    """Whether the operation reads an element of an operand more than once."""
+    if name_of(op) == "stablehlo.gather":
+        return True
+    if name_of(op) != "stablehlo.broadcast_in_dim":
+        return False
+    return (type_bytes(op.results[0].type) or 0) > (type_bytes(op.operands[0].type) or 0)

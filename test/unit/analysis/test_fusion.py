@@ -1,0 +1,135 @@
+"""What XLA:CPU stores and what it computes where it is read, rule by rule, as seen in its optimised HLO."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from recompute.analysis.constants import constants_only
+from recompute.analysis.functions import functions_of, single_block
+from recompute.analysis.fusion import Fusion, fusion
+from recompute.analysis.order import Order
+from recompute.dialects.parser import parse_module
+
+
+def fused(body: str, returned: str = "%z") -> Fusion:
+    """Of a function of %x, %y: 8 x 8 and %v: 8. The result must be 8 x 8."""
+    text = f"""
+func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>) -> tensor<8x8xf32> {{
+{body}
+  func.return {returned} : tensor<8x8xf32>
+}}
+"""
+    order = Order.of(single_block(functions_of(parse_module(text))[0]))
+    return fusion(order, constants_only(order))
+
+
+def stored(found: Fusion) -> list[str]:
+    return [result.name_hint or "" for op in found.kernels for result in op.results]
+
+
+def reads(found: Fusion, name: str) -> set[str]:
+    (op,) = (op for op in found.kernels for result in op.results if result.name_hint == name)
+    return {label(value) for value in found.reads[op]}
+
+
+def label(value: SSAValue) -> str:
+    return value.name_hint or ""
+
+
+TYPE = "(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>"
+
+
+def unary(result: str, name: str, operand: str) -> str:
+    return f"  %{result} = stablehlo.{name} %{operand} : tensor<8x8xf32>"
+
+
+def binary(result: str, name: str, one: str, other: str) -> str:
+    return f"  %{result} = stablehlo.{name} %{one}, %{other} : tensor<8x8xf32>"
+
+
+def dot(result: str, operand: str) -> str:
+    return f"  %{result} = stablehlo.dot_general %{operand}, %{operand}, contracting_dims = [1] x [0] : {TYPE}"
+
+
+def body(*lines: str) -> str:
+    return "\n".join(lines)
+
+
+def test_a_chain_with_one_reader_each_is_one_kernel() -> None:
+    found = fused(body(unary("a", "sine", "x"), unary("b", "exponential", "a"), unary("z", "tanh", "b")))
+    assert stored(found) == ["z"]
+    assert reads(found, "z") == {"x"}
+
+
+def test_a_matrix_product_reads_memory() -> None:
+    found = fused(body(unary("a", "negate", "x"), dot("z", "a")))
+    assert stored(found) == ["a", "z"]
+
+
+def test_a_cheap_unary_operation_goes_into_each_reader_and_keeps_its_operand() -> None:
+    lines = [dot("a", "x"), unary("b", "negate", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")]
+    found = fused(body(*lines))
+    assert stored(found) == ["a", "b", "c", "z"]
+    assert reads(found, "z") == {"a", "c"}
+
+
+def test_an_expensive_operation_with_two_readers_is_stored() -> None:
+    found = fused(body(dot("a", "x"), unary("b", "tanh", "a"), dot("c", "b"), binary("z", "multiply", "b", "c")))
+    assert reads(found, "z") == {"b", "c"}
+
+
+def test_copies_that_would_read_more_are_not_made() -> None:
+    lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), dot("c", "s")]
+    found = fused(body(*lines, binary("z", "multiply", "s", "c")))
+    assert reads(found, "z") == {"s", "c"}
+
+
+def test_a_producer_of_two_operands_goes_into_its_readers_if_all_take_it() -> None:
+    lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("n", "negate", "s")]
+    found = fused(body(*lines, unary("m", "abs", "s"), dot("c", "n"), dot("d", "m"), binary("z", "add", "c", "d")))
+    assert stored(found) == ["a", "b", "n", "m", "c", "d", "z"]
+
+
+def test_not_where_another_way_to_a_reader_is_stored() -> None:
+    """The sum reaches %z directly and through the tanh, which two operations read."""
+    lines = [dot("a", "x"), dot("b", "y"), binary("s", "add", "a", "b"), unary("t", "tanh", "s"), dot("c", "t")]
+    found = fused(body(*lines, binary("u", "multiply", "s", "t"), binary("z", "add", "u", "c")))
+    assert "s" in stored(found)
+
+
+REDUCE = (
+    "  %r = stablehlo.reduce(%{0} init: %i) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>\n"
+    "  %w = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>"
+)
+INIT = "  %i = stablehlo.constant dense<0.0> : tensor<f32>"
+
+
+def test_a_reduction_computes_inside_what_nobody_else_reads() -> None:
+    square = binary("s", "multiply", "x", "x")
+    assert stored(fused(body(INIT, square, REDUCE.format("s"), binary("z", "add", "w", "y")))) == ["r", "z"]
+    assert stored(fused(body(INIT, square, REDUCE.format("s"), binary("z", "add", "w", "s")))) == ["s", "r", "z"]
+
+
+def test_an_expensive_operation_is_not_computed_for_each_element_of_a_broadcast() -> None:
+    root = "  %s = stablehlo.sqrt %v : tensor<8xf32>"
+    wide = "  %w = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>"
+    assert stored(fused(body(root, wide, binary("z", "add", "w", "x")))) == ["s", "z"]
+
+
+def test_reshapes_are_the_memory_of_their_operand() -> None:
+    lines = [
+        dot("a", "x"),
+        "  %r = stablehlo.reshape %a : (tensor<8x8xf32>) -> tensor<64xf32>",
+        "  %q = stablehlo.reshape %r : (tensor<64xf32>) -> tensor<8x8xf32>",
+        dot("z", "q"),
+    ]
+    found = fused(body(*lines))
+    assert stored(found) == ["a", "z"]
+    assert reads(found, "z") == {"a"}
+
+
+def test_constants_are_neither_stored_nor_read() -> None:
+    constant = "  %c = stablehlo.constant dense<1.0> : tensor<8x8xf32>"
+    found = fused(body(constant, unary("n", "negate", "c"), binary("z", "add", "n", "x")))
+    assert (stored(found), reads(found, "z")) == (["z"], {"x"})
