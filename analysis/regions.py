@@ -39,8 +39,8 @@ def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
     Raises `NoSuchRegion`.
     """
-    if stated := _stated(phases):
-        return _chosen_of(stated, pattern)
+    if stated := _stated(phases, pattern):
+        return stated
     paths = _paths(phases)
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
     region_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
@@ -49,21 +49,15 @@ def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     return _instances(region_path)
 
 
-def _stated(phases: Phases) -> dict[Operation, str]:
-    """Regions that the operations name themselves; where one does, nobody guesses from locations."""
+def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
+    """Regions that the operations name themselves, and that are meant; then nobody looks at locations.
+
+    Of nested regions the innermost is an operation's region; a pattern for an outer one means those inside of it too.
+    """
     attributes = ((op, op.attributes.get(Names.REGION)) for op in phases.order.operations if phases.is_forward(op))
-    return {op: region.data for op, region in attributes if isinstance(region, StringAttr)}
-
-
-def _chosen_of(stated: Mapping[Operation, str], pattern: str) -> Mapping[Operation, str]:
-    """Of nested regions the innermost is an operation's region; a pattern for an outer one means those inside too."""
-    if pattern == "auto":
-        return stated
-    matches = _matching(pattern)
-    found = {op: region for op, region in stated.items() if matches(tuple(region.split("/"))) is not None}
-    if not found:
-        raise NoSuchRegion(pattern, tuple(sorted(set(stated.values()))))
-    return found
+    stated = {op: region.data for op, region in attributes if isinstance(region, StringAttr)}
+    chosen = _matching(pattern)
+    return {op: name for op, name in stated.items() if pattern == "auto" or chosen(tuple(name.split("/"))) is not None}
 
 
 def scope_names(phases: Phases) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from ..rules.names import name_of
 from .breadth_first import breadth_first
 from .constants import constants_only
 from .fusion import Fusion, fusion
-from .liveness import LOOPS_AND_BRANCHES, Buffer, live_bytes
+from .liveness import Buffer, live_bytes
 from .order import Order
 from .storage import value_bytes
 from .xla_buffers import Life, lives, returned_storages, written_in_place
@@ -58,9 +58,13 @@ class Run:
         return max(live_bytes(len(self.schedule), buffers, self.inner_bytes()))
 
 
+# XLA has no others; the regions of a reduction see scalars.
+_LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+
+
 def _inner_bytes(op: Operation) -> int:
     """What the regions of a loop or a branch hold; a loop also copies each carried value that an iteration changes."""
-    if name_of(op) not in LOOPS_AND_BRANCHES:
+    if name_of(op) not in _LOOPS_AND_BRANCHES:
         return 0
     peak = max(Run.of(block).peak_bytes() for region in op.regions for block in region.blocks)
     return peak + (_changed_bytes(op.regions[1].blocks[0]) if name_of(op) == "stablehlo.while" else 0)

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from examples.export import BUILDERS
 from examples.with_jax import compile_with, with_module
 from recompute.analysis.functions import functions_of
+from recompute.analysis.selection import Selection
 from recompute.analysis.xla_memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -56,7 +57,7 @@ def prepared(example: str, regions: str) -> ModuleOp:
     name = f"{example}.large.mlir"
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
     if regions:
-        recompute(module, regions)
+        recompute(module, Selection(regions=regions))
     return module
 
 

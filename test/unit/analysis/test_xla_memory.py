@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.liveness import timeline
+from recompute.analysis.selection import Selection
 from recompute.analysis.xla_memory import xla_timeline
 from recompute.analysis.xla_run import Run
 from recompute.dialects.parser import parse_module
@@ -34,7 +35,7 @@ def prepared(example: str, regions: str) -> ModuleOp:
     if regions == "auto" and example != "paddle_fc":
         return recomputed(name)
     module = original(name).clone()
-    recompute(module, regions)
+    recompute(module, Selection(regions=regions))
     inline(module)
     return module
 
