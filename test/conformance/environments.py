@@ -36,7 +36,7 @@ SYSTEMS = {
     "mindspore": System(
         "mindspore==2.10.0", ".venv-mindspore", "mindspore_run.py", {"GLOG_v": "1", "MS_DEV_SAVE_GRAPHS": "1"}
     ),
-    "paddle": System("paddlepaddle==3.3.1", ".venv-paddle", "paddle_run.py", {"FLAGS_enable_pir_api": "0"}),
+    "paddle": System("paddlepaddle==3.3.1", ".venv-paddle", "paddle_run.py", {}),
 }
 
 

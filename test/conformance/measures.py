@@ -24,6 +24,7 @@ class Measures:
 
     version: str = ""
     clones: int | None = None
+    clones_after_cse: int | None = None
     gates: int | None = None
     empty_gates: int | None = None
     held: tuple[int, int] | None = None
@@ -37,7 +38,10 @@ class Measures:
 
 def relative_change(before: Sequence[Array], after: Sequence[Array]) -> float | None:
     """The largest difference between two lists of arrays, each relative to the largest number of the first one's."""
-    pairs = [(one.astype(np.float64), other.astype(np.float64).reshape(one.shape)) for one, other in zip(before, after)]
+    pairs = [
+        (one.astype(np.float64), other.astype(np.float64).reshape(one.shape))
+        for one, other in zip(before, after, strict=True)
+    ]
     pairs = [(one, other) for one, other in pairs if one.size]
     if not pairs:
         return None
@@ -55,6 +59,7 @@ def largest(values: Array) -> float:
 # Labels of the table, in its order, with how a value is written.
 ROWS: dict[str, str] = {
     "clones": "copies",
+    "clones_after_cse": "copies left by a later CSE",
     "gates": "gates",
     "empty_gates": "gates that wait for nothing",
     "held": "values held, plain and recomputed",
@@ -66,12 +71,12 @@ ROWS: dict[str, str] = {
 
 
 def shown(measures: Measures, name: str) -> str:
-    value = getattr(measures, name)
+    value: Any = getattr(measures, name)
     if value is None:
         reason = measures.why_not.get(name, measures.why_not.get("", ""))
         return f"n/a: {reason}" if reason else "n/a"
     if name == "peak_bytes":
         return " → ".join(f"{number / 2**20:.4g} MiB" if number >= 2**20 else f"{number} B" for number in value)
-    if isinstance(value, tuple):
-        return " → ".join(map(str, value))
+    if name == "held":
+        return " → ".join(str(number) for number in value)
     return f"{value:.2g}" if isinstance(value, float) else str(value)

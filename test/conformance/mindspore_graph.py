@@ -1,7 +1,7 @@
 """Reads what MindSpore writes about a compiled graph: the dump of the `validate` stage, and the pool's peak in the log.
 
-    %38(...) = PrimFunc_RealDiv(%37, ...) ... cnode_attrs: {..., duplicated: Bool(1), ...}
-          # Fullname with scope: (Gradients/recompute_Default/...)
+%38(...) = PrimFunc_RealDiv(%37, ...) ... cnode_attrs: {..., duplicated: Bool(1), ...}
+      # Fullname with scope: (Gradients/recompute_Default/...)
 """
 
 from __future__ import annotations

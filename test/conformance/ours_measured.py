@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
+from recompute.analysis.units import is_copy
+from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
@@ -39,6 +42,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     phases_before, phases_after = classified(before), classified(after)
     return Measures(
         clones=done.copies,
+        clones_after_cse=_after_cse(after) if case.name == "cse" else None,
         gates=sum(len(unit.stages) for unit in done.units),
         empty_gates=sum(not unit.gates for unit in done.units),
         held=(len(residuals(phases_before)), len(residuals(phases_after))),
@@ -49,6 +53,13 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
         results=tuple(results[1]),
         why_not={"mask_mismatches": "the proof covers the mask", "": case.without},
     )
+
+
+def _after_cse(module: ModuleOp) -> int:
+    """Copies after xDSL's own CSE."""
+    cleaned = module.clone()
+    CommonSubexpressionElimination().apply(make_context(), cleaned)
+    return sum(1 for op in cleaned.walk() if is_copy(op))
 
 
 def load(case: Case) -> ModuleOp:

@@ -2,8 +2,8 @@
 
     python test/conformance/side_by_side.py [--write] [--only CASE ...]
 
-Makes `.venv-mindspore` and `.venv-paddle` when they are not there. Exit code 1: a system cannot be installed, or loss or
-gradients differ by more than the tolerance. `--write` also writes docs/side_by_side.md.
+Makes `.venv-mindspore` and `.venv-paddle` when they are not there. Exit code 1: a system cannot be installed, or loss
+or gradients differ by more than the tolerance. `--write` also writes docs/side_by_side.md.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ def of_paddle(case: Case, plain: Run, recomputed: Run) -> Measures:
     return Measures(
         version=after["version"],
         clones=after.get("clones"),
+        clones_after_cse=after.get("clones_after_cse"),
         held=(before["held"], after["held"]) if "held" in after else None,
         peak_bytes=(before["peak_bytes"], after["peak_bytes"]) if "peak_bytes" in after else None,
         gradient_change=relative_change(_gradients(case, plain), _gradients(case, recomputed)),

@@ -1,6 +1,6 @@
 """Write the counterparts as StableHLO text beside this file.
 
-    python test/conformance/nets/export.py [NAME ...]
+python test/conformance/nets/export.py [NAME ...]
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python mindspore_run.py CASE plain|recomputed INPUTS.npz RESULTS.npz
 
-The plain run writes the inputs, the recomputed one reads them. Peak bytes and the graph are in the log and the dump that
-GLOG_v=1 and MS_DEV_SAVE_GRAPHS=1 ask for.
+Both runs draw the same inputs. Peak bytes and the graph are in the log and the dump that GLOG_v=1 and
+MS_DEV_SAVE_GRAPHS=1 ask for.
 """
 
 import json

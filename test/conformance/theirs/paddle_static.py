@@ -1,4 +1,4 @@
-"""Small static programs for Paddle's `RecomputeOptimizer`. Runs inside Paddle's own environment; see `paddle_run.py`."""
+"""Small static programs for Paddle's `RecomputeOptimizer`. They run in its own environment."""
 
 import numpy as np
 import paddle
@@ -63,6 +63,8 @@ def run(name, recomputed):
     generator = np.random.default_rng(0)
     feed = {key: generator.normal(size=(BATCH, size)).astype(np.float32) for key, size in (("x", 8), ("label", 1))}
     trained = [p.name for p, _ in pairs]
+    # The noise of the forward pass is then the same with and without recomputation.
+    paddle.seed(11)
     fetched = executor.run(main, feed, fetch_list=[loss, *(g for _, g in pairs)])
     after = {name: held(name) for name in persistent}
     return main, trained, feed, before, fetched, after
@@ -84,7 +86,11 @@ def counts(program):
     ops = [(op.type, op.input_arg_names, op.output_arg_names) for op in block.ops]
     made = {name for _, _, out in ops[:start] for name in out if is_temporary(block, name)}
     read = {name for (_, into, _) in ops[start:] for name in into}
-    copies = [kind for (kind, _, out), role in zip(ops, roles) if role & 1 and any(".subprog_" in name for name in out)]
+    copies = [
+        kind
+        for (kind, _, out), role in zip(ops, roles, strict=True)
+        if role & 1 and any(".subprog_" in name for name in out)
+    ]
     return {"clones": len(copies), "held": len(made & read), "peak_bytes": peak_bytes(block, ops), "cloned": copies}
 
 
