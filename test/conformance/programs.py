@@ -76,6 +76,13 @@ def net(name: str) -> ModuleOp:
     return _net(name).clone()
 
 
+# What comes behind a cell that ends in %b, and the gradient that arrives at it, %g.
+BEHIND = (
+    forward("d", "exponential %b", "next"),
+    backward("g", "multiply %ct, %d", "next"),
+)
+
+
 DERIVATIVES: dict[str, Callable[[str, str, str], list[tuple[str, str]]]] = {
     "sine": lambda x, y, g: [("d", f"cosine {x}"), ("", f"multiply {g}, %d")],
     "cosine": lambda x, y, g: [("d", f"sine {x}"), ("n", "negate %d"), ("", f"multiply {g}, %n")],
@@ -130,11 +137,15 @@ class Result:
         return peak(self.after) / peak(self.before)
 
     def check_equal(self) -> None:
-        """Proved, and executed bit for bit on every kind of inputs, those with NaN and infinities included."""
-        assert prove(self.before, self.after).proved
-        function = function_named(self.before)
-        for kind in INPUT_KINDS:
-            assert compare(self.before, self.after, random_inputs(function, kind=kind)).equal, kind
+        check_equal(self.before, self.after)
+
+
+def check_equal(before: ModuleOp, after: ModuleOp) -> None:
+    """Proved, and executed bit for bit on every kind of inputs, those with NaN and infinities included."""
+    assert prove(before, after).proved
+    function = function_named(before)
+    for kind in INPUT_KINDS:
+        assert compare(before, after, random_inputs(function, kind=kind)).equal, kind
 
 
 def recomputed(module: ModuleOp, regions: str = "auto", target: str = "stablehlo") -> Result:
@@ -155,10 +166,6 @@ def cloned(module: ModuleOp, regions: str = "auto") -> ModuleOp:
     cse(work)
     verify(work)
     return work
-
-
-def operations(module: ModuleOp) -> list[Operation]:
-    return [op for op in module.walk()]
 
 
 def names_in(module: ModuleOp) -> list[str]:
@@ -183,9 +190,24 @@ def regions_of_copies(module: ModuleOp) -> list[str]:
     return [region.data for region in found if isinstance(region, StringAttr)]
 
 
+def copies_of(module: ModuleOp, name: str) -> list[Operation]:
+    """The copies of StableHLO operations of that name."""
+    return [op for op in module.walk() if is_copy(op) and name_of(op) == f"stablehlo.{name}"]
+
+
 def named(module: ModuleOp, hint: str) -> SSAValue:
     """The value of that name."""
     return next(result for op in module.walk() for result in op.results if result.name_hint == hint)
+
+
+def maker(module: ModuleOp, hint: str) -> Operation:
+    """The operation that makes the value of that name."""
+    return owner_of(named(module, hint))
+
+
+def owner_of(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation), "not an argument"
+    return value.owner
 
 
 def classified(module: ModuleOp) -> Phases:

@@ -7,7 +7,7 @@ checkpoints make segments: mul, add, add, mean gives exactly the documented copi
 what comes before the first checkpoint is a segment too | parity
 what comes after the last checkpoint is not recomputed | parity
 the order of checkpoints does not matter, nor do duplicates | parity
-one checkpoint, or the result of the first operation, follow the same rule, with a remark where nothing is to do | better
+one checkpoint, or the result of the first operation, follow the same rule; where nothing is to do, a remark | better
 no checkpoint, or none that helps: the step stays as it is, with a remark | parity
 a checkpoint that does not lead to the loss is warned of, at its place; the others still work | better
 an argument, a parameter or a value of another block as a checkpoint: an error or a warning that names it | better
