@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from recompute.test.conformance.rows import EMBEDDING, MISSING, ROWS, Row, status_of, tests_by_row
+from recompute.test.conformance.rows import EMBEDDING, MISSING, ROWS, Row, named_after_rows, status_of
 
 OUTPUT = Path(__file__).with_name("conformance.md")
 TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
@@ -31,7 +31,7 @@ def conformance() -> str:
 
 
 def summary() -> Iterator[str]:
-    tests = tests_by_row()
+    tests = named_after_rows()
     yield "| | rows | done | belongs to the embedding | open |\n|---|---|---|---|---|"
     for system, title in TITLES.items():
         rows = [row for row in ROWS if row.system == system]
@@ -41,7 +41,7 @@ def summary() -> Iterator[str]:
 
 
 def table(system: str) -> Iterator[str]:
-    tests = tests_by_row()
+    tests = named_after_rows()
     yield f"## {TITLES[system]}\n"
     yield "| row | behaviour | need | status |\n|---|---|---|---|"
     for row in ROWS:

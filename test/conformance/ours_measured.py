@@ -41,7 +41,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     statistics = [[one[index] for index in case.statistics] for one in results]
     phases_before, phases_after = classified(before), classified(after)
     return Measures(
-        clones=done.copies,
+        clones=count_copies(after),
         clones_after_cse=_after_cse(after) if case.name == "cse" else None,
         gates=sum(len(unit.stages) for unit in done.units),
         empty_gates=sum(not unit.gates for unit in done.units),
@@ -59,7 +59,11 @@ def _after_cse(module: ModuleOp) -> int:
     """Copies after xDSL's own CSE."""
     cleaned = module.clone()
     CommonSubexpressionElimination().apply(make_context(), cleaned)
-    return sum(1 for op in cleaned.walk() if is_copy(op))
+    return count_copies(cleaned)
+
+
+def count_copies(module: ModuleOp) -> int:
+    return sum(1 for op in module.walk() if is_copy(op))
 
 
 def load(case: Case) -> ModuleOp:

@@ -210,6 +210,12 @@ def owner_of(value: SSAValue) -> Operation:
     return value.owner
 
 
+def undelayed(value: SSAValue) -> SSAValue:
+    """The value behind a token, or the value itself."""
+    owner = value.owner
+    return owner.values[owner.delayed.index(value)] if isinstance(owner, DependOp) else value
+
+
 def classified(module: ModuleOp) -> Phases:
     found = phases(functions_of(module)[0])
     assert found is not None

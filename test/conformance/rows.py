@@ -76,7 +76,7 @@ def _rows(system: str, text: str) -> list[Row]:
 ROWS = (*_rows("mindspore", MINDSPORE), *_rows("paddle", PADDLE))
 
 
-def tests_by_row() -> Mapping[str, list[str]]:
+def named_after_rows() -> Mapping[str, list[str]]:
     """For each row the tests that are named after it, as `file.py::test`."""
     found: dict[str, list[str]] = {row.key: [] for row in ROWS}
     for path in sorted(HERE.glob("test_*.py")):

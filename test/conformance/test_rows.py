@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recompute.test.conformance.rows import EMBEDDING, MISSING, MOST_EMBEDDED, ROWS, status_of, tests_by_row
+from recompute.test.conformance.rows import EMBEDDING, MISSING, MOST_EMBEDDED, ROWS, named_after_rows, status_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +18,7 @@ def test_every_row_is_there_once() -> None:
 
 
 def test_every_test_has_a_row() -> None:
-    assert tests_by_row().keys() == {row.key for row in ROWS}
+    assert named_after_rows().keys() == {row.key for row in ROWS}
 
 
 def test_few_rows_are_left_to_the_embedding() -> None:
@@ -27,7 +27,7 @@ def test_few_rows_are_left_to_the_embedding() -> None:
 
 
 def test_what_is_open_says_what_it_needs_and_nothing_else_does() -> None:
-    tests = tests_by_row()
+    tests = named_after_rows()
     assert {row.key for row in ROWS if status_of(row, tests) == "open"} == MISSING.keys()
 
 

@@ -30,7 +30,7 @@ def of_mindspore(case: Case, plain: Run, recomputed: Run) -> Measures:
         empty_gates=empty,
         held=(mindspore_graph.held(graphs[0]), mindspore_graph.held(graphs[1])),
         peak_bytes=(peaks[0] or 0, peaks[1] or 0) if large else None,
-        gradient_change=relative_change(_gradients(case, plain), _gradients(case, recomputed)),
+        gradient_change=None if case.draws else relative_change(_gradients(case, plain), _gradients(case, recomputed)),
         mask_mismatches=recomputed.numbers.get("mask_mismatches"),
         running_stat_error=_statistics(case, plain, recomputed),
         results=tuple(recomputed.results),

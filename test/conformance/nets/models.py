@@ -149,13 +149,13 @@ def noisy_loss(x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def batch_norm_loss(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-    """Normalised over all but the channels, then tanh(exp(.)): the value, and the running statistics after the step."""
+    """Normalised over all but the channels, then exp(tanh(.)): the value, and the running statistics after the step."""
     with jax.named_scope("cell"):
         mean = jnp.mean(x, (0, 2, 3))
         centred = x - mean[:, None, None]
         variance = jnp.mean(centred * centred, (0, 2, 3))
         normal = centred * lax.rsqrt(variance + 1e-5)[:, None, None]
-        value = jnp.tanh(jnp.exp(normal))
+        value = jnp.exp(jnp.tanh(normal))
     count = x.size // x.shape[1]
     running = 0.1 * mean, 0.9 + 0.1 * variance * count / (count - 1)
     return jnp.sum(value * value), (value, *running)

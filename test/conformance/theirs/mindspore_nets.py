@@ -88,11 +88,11 @@ class Noisy(nn.Cell):
 
 
 class Normalised(nn.Cell):
-    """BatchNorm between two convex functions, so that its result is needed by the gradient."""
+    """BatchNorm in front of two functions whose gradients need its result."""
 
     def __init__(self):
         super().__init__()
         self.norm, self.exp, self.tanh = nn.BatchNorm2d(3, momentum=0.9), ops.Exp(), ops.Tanh()
 
     def construct(self, x):
-        return self.tanh(self.exp(self.norm(x)))
+        return self.exp(self.tanh(self.norm(x)))
