@@ -9,12 +9,12 @@ import numpy as np
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
+from recompute.analysis.copied import is_copy
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
-from recompute.analysis.units import is_copy
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names

@@ -15,11 +15,11 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
+from recompute.analysis.copied import is_copy
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
-from recompute.analysis.units import is_copy
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare
@@ -148,20 +148,22 @@ def check_equal(before: ModuleOp, after: ModuleOp) -> None:
         assert compare(before, after, random_inputs(function, kind=kind)).equal, kind
 
 
-def recomputed(module: ModuleOp, regions: str = "auto", target: str = "stablehlo") -> Result:
+def recomputed(
+    module: ModuleOp, regions: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
+) -> Result:
     """By the whole pipeline."""
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, regions, target))
+    return Result(before, after, recompute(after, regions, outputs, copies, target))
 
 
-def cloned(module: ModuleOp, regions: str = "auto") -> ModuleOp:
+def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> ModuleOp:
     """Marked, cloned and cleaned up, with the tokens still there."""
     work = module.clone()
     inline(work)
     drop_dead(work)
-    mark(work, regions)
+    mark(work, regions, outputs)
     clone(work)
     cse(work)
     verify(work)

@@ -8,10 +8,10 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
+from recompute.analysis.copied import is_copy
 from recompute.analysis.eager import eager
 from recompute.analysis.functions import functions_of
 from recompute.analysis.residuals import residuals
-from recompute.analysis.units import is_copy
 from recompute.dialects.context import make_context
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp
