@@ -34,7 +34,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     if not case.net:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
-    done = recompute(after, "auto" if case.forced else case.regions)
+    done = recompute(after, "auto" if case.forced else case.regions, case.outputs)
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
     gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]

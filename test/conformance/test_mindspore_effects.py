@@ -96,11 +96,14 @@ def test_mindspore_28_output_is_written_once(line: str) -> None:
     assert prove(module, after).proved
 
 
-def test_mindspore_28_a_mark_on_output_is_taken_back_and_said() -> None:
-    line = '  "test.print"(%a) {recompute.recompute = true} : (tensor<256xf32>) -> () loc("jit(f)/jvp(cell)/print")'
-    module = with_effect(line)
+def test_mindspore_28_a_mark_on_what_writes_is_taken_back_and_said() -> None:
+    line = (
+        '  %n = "test.write"(%a) {recompute.recompute = true} : (tensor<256xf32>) -> tensor<256xf32> '
+        'loc("jit(f)/jvp(cell)/write")'
+    )
+    module = with_effect(line, "%n")
     said = [remark.reason for remark in clone(module).remarks]
-    assert said[:1] == ["test.print is not recomputed: the effects of test.print are unknown"]
+    assert said[:1] == ["test.write is not recomputed: the effects of test.write are unknown"]
     assert not any(Names.RECOMPUTE in op.attributes for op in module.walk())
 
 

@@ -154,7 +154,7 @@ def test_paddle_11_a_segment_of_one_operation_is_recomputed() -> None:
     )
     result = recomputed(module, "cell")
     assert result.copies == []
-    assert "region 'cell' is not recomputed: no gradient operation reads a value from inside it" in result.remarks
+    assert any("region 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
     after = cloned(marked, "cell")
     assert copies_in(after) == ["exponential"]
     check_equal(marked, after)
