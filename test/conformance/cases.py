@@ -71,6 +71,7 @@ CASES = (
         "cell",
         statistics=(2, 3),
     ),
+    Case("mlp", "paddle", "RecomputeOptimizer: its example, fc, fc with softmax", "mlp", "segment*", compared=5),
     Case("layers", "paddle", "RecomputeOptimizer: 4 x (fc + relu)", "layers", "segment*", compared=11),
     Case("layers_dropout", "paddle", "the same with dropout 0.5", "layers_dropout", "segment*"),
     Case("gumbel", "paddle", "the same with gumbel_softmax", "gumbel", "segment*"),

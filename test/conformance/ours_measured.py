@@ -95,7 +95,7 @@ def _inputs(module: ModuleOp, given: Sequence[Array]) -> list[Array]:
     function = function_named(module)
     drawn = random_inputs(function)
     fits = len(given) == len(drawn) and all(a.shape == b.shape for a, b in zip(given, drawn, strict=True))
-    return list(given) if fits else drawn
+    return [a.astype(b.dtype) for a, b in zip(given, drawn, strict=True)] if fits else drawn
 
 
 def mismatches(results: Sequence[Array]) -> int:

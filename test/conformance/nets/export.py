@@ -34,6 +34,7 @@ SQUARE = of(1024, 1024)
 ATTENTION = (of(8, 128, 16, 32), *[of(8, 128, 128)] * BLOCKS)
 FLEET = ([of(10, 1 if index == 14 else 10) for index in range(15)], of(4, 10), [of(4, 10, dtype=jnp.bool_)] * 5)
 LAYERS = ([*[of(8, 8), of(8)] * 4, of(8, 1), of(1)], of(16, 8), of(16, 1))
+MLP = ([of(32, 128), of(128), of(128, 2), of(2)], of(32, 32), of(32, 1, dtype=jnp.int32))
 KEYS = of(4, 2, dtype=jnp.uint32)
 
 NETS: dict[str, Net] = {
@@ -45,6 +46,7 @@ NETS: dict[str, Net] = {
     "sin_exp_cos_tanh": Net(models.pulled_back(models.chain(jnp.sin, jnp.exp, jnp.cos, jnp.tanh)), (SQUARE,)),
     "exp_sqrt_exp_tanh": Net(models.pulled_back(models.chain(jnp.exp, jnp.sqrt, jnp.exp, jnp.tanh)), (SQUARE,)),
     "fleet": Net(jax.value_and_grad(models.fleet_loss), FLEET),
+    "mlp": Net(jax.value_and_grad(models.mlp_loss), MLP),
     "layers": Net(jax.value_and_grad(models.layers_loss()), LAYERS),
     "layers_dropout": Net(jax.value_and_grad(models.layers_loss(models.halved)), (*LAYERS, KEYS)),
     "gumbel": Net(jax.value_and_grad(models.layers_loss(models.gumbel_softmax)), (*LAYERS, KEYS)),

@@ -132,6 +132,16 @@ def layers_loss(noise: Function = no_noise) -> Function:
     return loss
 
 
+def mlp_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array) -> jax.Array:
+    """fc, fc with softmax, cross entropy; checkpoints behind both."""
+    with jax.named_scope("segment0"):
+        hidden = fc(x, parameters, 0)
+    with jax.named_scope("segment1"):
+        prediction = jax.nn.softmax(fc(hidden, parameters, 1))
+    picked = jnp.sum(jnp.where(label == jnp.arange(2), prediction, 0.0), axis=1)
+    return jnp.mean(-jnp.log(picked))
+
+
 def branches_loss(parameters: Sequence[jax.Array], x: jax.Array, label: jax.Array) -> jax.Array:
     """Two branches of two layers, side by side."""
     with jax.named_scope("left"):

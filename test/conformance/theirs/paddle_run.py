@@ -52,7 +52,7 @@ def static(name):
     return run
 
 
-STATIC = ("layers", "layers_dropout", "gumbel", "rrelu", "static_batch_norm", "branches")
+STATIC = ("mlp", "layers", "layers_dropout", "gumbel", "rrelu", "static_batch_norm", "branches")
 CASES = {"fleet": fleet, "dynamic_batch_norm": batch_norm, "cse": cse, **{name: static(name) for name in STATIC}}
 
 

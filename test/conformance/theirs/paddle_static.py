@@ -33,7 +33,16 @@ def branches(x, label):
     return paddle.mean(paddle.square(linear(left + right, 1) - label)), [left, right]
 
 
+def mlp(x, label):
+    """The example of `RecomputeOptimizer`: fc, fc with softmax, cross entropy; both results are checkpoints."""
+    hidden = linear(x, 128)
+    prediction = linear(hidden, 2, "softmax")
+    cost = F.cross_entropy(prediction, label, use_softmax=False, reduction="none")
+    return paddle.mean(cost), [hidden, prediction]
+
+
 NETS = {
+    "mlp": mlp,
     "layers": layers(lambda x: x),
     "layers_dropout": layers(lambda x: F.dropout(x, 0.5)),
     "gumbel": layers(lambda x: F.gumbel_softmax(x)),
@@ -49,7 +58,8 @@ def run(name, recomputed):
     main, startup = static.Program(), static.Program()
     main.random_seed = startup.random_seed = 7
     with static.program_guard(main, startup), paddle.utils.unique_name.guard():
-        x, label = static.data("x", [BATCH, 8]), static.data("label", [BATCH, 1])
+        feed = feeds(name)
+        x, label = (static.data(key, list(value.shape), str(value.dtype)) for key, value in feed.items())
         loss, checkpoints = NETS[name](x, label)
         optimizer = paddle.optimizer.SGD(0.1)
         if recomputed:
@@ -60,14 +70,20 @@ def run(name, recomputed):
     executor.run(startup)
     persistent = [p.name for p in main.all_parameters()]
     before = {name: held(name) for name in persistent}
-    generator = np.random.default_rng(0)
-    feed = {key: generator.normal(size=(BATCH, size)).astype(np.float32) for key, size in (("x", 8), ("label", 1))}
     trained = [p.name for p, _ in pairs]
     # The noise of the forward pass is then the same with and without recomputation.
     paddle.seed(11)
     fetched = executor.run(main, feed, fetch_list=[loss, *(g for _, g in pairs)])
     after = {name: held(name) for name in persistent}
     return main, trained, feed, before, fetched, after
+
+
+def feeds(name):
+    """Numbers to fit, or classes for the documented example."""
+    generator = np.random.default_rng(0)
+    if name == "mlp":
+        return {"x": generator.random((32, 32), np.float32), "label": generator.integers(0, 2, (32, 1))}
+    return {key: generator.normal(size=(BATCH, size)).astype(np.float32) for key, size in (("x", 8), ("label", 1))}
 
 
 def held(name):
