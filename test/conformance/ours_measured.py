@@ -15,6 +15,7 @@ from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
@@ -34,7 +35,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     if not case.net:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
-    done = recompute(after, "auto" if case.forced else case.regions, case.outputs)
+    done = recompute(after, Selection("auto" if case.forced else case.regions, outputs=case.outputs))
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
     gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]

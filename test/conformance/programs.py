@@ -20,6 +20,7 @@ from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
+from recompute.analysis.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare
@@ -155,7 +156,7 @@ def recomputed(
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, regions, outputs, copies, target))
+    return Result(before, after, recompute(after, Selection(regions, outputs=outputs), copies, target))
 
 
 def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> ModuleOp:
@@ -163,7 +164,7 @@ def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> Mo
     work = module.clone()
     inline(work)
     drop_dead(work)
-    mark(work, regions, outputs)
+    mark(work, Selection(regions, outputs=outputs))
     clone(work)
     cse(work)
     verify(work)

@@ -103,7 +103,7 @@ def test_mindspore_28_a_mark_on_what_writes_is_taken_back_and_said() -> None:
     )
     module = with_effect(line, "%n")
     said = [remark.reason for remark in clone(module).remarks]
-    assert said[:1] == ["test.write is not recomputed: the effects of test.write are unknown"]
+    assert said[0].startswith("test.write is not recomputed: the effects of test.write are unknown")
     assert not any(Names.RECOMPUTE in op.attributes for op in module.walk())
 
 

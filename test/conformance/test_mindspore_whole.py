@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from recompute.analysis.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -50,7 +51,7 @@ CHAINS: dict[str, Callable[[], ModuleOp]] = {
 def test_mindspore_23_a_second_run_changes_nothing(name: str) -> None:
     once = recomputed(CHAINS[name](), REGIONS[name]).after
     text = print_module(once, debuginfo=True)
-    assert recompute(once, REGIONS[name]).copies == 0
+    assert recompute(once, Selection(REGIONS[name])).copies == 0
     assert print_module(once, debuginfo=True) == text
 
 
@@ -60,7 +61,7 @@ def test_mindspore_24_compiling_twice_gives_the_same_bytes(name: str) -> None:
     texts = list[str]()
     for _ in range(2):
         module = parse_module(source, name)
-        assert recompute(module, REGIONS[name]).copies > 0
+        assert recompute(module, Selection(REGIONS[name])).copies > 0
         texts.append(print_module(module, debuginfo=True))
         numbers = [op.attributes[Names.ID] for op in module.walk() if Names.COPY in op.attributes]
         assert len(set(numbers)) == len(numbers) and min(int(n.value.data) for n in numbers) == 0  # pyright: ignore

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -162,7 +163,7 @@ def test_paddle_11_a_segment_of_one_operation_is_recomputed() -> None:
 
 def test_paddle_17_marks_survive_printing_and_parsing() -> None:
     module = net("layers")
-    mark(module, "segment*")
+    mark(module, Selection("segment*"))
     clone(module)
     cse(module)
     text = print_module(module, debuginfo=True)

@@ -12,6 +12,7 @@ from recompute.analysis.copied import is_copy
 from recompute.analysis.eager import eager
 from recompute.analysis.functions import functions_of
 from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp
@@ -152,10 +153,10 @@ def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -
     other = function.clone()
     other.sym_name = StringAttr("other")
     module.body.block.add_op(other)
-    once = recompute(module, "cell")
+    once = recompute(module, Selection("cell"))
     assert [len(unit.originals) for unit in once.units] == [2, 2]
     text = print_module(module, debuginfo=True)
-    assert recompute(module, "cell").copies == 0
+    assert recompute(module, Selection("cell")).copies == 0
     assert print_module(module, debuginfo=True) == text
 
 
