@@ -93,16 +93,17 @@ DERIVATIVES: dict[str, Callable[[str, str, str], list[tuple[str, str]]]] = {
 }
 
 
-def chain(names: Sequence[str], blocks: int, size: int = 256) -> ModuleOp:
+def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool = False) -> ModuleOp:
     """Blocks of unary operations, and gradients that read their operands and results, as MindSpore's do.
 
-    The cotangent is an argument, the gradient of the input the only result, as of MindSpore's GradOperation.
+    The cotangent is an argument, the gradient of the input the only result, as of MindSpore's GradOperation; with
+    `forward_too` the forward pass has its result returned as well.
     """
     types = f"tensor<{size}xf32>"
     lines, made, x = list[str](), list[tuple[str, str, str, str]](), "%x"
     for block in range(blocks):
         for index, name in enumerate(names):
-            y = f"v{block}_{index}"
+            y = f"v{block}x{index}"
             lines.append(forward(y, f"{name} {x}", f"block{block}", types=types))
             made.append((name, f"block{block}", x, f"%{y}"))
             x = f"%{y}"
@@ -112,7 +113,13 @@ def chain(names: Sequence[str], blocks: int, size: int = 256) -> ModuleOp:
             spelled = text.replace("%d", f"%d{number}").replace("%n", f"%n{number}")
             lines.append(backward(f"{suffix or 'g'}{number}", spelled, scope, types=types))
         gradient = f"%g{number}"
-    return step(*lines, returns=gradient, arguments=f"%x: {types}, %ct: {types}", types=types)
+    returned = [x, gradient] if forward_too else [gradient]
+    return step(
+        *lines,
+        returns=", ".join(returned),
+        arguments=f"%x: {types}, %ct: {types}",
+        types=", ".join([types] * len(returned)),
+    )
 
 
 @dataclass(frozen=True)
