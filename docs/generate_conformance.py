@@ -1,0 +1,65 @@
+"""Write docs/conformance.md from the rows and the tests in test/conformance.
+
+    python docs/generate_conformance.py
+
+A test compares the file with what this script makes of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from recompute.test.conformance.rows import EMBEDDING, MISSING, ROWS, Row, named_after_rows, status_of
+
+OUTPUT = Path(__file__).with_name("conformance.md")
+TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
+HEAD = """# Conformance
+
+Generated from `test/conformance` by `docs/generate_conformance.py`; do not edit.
+
+What MindSpore's and Paddle's recomputation do, or should have done, as measured on MindSpore 2.10.0 and Paddle 3.3.1,
+and the test here that shows it. "must" and "parity" is what they do; "better" is where they fall short of what a user
+expects; "define" is where they leave it open. `make conformance` runs the real systems beside this one.
+"""
+
+
+def conformance() -> str:
+    return "\n".join([HEAD, *summary(), *(line for system in TITLES for line in table(system)), ""])
+
+
+def summary() -> Iterator[str]:
+    tests = named_after_rows()
+    yield "| | rows | done | belongs to the embedding | open |\n|---|---|---|---|---|"
+    for system, title in TITLES.items():
+        rows = [row for row in ROWS if row.system == system]
+        count = Counter(status_of(row, tests) for row in rows)
+        yield f"| {title} | {len(rows)} | {count['done']} | {count['embedding']} | {count['open']} |"
+    yield ""
+
+
+def table(system: str) -> Iterator[str]:
+    tests = named_after_rows()
+    yield f"## {TITLES[system]}\n"
+    yield "| row | behaviour | need | status |\n|---|---|---|---|"
+    for row in ROWS:
+        if row.system == system:
+            yield f"| {row.key} | {row.behaviour} | {row.need} | {status(row, tests)} |"
+    yield ""
+
+
+def status(row: Row, tests: Mapping[str, list[str]]) -> str:
+    match status_of(row, tests):
+        case "done":
+            return ", ".join(f"`{name.partition('::')[2]}`" for name in tests[row.key])
+        case "embedding":
+            return f"belongs to the JAX/PyTorch embedding: {EMBEDDING[row.key]}"
+        case "open":
+            return f"open: {MISSING.get(row.key, 'no test yet')}"
+
+
+if __name__ == "__main__":
+    OUTPUT.write_text(conformance())
+    sys.exit(0)

@@ -1,0 +1,82 @@
+"""What is compared between a real system and this project, for one net with and without recomputation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Reasons: TypeAlias = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Pairs are (plain, recomputed). None: cannot be had; `why_not` says why, by the name of the field.
+
+    `gates` and `empty_gates` count tokens that copies wait for; an empty one holds nothing back.
+    `held`: forward values that the backward pass reads. `gradient_change` is the largest difference that recomputing
+    made, relative to the largest gradient; `running_stat_error` the same for running statistics, absolute.
+    """
+
+    version: str = ""
+    clones: int | None = None
+    clones_after_cse: int | None = None
+    gates: int | None = None
+    empty_gates: int | None = None
+    held: tuple[int, int] | None = None
+    peak_bytes: tuple[int, int] | None = None
+    gradient_change: float | None = None
+    mask_mismatches: int | None = None
+    running_stat_error: float | None = None
+    results: tuple[Array, ...] = ()
+    why_not: Reasons = field(default_factory=dict[str, str])
+
+
+def relative_change(before: Sequence[Array], after: Sequence[Array]) -> float | None:
+    """The largest difference between two lists of arrays, each relative to the largest number of the first one's."""
+    pairs = [
+        (one.astype(np.float64), other.astype(np.float64).reshape(one.shape))
+        for one, other in zip(before, after, strict=True)
+    ]
+    pairs = [(one, other) for one, other in pairs if one.size]
+    if not pairs:
+        return None
+    return max(largest(other - one) / (largest(one) or 1.0) for one, other in pairs)
+
+
+def absolute_change(before: Sequence[Array], after: Sequence[Array]) -> float:
+    return max((largest(other - one) for one, other in zip(before, after, strict=True)), default=0.0)
+
+
+def largest(values: Array) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+# Labels of the table, in its order, with how a value is written.
+ROWS: dict[str, str] = {
+    "clones": "copies",
+    "clones_after_cse": "copies left by a later CSE",
+    "gates": "gates",
+    "empty_gates": "gates that wait for nothing",
+    "held": "values held, plain and recomputed",
+    "peak_bytes": "peak, plain and recomputed",
+    "gradient_change": "change of loss and gradients by recomputing",
+    "mask_mismatches": "masks that differ between value and gradient",
+    "running_stat_error": "error of the running statistics",
+}
+
+
+def shown(measures: Measures, name: str) -> str:
+    value: Any = getattr(measures, name)
+    if value is None:
+        reason = measures.why_not.get(name, measures.why_not.get("", ""))
+        return f"n/a: {reason}" if reason else "n/a"
+    if name == "peak_bytes":
+        return " → ".join(f"{number / 2**20:.4g} MiB" if number >= 2**20 else f"{number} B" for number in value)
+    if name == "held":
+        return " → ".join(str(number) for number in value)
+    return f"{value:.2g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,109 @@
+"""The numbers of this project for the counterpart of a case: executed in numpy, measured in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+from recompute.analysis.copied import is_copy
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.analysis.phases import Phases, phases
+from recompute.analysis.regions import find_regions
+from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
+from recompute.dialects.context import make_context
+from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.prove import prove
+from recompute.test.conformance.cases import Case
+from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
+from recompute.transforms.inline import inline
+from recompute.transforms.recompute import drop_dead, recompute
+
+NETS = Path(__file__).resolve().parent / "nets"
+
+
+def measure(case: Case, inputs: Sequence[Array]) -> Measures:
+    """`inputs` are those of the real system, for what they cover; keys and the like are drawn from a seed."""
+    if not case.net:
+        return Measures(why_not={"": case.without})
+    before, after = load(case), load(case)
+    done = recompute(after, Selection("auto" if case.forced else case.regions, outputs=case.outputs))
+    assert prove(before, after).proved, "the pipeline's result is always proved"
+    results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
+    gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]
+    statistics = [[one[index] for index in case.statistics] for one in results]
+    phases_before, phases_after = classified(before), classified(after)
+    return Measures(
+        clones=count_copies(after),
+        clones_after_cse=_after_cse(after) if case.name == "cse" else None,
+        gates=sum(len(unit.stages) for unit in done.units),
+        empty_gates=sum(not unit.gates for unit in done.units),
+        held=(len(residuals(phases_before)), len(residuals(phases_after))),
+        peak_bytes=(peak_of(before, phases_before), peak_of(after, phases_after)),
+        gradient_change=relative_change(*gradients),
+        mask_mismatches=mismatches(results[1]) if case.net == "dropout" else None,
+        running_stat_error=absolute_change(*statistics) if case.statistics else None,
+        results=tuple(results[1]),
+        why_not={"mask_mismatches": "the proof covers the mask", "": case.without},
+    )
+
+
+def _after_cse(module: ModuleOp) -> int:
+    """Copies after xDSL's own CSE."""
+    cleaned = module.clone()
+    CommonSubexpressionElimination().apply(make_context(), cleaned)
+    return count_copies(cleaned)
+
+
+def count_copies(module: ModuleOp) -> int:
+    return sum(1 for op in module.walk() if is_copy(op))
+
+
+def load(case: Case) -> ModuleOp:
+    """The net, inlined and without dead code, marked where the case forces it."""
+    module = parse_module((NETS / f"{case.net}.mlir").read_text(), f"{case.net}.mlir")
+    inline(module)
+    drop_dead(module)
+    if case.forced:
+        found = classified(module)
+        inside = find_regions(found, case.regions)
+        returned = set(found.order.operations[-1].operands)
+        for op, region in inside.items():
+            if not returned.intersection(op.results):
+                op.attributes |= {Names.REGION: StringAttr(region), Names.RECOMPUTE: BoolAttr.from_bool(True)}
+    return module
+
+
+def classified(module: ModuleOp) -> Phases:
+    found = phases(functions_of(module)[0])
+    assert found is not None, "every net has a gradient"
+    return found
+
+
+def peak_of(module: ModuleOp, found: Phases) -> int:
+    return timeline(functions_of(module)[0], found).peak_bytes
+
+
+def _inputs(module: ModuleOp, given: Sequence[Array]) -> list[Array]:
+    function = function_named(module)
+    drawn = random_inputs(function)
+    fits = len(given) == len(drawn) and all(a.shape == b.shape for a, b in zip(given, drawn, strict=True))
+    return [a.astype(b.dtype) for a, b in zip(given, drawn, strict=True)] if fits else drawn
+
+
+def mismatches(results: Sequence[Array]) -> int:
+    """Elements whose gradient is not that of the value v = exp(tanh(n)), n being the noise; as the real system counts.
+
+    The input is drawn, not 1: n = 2 x or 0, and dv/dx = v (1 - t*t) n / x.
+    """
+    _, value, gradient = results
+    kept_in_value, kept_in_gradient = value != 1, gradient != 0
+    return int(np.sum(kept_in_value != kept_in_gradient))

@@ -1,0 +1,246 @@
+"""Small steps as text, and what the tests ask of them.
+
+    step(forward("a", "sine %x", "cell"), backward("h", "multiply %ct, %a", "cell"), returns="%a, %h")
+
+Every value is `tensor<256xf32>`, 1 KiB, unless the line says otherwise; `%x` and `%ct` are the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from recompute.analysis.copied import is_copy
+from recompute.analysis.eager import eager_timeline
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.analysis.phases import Phases, phases
+from recompute.analysis.selection import Selection
+from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import DependOp, Names, TokenOp
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.executor import function_named
+from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
+from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.prove import prove
+from recompute.rules.names import name_of
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.inline import inline
+from recompute.transforms.mark import mark
+from recompute.transforms.recompute import Recomputation, drop_dead, recompute
+from recompute.transforms.verify import verify
+
+NETS = Path(__file__).resolve().parent / "nets"
+T = "tensor<256xf32>"
+VALUE_BYTES = 1024
+
+
+def forward(result: str, text: str, scope: str = "", marks: str = "", types: str = T) -> str:
+    """A forward operation; without a scope it belongs to no region."""
+    return _line(result, text, f"jvp({scope})", marks, types)
+
+
+def backward(result: str, text: str, scope: str = "", marks: str = "", types: str = T) -> str:
+    return _line(result, text, f"transpose(jvp({scope}))", marks, types)
+
+
+def _line(result: str, text: str, path: str, marks: str, types: str) -> str:
+    name = text.split()[0]
+    location = f'loc("jit(f)/{path}/{name}")'
+    attributes = f" {{{marks}}}" if marks else ""
+    return f"  %{result} = stablehlo.{text}{attributes} : {types} {location}"
+
+
+def step(*lines: str, returns: str, arguments: str = f"%x: {T}, %ct: {T}", types: str = "", rest: str = "") -> ModuleOp:
+    """One function `f`; `types` are those of what it returns, all `T` where not given. `rest` are further functions."""
+    types = types or ", ".join([T] * len(returns.split(",")))
+    text = [f"func.func @f({arguments}) -> ({types}) {{", *lines, f"  func.return {returns} : {types}", "}", rest]
+    return parse_module("\n".join(text), "step.mlir")
+
+
+@cache
+def _net(name: str) -> ModuleOp:
+    module = parse_module((NETS / f"{name}.mlir").read_text(), f"{name}.mlir")
+    inline(module)
+    drop_dead(module)
+    return module
+
+
+def net(name: str) -> ModuleOp:
+    """A counterpart of a real system's net, inlined and without dead code."""
+    return _net(name).clone()
+
+
+# What comes behind a cell that ends in %b, and the gradient that arrives at it, %g.
+BEHIND = (
+    forward("d", "exponential %b", "next"),
+    backward("g", "multiply %ct, %d", "next"),
+)
+
+
+DERIVATIVES: dict[str, Callable[[str, str, str], list[tuple[str, str]]]] = {
+    "sine": lambda x, y, g: [("d", f"cosine {x}"), ("", f"multiply {g}, %d")],
+    "cosine": lambda x, y, g: [("d", f"sine {x}"), ("n", "negate %d"), ("", f"multiply {g}, %n")],
+    "exponential": lambda x, y, g: [("", f"multiply {g}, {y}")],
+    "sqrt": lambda x, y, g: [("d", f"add {y}, {y}"), ("", f"divide {g}, %d")],
+    "tanh": lambda x, y, g: [("d", f"multiply {y}, {y}"), ("n", f"multiply {g}, %d"), ("", f"subtract {g}, %n")],
+}
+
+
+def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool = False) -> ModuleOp:
+    """Blocks of unary operations, and gradients that read their operands and results, as MindSpore's do.
+
+    The cotangent is an argument, the gradient of the input the only result, as of MindSpore's GradOperation; with
+    `forward_too` the forward pass has its result returned as well.
+    """
+    types = f"tensor<{size}xf32>"
+    lines, made, x = list[str](), list[tuple[str, str, str, str]](), "%x"
+    for block in range(blocks):
+        for index, name in enumerate(names):
+            y = f"v{block}x{index}"
+            lines.append(forward(y, f"{name} {x}", f"block{block}", types=types))
+            made.append((name, f"block{block}", x, f"%{y}"))
+            x = f"%{y}"
+    gradient = "%ct"
+    for number, (name, scope, x, y) in enumerate(reversed(made)):
+        for suffix, text in DERIVATIVES[name](x, y, gradient):
+            spelled = text.replace("%d", f"%d{number}").replace("%n", f"%n{number}")
+            lines.append(backward(f"{suffix or 'g'}{number}", spelled, scope, types=types))
+        gradient = f"%g{number}"
+    returned = [x, gradient] if forward_too else [gradient]
+    return step(
+        *lines,
+        returns=", ".join(returned),
+        arguments=f"%x: {types}, %ct: {types}",
+        types=", ".join([types] * len(returned)),
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """A step before and after, and what was done. `before` has no dead code."""
+
+    before: ModuleOp
+    after: ModuleOp
+    done: Recomputation
+
+    @property
+    def copies(self) -> list[str]:
+        """Names of the copied operations, without the dialect, in program order."""
+        return copies_in(self.after)
+
+    @property
+    def remarks(self) -> list[str]:
+        return [remark.reason for remark in self.done.remarks]
+
+    @property
+    def saving(self) -> float:
+        """Peak after / peak before, in program order."""
+        return peak(self.after) / peak(self.before)
+
+    def check_equal(self) -> None:
+        check_equal(self.before, self.after)
+
+
+def check_equal(before: ModuleOp, after: ModuleOp) -> None:
+    """Proved, and executed bit for bit on every kind of inputs, those with NaN and infinities included."""
+    assert prove(before, after).proved
+    function = function_named(before)
+    for kind in INPUT_KINDS:
+        assert compare(before, after, random_inputs(function, kind=kind)).equal, kind
+
+
+def recomputed(
+    module: ModuleOp, regions: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
+) -> Result:
+    """By the whole pipeline."""
+    before, after = module.clone(), module.clone()
+    inline(before)
+    drop_dead(before)
+    return Result(before, after, recompute(after, Selection(regions, outputs=outputs), copies, target))
+
+
+def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> ModuleOp:
+    """Marked, cloned and cleaned up, with the tokens still there."""
+    work = module.clone()
+    inline(work)
+    drop_dead(work)
+    mark(work, Selection(regions, outputs=outputs))
+    clone(work)
+    cse(work)
+    verify(work)
+    return work
+
+
+def names_in(module: ModuleOp) -> list[str]:
+    return [name_of(op).removeprefix("stablehlo.") for op in module.walk()]
+
+
+def copies_in(module: ModuleOp) -> list[str]:
+    return [name_of(op).removeprefix("stablehlo.") for op in module.walk() if is_copy(op)]
+
+
+def tokens_in(module: ModuleOp) -> list[TokenOp]:
+    return [op for op in module.walk() if isinstance(op, TokenOp)]
+
+
+def depends_in(module: ModuleOp) -> list[DependOp]:
+    return [op for op in module.walk() if isinstance(op, DependOp)]
+
+
+def regions_of_copies(module: ModuleOp) -> list[str]:
+    """The regions that have copies, in the order of the backward pass."""
+    found = dict.fromkeys(op.attributes.get(Names.REGION) for op in module.walk() if is_copy(op))
+    return [region.data for region in found if isinstance(region, StringAttr)]
+
+
+def copies_of(module: ModuleOp, name: str) -> list[Operation]:
+    """The copies of StableHLO operations of that name."""
+    return [op for op in module.walk() if is_copy(op) and name_of(op) == f"stablehlo.{name}"]
+
+
+def named(module: ModuleOp, hint: str) -> SSAValue:
+    """The value of that name."""
+    return next(result for op in module.walk() for result in op.results if result.name_hint == hint)
+
+
+def maker(module: ModuleOp, hint: str) -> Operation:
+    """The operation that makes the value of that name."""
+    return owner_of(named(module, hint))
+
+
+def owner_of(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation), "not an argument"
+    return value.owner
+
+
+def undelayed(value: SSAValue) -> SSAValue:
+    """The value behind a token, or the value itself."""
+    owner = value.owner
+    return owner.values[owner.delayed.index(value)] if isinstance(owner, DependOp) else value
+
+
+def classified(module: ModuleOp) -> Phases:
+    found = phases(functions_of(module)[0])
+    assert found is not None
+    return found
+
+
+def peak(module: ModuleOp) -> int:
+    """Temporaries in program order."""
+    return timeline(functions_of(module)[0], classified(module)).peak_bytes
+
+
+def eager_peak(module: ModuleOp) -> int:
+    """Temporaries when operations start as soon as they can."""
+    return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
+
+
+def same_bits(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))

@@ -1,0 +1,111 @@
+"""Run every case in the real system and here, compare the numbers, and print one table.
+
+    python test/conformance/side_by_side.py [--write] [--only CASE ...]
+
+Makes `.venv-mindspore` and `.venv-paddle` when they are not there. Exit code 1: a system cannot be installed, or loss
+or gradients differ by more than the tolerance. `--write` also writes docs/side_by_side.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from recompute.test.conformance import ours_measured, theirs_measured
+from recompute.test.conformance.cases import CASES, TOLERANCE, Case
+from recompute.test.conformance.environments import ROOT, SYSTEMS, CaseFailed, NotInstalled, install
+from recompute.test.conformance.measures import ROWS, Measures, relative_change, shown
+
+OUTPUT = ROOT / "docs" / "side_by_side.md"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`distance`: largest difference between the two systems' losses and gradients, None where they draw numbers."""
+
+    case: Case
+    theirs: Measures
+    ours: Measures
+
+    @property
+    def distance(self) -> float | None:
+        """Running statistics are compared with the plain run's, on their own."""
+        wanted = [index for index in range(self.case.compared) if index not in self.case.statistics]
+        theirs, ours = self.theirs.results, self.ours.results
+        return relative_change([theirs[i] for i in wanted], [ours[i] for i in wanted])
+
+    @property
+    def agrees(self) -> bool:
+        return self.distance is None or self.distance <= TOLERANCE[self.case.system]
+
+
+def compare(case: Case, folder: Path) -> Comparison:
+    theirs, inputs = theirs_measured.measure(case, folder)
+    return Comparison(case, theirs, ours_measured.measure(case, inputs))
+
+
+def table(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    yield "| case | measure | theirs | ours |"
+    yield "|---|---|---|---|"
+    for one in comparisons:
+        label = f"**{one.case.name}** ({one.case.system}): {one.case.words}"
+        for name, words in ROWS.items():
+            if getattr(one.theirs, name) is None and getattr(one.ours, name) is None:
+                continue
+            yield f"| {label} | {words} | {shown(one.theirs, name)} | {shown(one.ours, name)} |"
+            label = ""
+        if one.distance is not None:
+            verdict = "equal within" if one.agrees else "DIFFERENT beyond"
+            yield f"| | loss and gradients, ours against theirs | | {one.distance:.1e}, {verdict} {_tolerance(one)} |"
+
+
+def _tolerance(one: Comparison) -> str:
+    return f"{TOLERANCE[one.case.system]:g}"
+
+
+def page(comparisons: list[Comparison]) -> str:
+    versions = {one.case.system: one.theirs.version for one in comparisons}
+    named = ", ".join(f"{system} {version}" for system, version in sorted(versions.items()))
+    return "\n".join([HEAD.format(named=named, date=date.today().isoformat()), *table(comparisons), ""])
+
+
+HEAD = """# Side by side
+
+The same nets, weights and inputs in the real systems and here, on the CPU: {named}; {date}.
+Made by `make conformance`; do not edit.
+
+Theirs counts what the framework itself reports: copies and tokens in MindSpore's compiled graph, its memory pool's peak
+(arguments and results included); copied operations, forward values read by the backward pass and live bytes in textual
+order of Paddle's program. Ours counts operations of StableHLO, of which there are more: a bias is a broadcast and an
+addition, a relu a comparison and a selection. Peaks here are temporaries in program order. So compare the change from
+plain to recomputed, not the numbers across. Differences are relative to the largest number of each array.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="also write docs/side_by_side.md")
+    parser.add_argument("--only", nargs="+", metavar="CASE", choices=[case.name for case in CASES], default=[])
+    options = parser.parse_args(arguments)
+    chosen = [case for case in CASES if not options.only or case.name in options.only]
+    try:
+        for system in dict.fromkeys(case.system for case in chosen):
+            install(SYSTEMS[system])
+        with TemporaryDirectory() as folder:
+            comparisons = [compare(case, Path(folder)) for case in chosen]
+    except (NotInstalled, CaseFailed) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(table(comparisons)))
+    if options.write:
+        OUTPUT.write_text(page(comparisons))
+    return 0 if all(one.agrees for one in comparisons) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

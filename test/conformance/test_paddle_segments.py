@@ -1,0 +1,279 @@
+"""Segments: what is copied, what is held, what is left alone. Segments are named scopes here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.regions import find_regions
+from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.kernels.arrays import Array
+from recompute.test.conformance.programs import (
+    BEHIND,
+    T,
+    backward,
+    chain,
+    check_equal,
+    classified,
+    cloned,
+    copies_in,
+    copies_of,
+    forward,
+    maker,
+    named,
+    names_in,
+    net,
+    recomputed,
+    regions_of_copies,
+    same_bits,
+    step,
+)
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.mark import mark
+from recompute.transforms.verify import verify
+
+M = "tensor<16x16xf32>"
+
+
+def matmul(line: Callable[..., str], result: str, left: str, right: str, sides: str, scope: str) -> str:
+    text = f"dot_general {left}, {right}, contracting_dims = {sides}"
+    return line(result, text, scope, types=f"({M}, {M}) -> {M}")
+
+
+def layer(index: int, x: str, scope: str) -> tuple[str, ...]:
+    """fc + relu: %m, %s and %r with the index, as Paddle has them: mul, elementwise_add, relu."""
+    return (
+        matmul(forward, f"m{index}", x, f"%w{index}", "[1] x [0]", scope),
+        forward(f"s{index}", f"add %m{index}, %c{index}", scope, types=M),
+        forward(f"r{index}", f"maximum %s{index}, %zero", scope, types=M),
+    )
+
+
+def layer_gradients(index: int, x: str, cotangent: str, scope: str) -> tuple[str, ...]:
+    """relu_grad reads the result of the relu, mul_grad the layer's input; the bias gradient is the cotangent."""
+    return (
+        backward(f"p{index}", f"compare GT, %r{index}, %zero", scope, types=f"({M}, {M}) -> tensor<16x16xi1>"),
+        backward(f"t{index}", f"select %p{index}, {cotangent}, %zero", scope, types=f"tensor<16x16xi1>, {M}"),
+        matmul(backward, f"v{index}", x, f"%t{index}", "[0] x [0]", scope),
+        matmul(backward, f"u{index}", f"%t{index}", f"%w{index}", "[1] x [1]", scope),
+    )
+
+
+def mlp() -> ModuleOp:
+    """The 4 x (fc + relu) of the static optimizer with checkpoints behind layers 0 and 2."""
+    scopes = ("segment0", "segment1", "segment1", "tail")
+    # Layers of one scope stand at different places of the source.
+    places = [f"{scope}/layer{index}" for index, scope in enumerate(scopes)]
+    inputs = ("%x", "%r0", "%r1", "%r2")
+    zero = f'  %zero = stablehlo.constant dense<0.0> : {M} loc("jit(f)")'
+    lines = [zero]
+    for index in range(4):
+        lines.extend(layer(index, inputs[index], places[index]))
+    cotangent = "%ct"
+    for index in reversed(range(4)):
+        lines.extend(layer_gradients(index, inputs[index], cotangent, places[index]))
+        cotangent = f"%u{index}"
+    parameters = ", ".join(f"%w{index}: {M}, %c{index}: {M}" for index in range(4))
+    returned = ["%r3", *(f"%v{index}" for index in range(4)), *(f"%t{index}" for index in range(4))]
+    return step(
+        *lines,
+        returns=", ".join(returned),
+        arguments=f"%x: {M}, %ct: {M}, {parameters}",
+        types=", ".join([M] * len(returned)),
+    )
+
+
+def test_paddle_12_three_copies_where_paddle_makes_seven() -> None:
+    module = mlp()
+    after = cloned(module, "segment*")
+    assert copies_in(after) == ["dot_general", "add", "maximum"]
+    assert [op.attributes[Names.ID] for op in after.walk() if Names.COPY in op.attributes] == [
+        maker(after, name).attributes[Names.ID] for name in ("m1", "s1", "r1")
+    ]
+    check_equal(module, after)
+
+
+def test_paddle_13_what_makes_a_checkpoint_is_not_copied() -> None:
+    after = cloned(mlp(), "segment*")
+    for kept in ("r0", "r2"):
+        assert Names.ID not in maker(after, kept).attributes
+    assert len(copies_of(after, "maximum")) == 1
+
+
+def test_paddle_15_a_gradient_that_needs_no_value_recomputes_none() -> None:
+    """The bias gradient is the cotangent: the sums behind the two kept relus are not made again for it."""
+    after = cloned(mlp(), "segment*")
+    for sum_ in ("s0", "s2"):
+        assert Names.ID not in maker(after, sum_).attributes
+    read = {value.name_hint for value in (residual.value for residual in residuals(classified(after)))}
+    assert not read & {"s0", "s1", "s2", "m0", "m1", "m2"}
+
+
+def test_paddle_16_the_gradient_reads_held_values_only() -> None:
+    after = cloned(mlp(), "segment*")
+    verify(after)
+    held = {residual.value.name_hint for residual in residuals(classified(after))}
+    assert held == {"r0", "r2", "r3"}
+    reader = maker(after, "p1")
+    reader.operands[0] = named(after, "r1")
+    with pytest.raises(Refusal, match=r"compare reads the original of stablehlo\.maximum, which was to be recomputed"):
+        verify(after)
+
+
+def test_paddle_09_both_branches_are_recomputed() -> None:
+    """Paddle: 'Could not recompute op range', and the second branch is held."""
+    result = recomputed(net("branches"), "*")
+    assert sorted(regions_of_copies(result.after)) == ["left", "right"]
+    assert result.copies.count("dot_general") == result.copies.count("tanh") == 2
+    result.check_equal()
+
+
+def test_paddle_11_a_segment_of_one_operation_is_recomputed() -> None:
+    module = step(
+        forward("e", "exponential %x", "cell"),
+        forward("b", "tanh %e"),
+        *BEHIND,
+        backward("h", "multiply %g, %e", "cell"),
+        returns="%d, %h",
+    )
+    marked = step(
+        forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
+        forward("b", "tanh %e"),
+        *BEHIND,
+        backward("h", "multiply %g, %e", "cell"),
+        returns="%d, %h",
+    )
+    result = recomputed(module, "cell")
+    assert result.copies == []
+    assert any("region 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
+    after = cloned(marked, "cell")
+    assert copies_in(after) == ["exponential"]
+    check_equal(marked, after)
+
+
+def test_paddle_17_marks_survive_printing_and_parsing() -> None:
+    module = net("layers")
+    mark(module, Selection("segment*"))
+    clone(module)
+    cse(module)
+    text = print_module(module, debuginfo=True)
+    again = parse_module(text, "again.mlir")
+    assert print_module(again, debuginfo=True) == text
+    for one, other in zip(module.walk(), again.walk(), strict=True):
+        marks = [{k: v for k, v in op.attributes.items() if k.startswith(Names.PREFIX)} for op in (one, other)]
+        assert marks[0] == marks[1]
+    verify(again)
+
+
+def test_paddle_32_nothing_is_copied_for_gradients_that_nobody_asks_for() -> None:
+    """Only the gradient of the last weight is returned; Paddle emits all seven copies."""
+    module = net("layers")
+    result = recomputed(keep_results(module, (0, 9)), "segment*")
+    assert result.copies == []
+    assert recomputed(net("layers"), "segment*").copies != []
+
+
+def keep_results(module: ModuleOp, wanted: tuple[int, ...]) -> ModuleOp:
+    """The same step with some of its results."""
+    function = function_named(module)
+    terminator = function.body.block.last_op
+    assert terminator is not None
+    terminator.operands = [terminator.operands[index] for index in wanted]
+    function.update_function_type()
+    if function.res_attrs is not None:
+        function.res_attrs = None
+    return module
+
+
+def test_paddle_33_what_comes_before_a_value_without_gradient_is_not_recomputed() -> None:
+    module = step(
+        forward("a0", "sine %x", "block0"),
+        forward("e0", "exponential %a0", "block0"),
+        forward("b0", "tanh %e0", "block0"),
+        forward("a1", "sine %b0", "block1"),
+        forward("e1", "exponential %a1", "block1"),
+        forward("b", "tanh %e1", "block1"),
+        *BEHIND,
+        backward("h", "multiply %g, %e1", "block1"),
+        backward("i", "multiply %h, %a1", "block1"),
+        returns="%d, %i",
+    )
+    after = cloned(module, "block*")
+    assert regions_of_copies(after) == ["block1"]
+    result = recomputed(module, "block*")
+    assert any("region 'block0' is not recomputed: no gradient operation reads" in text for text in result.remarks)
+
+
+def test_paddle_34_parameters_get_their_gradients_where_the_input_has_none() -> None:
+    """Paddle's reentrant recompute loses 75 of 75 gradients when every block is recomputed."""
+    result = recomputed(net("fleet"), "block*")
+    assert {"block0", "block1", "block2"} <= set(regions_of_copies(result.after))
+    gradients = execute(function_named(result.after), random_inputs(function_named(result.before)))[1:]
+    assert len(gradients) == 15
+    assert all(bool(gradient.any()) for gradient in gradients)
+    result.check_equal()
+
+
+def test_paddle_35_several_results_some_without_gradient() -> None:
+    module = step(
+        forward("a", "sine %x", "cell"),
+        forward("e", "exponential %a", "cell"),
+        forward("count", "convert %e", "cell", types=f"({T}) -> tensor<256xi32>"),
+        forward("b", "tanh %e", "cell"),
+        forward("twice", "add %count, %count", types="tensor<256xi32>"),
+        *BEHIND,
+        backward("h", "multiply %g, %e", "cell"),
+        backward("i", "multiply %h, %a", "cell"),
+        returns="%d, %i, %twice",
+        types=f"{T}, {T}, tensor<256xi32>",
+    )
+    after = cloned(module, "cell")
+    assert copies_in(after) == ["sine", "exponential"]
+    assert {Names.CHECKPOINT in maker(after, output).attributes for output in ("count", "b")} == {True}
+    check_equal(module, after)
+
+
+def test_paddle_37_the_same_scope_entered_twice_is_two_segments() -> None:
+    module = step(
+        forward("a0", "sine %x", "cell"),
+        forward("b0", "tanh %a0", "cell"),
+        forward("m", "cosine %b0", "between"),
+        forward("a1", "sine %m", "cell"),
+        forward("b", "tanh %a1", "cell"),
+        *BEHIND,
+        backward("h1", "multiply %g, %a1", "cell"),
+        backward("i1", "multiply %h1, %m", "cell"),
+        backward("k", "multiply %i1, %b0", "between"),
+        backward("h0", "multiply %k, %a0", "cell"),
+        returns="%d, %h0",
+    )
+    assert set(find_regions(classified(module), "cell").values()) == {"cell", "cell#1"}
+    after = cloned(module, "cell")
+    # What stands between the two is in neither.
+    assert regions_of_copies(after) == ["cell#1", "cell"]
+    assert copies_in(after) == ["sine", "sine"]
+    check_equal(module, after)
+
+
+def test_paddle_49_the_last_segment_is_not_recomputed() -> None:
+    """Paddle, with the loss as a checkpoint, makes 16 copies that are read at once."""
+    result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4), "block*")
+    assert regions_of_copies(result.after) == ["block2", "block1", "block0"]
+    assert any("region 'block3' is not recomputed: its values are needed as soon" in text for text in result.remarks)
+    assert same_bits(*(_run(module) for module in (result.before, result.after)))
+    assert names_in(result.after).count("tanh") == 4
+
+
+def _run(module: ModuleOp) -> tuple[Array, ...]:
+    function = function_named(module)
+    return execute(function, random_inputs(function))

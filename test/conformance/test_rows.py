@@ -1,0 +1,42 @@
+"""The tables are complete, and what the page says of them is so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from recompute.test.conformance.rows import EMBEDDING, MISSING, MOST_EMBEDDED, ROWS, named_after_rows, status_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_row_is_there_once() -> None:
+    assert [sum(row.system == system for row in ROWS) for system in ("mindspore", "paddle")] == [45, 50]
+    assert len({row.behaviour for row in ROWS}) == 95
+    assert {row.need for row in ROWS} <= {"must", "define", "parity", "better"}
+
+
+def test_every_test_has_a_row() -> None:
+    assert named_after_rows().keys() == {row.key for row in ROWS}
+
+
+def test_few_rows_are_left_to_the_embedding() -> None:
+    assert len(EMBEDDING) <= MOST_EMBEDDED
+    assert all(reason for reason in EMBEDDING.values())
+
+
+def test_what_is_open_says_what_it_needs_and_nothing_else_does() -> None:
+    tests = named_after_rows()
+    assert {row.key for row in ROWS if status_of(row, tests) == "open"} == MISSING.keys()
+
+
+def test_the_page_is_fresh() -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", "import generate_conformance as g; print(g.conformance(), end='')"],
+        cwd=ROOT / "docs",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert (ROOT / "docs" / "conformance.md").read_text() == made, "run python docs/generate_conformance.py"
