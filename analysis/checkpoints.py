@@ -9,7 +9,7 @@ and naming one twice, mean nothing. Masks and local derivatives belong where the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects.diagnostics import Remark
 from .naming import is_named, names_of
-from .order import producers
+from .order import producers, read_values
 from .phases import Phases
 from .selection import BadSelection
 
@@ -53,9 +53,9 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
         for value in values:
             assert isinstance(value.owner, Operation), "arguments are no named values"
             found.setdefault(value.owner, []).append(value)
-    region = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
-    _add_companions(phases, region)
     kept = frozenset(value for values in found.values() for value in values)
+    region = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
+    _add_companions(phases, region, kept)
     return Segments({op: f"segment{number}" for op, number in sorted_by_position(phases, region)}, kept, tuple(remarks))
 
 
@@ -101,8 +101,11 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
     return region
 
 
-def _add_companions(phases: Phases, region: dict[Operation, int]) -> None:
-    """Operations that only the backward pass reads join the operation that reads the same values, or makes theirs."""
+def _add_companions(phases: Phases, region: dict[Operation, int], kept: Set[SSAValue]) -> None:
+    """Operations that only the backward pass reads join the operation that reads the same values, or makes theirs.
+
+    What reads a checkpoint alone does not belong to what made it: there the next segment begins, or the tail.
+    """
     order = phases.order
     only_backward = set[Operation]()
     for op in reversed(order.operations):
@@ -112,12 +115,12 @@ def _add_companions(phases: Phases, region: dict[Operation, int]) -> None:
         if all(phases.is_gradient(reader) or reader in only_backward for reader in readers):
             only_backward.add(op)
     for op in order.operations:
-        if op in only_backward and (number := _beside(phases, op, region, only_backward)) is not None:
+        if op in only_backward and (number := _beside(phases, op, region, only_backward, kept)) is not None:
             region[op] = number
 
 
 def _beside(
-    phases: Phases, op: Operation, region: Mapping[Operation, int], only_backward: set[Operation]
+    phases: Phases, op: Operation, region: Mapping[Operation, int], only_backward: Set[Operation], kept: Set[SSAValue]
 ) -> int | None:
     order = phases.order
     beside = [
@@ -129,5 +132,5 @@ def _beside(
     if beside:
         nearest = min(beside, key=lambda reader: abs(order.position[reader] - order.position[op]))
         return region.get(nearest)
-    made = [producer for producer in producers(op) if producer in region]
-    return region[max(made, key=order.position.__getitem__)] if made else None
+    made = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in region]
+    return max((region[owner] for owner in made if isinstance(owner, Operation)), default=None)

@@ -1,7 +1,9 @@
 """What the copies of a unit wait for: the cotangents that have arrived when its first reader runs.
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
-out cycles. Source of the choice: jax.checkpoint, whose barrier holds the incoming cotangents and all inputs.
+out cycles. And it must not be there too early: a gradient operation that reads nothing but the region's own values, or
+earlier ones, could run in the forward pass, and the copies with it. Source of the choice: jax.checkpoint, whose barrier
+holds the incoming cotangents and all inputs.
 """
 
 from __future__ import annotations
@@ -51,13 +53,19 @@ def is_gate(step: Step, value: SSAValue) -> bool:
     )
 
 
-def latest_gate(step: Step, after: int, insertion: int) -> SSAValue | None:
+def _waits(step: Step, value: SSAValue, after: int) -> bool:
+    """Whether the value cannot be there before the forward pass has gone on, past the position `after`."""
+    assert isinstance(value.owner, Operation), "a gate is made by an operation"
+    return step.known_after[value.owner] > after
+
+
+def _latest_gate(step: Step, after: int, insertion: int) -> SSAValue | None:
     """The gradient value that is made last between the two positions: to wait for it is to keep program order."""
     operations = step.phases.order.operations
     for index in range(insertion - 1, after, -1):
         if step.phases.is_gradient(operations[index]):
             for value in operations[index].results:
-                if is_gate(step, value):
+                if is_gate(step, value) and _waits(step, value, after):
                     return value
     return None
 
@@ -73,9 +81,13 @@ def gates_for(
 ) -> tuple[SSAValue, ...]:
     """The cotangents that lead to the readers of the recomputed `values`, and come after these.
 
-    Where there are none, or in a `chain`, what the gradient made last.
+    Where there are none, or in a `chain`, what the gradient made last; where the forward pass does not hold the
+    gradient back at all, the cotangents that are given as arguments.
     """
     after = max((step.phases.order.definition(value) for value in values), default=-1)
-    found = find_gates(step, readers, after, insertion)
-    latest = latest_gate(step, after, insertion) if chain or not found else None
-    return found if latest is None or latest in found else (*found, latest)
+    leading = find_gates(step, readers, after, insertion)
+    found = tuple(value for value in leading if _waits(step, value, after))
+    latest = _latest_gate(step, after, insertion) if chain or not found else None
+    if latest is not None and latest not in found:
+        return (*found, latest)
+    return found or tuple(value for value in leading if value.owner in step.needs_cotangent)

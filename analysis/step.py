@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from .constants import constants_only
-from .order import read_values
+from .order import producers, read_values
 from .phases import Phases
 from .storage import Storages, storages
 
@@ -42,6 +42,32 @@ class Step:
             for value in read_values(op)
             if value in self.storages.root or order.definition(value) >= 0
         )
+
+    @cached_property
+    def known_after(self) -> Mapping[Operation, int]:
+        """For each gradient operation the last forward operation that it needs, as a position; -1 where it needs none.
+
+        An executor that starts what it can runs it right after that one, wherever it is written.
+        """
+        order, phases = self.phases.order, self.phases
+        found = dict[Operation, int]()
+        for op in order.operations:
+            needed = (found.get(producer, -1) for producer in producers(op))
+            found[op] = order.position[op] if phases.is_forward(op) else max(needed, default=-1)
+        return found
+
+    @cached_property
+    def needs_cotangent(self) -> frozenset[Operation]:
+        """Gradient operations that need an argument which no forward operation reads: a cotangent from outside."""
+        order, phases = self.phases.order, self.phases
+        arguments = (
+            argument for argument in order.block.args if not any(map(phases.is_forward, order.readers(argument)))
+        )
+        given, found = set[SSAValue](arguments), set[Operation]()
+        for op in order.operations:
+            if phases.is_gradient(op) and any(value in given or value.owner in found for value in read_values(op)):
+                found.add(op)
+        return frozenset(found)
 
     @cached_property
     def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:

@@ -113,7 +113,7 @@ def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool 
             spelled = text.replace("%d", f"%d{number}").replace("%n", f"%n{number}")
             lines.append(backward(f"{suffix or 'g'}{number}", spelled, scope, types=types))
         gradient = f"%g{number}"
-    returned = [x, gradient] if forward_too else [gradient]
+    returned = [made[-1][3], gradient] if forward_too else [gradient]
     return step(
         *lines,
         returns=", ".join(returned),

@@ -108,7 +108,7 @@ def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
         '  %n = stablehlo.convert %m : (tensor<256xi1>) -> tensor<256xf32> loc("jit(f)/jvp(b)/convert")',
         forward("d", "multiply %a, %n"),
         forward("e", "tanh %d"),
-        backward("g", "multiply %ct, %x", ""),
+        backward("g", "multiply %ct, %e", ""),
         backward("h", "multiply %g, %d"),
         returns="%e, %h",
     )
