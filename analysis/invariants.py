@@ -15,11 +15,11 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ..dialects.recompute import Names
 from ..rules.names import name_of
 from ..rules.storage import FORWARDS
-from .constants import constants_only
 from .copied import is_copy
 from .marks import asks_to_recompute, mark_of
 from .order import read_values
 from .phases import Phases
+from .step import Step
 
 Violation = tuple[Operation, str]
 
@@ -31,8 +31,21 @@ class Recomputed:
     phases: Phases
 
     @cached_property
+    def step(self) -> Step:
+        return Step.of(self.phases)
+
+    @property
     def constants(self) -> set[SSAValue]:
-        return constants_only(self.phases.order)
+        return self.step.constants
+
+    @cached_property
+    def originals(self) -> dict[tuple[object, ...], int]:
+        """The place in program order of each original, by region and id."""
+        return {
+            _identity(op): index
+            for index, op in enumerate(self.phases.order.operations)
+            if Names.ID in op.attributes and self.phases.is_forward(op)
+        }
 
     @cached_property
     def copies(self) -> list[Operation]:
@@ -47,7 +60,7 @@ class Recomputed:
 def violations(phases: Phases) -> Iterator[Violation]:
     """Everything that is wrong with the copies of a function, in the order of the checks below."""
     function = Recomputed(phases)
-    for check in (_copies_incomplete, _originals_read, _copies_twice, _copies_outside, _copies_ungated, _gates_idle):
+    for check in CHECKS:
         yield from check(function)
 
 
@@ -159,6 +172,24 @@ def _gates_idle(function: Recomputed) -> Iterator[Violation]:
                 yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
 
 
+def _gates_early(function: Recomputed) -> Iterator[Violation]:
+    """R7: a gradient value that needs nothing from behind the originals could be there in the forward pass, and so the
+    copies. Cotangents that are arguments are there when the caller says so."""
+    for op in function.phases.order.operations:
+        if name_of(op) not in FORWARDS or not (gates := gates_of(function, op)):
+            continue
+        held = (use.operation for result in op.results for use in result.uses if is_copy(use.operation))
+        after = max((function.originals.get(_identity(copy), -1) for copy in held), default=-1)
+        makers = [owner for value in gates if isinstance(owner := value.owner, Operation)]
+        known = max(function.step.known_after[maker] for maker in makers)
+        if known <= after and function.step.needs_cotangent.isdisjoint(makers):
+            yield op, "the gradient values that these copies wait for are known before their originals have run"
+
+
+def _identity(op: Operation) -> tuple[object, ...]:
+    return op.attributes.get(Names.REGION), op.attributes.get(Names.ID)
+
+
 def _holds_copies_back(delay: Operation) -> bool:
     return any(is_copy(use.operation) for result in delay.results for use in result.uses)
 
@@ -170,3 +201,14 @@ def _words(value: SSAValue) -> str:
     region = owner.attributes.get(Names.REGION)
     inside = f" of region '{region.data}'" if isinstance(region, StringAttr) else ""
     return f"{name_of(owner)}{inside}"
+
+
+CHECKS = (
+    _copies_incomplete,
+    _originals_read,
+    _copies_twice,
+    _copies_outside,
+    _copies_ungated,
+    _gates_idle,
+    _gates_early,
+)

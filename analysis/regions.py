@@ -39,18 +39,20 @@ def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
     Raises `NoSuchRegion`.
     """
-    if stated := _stated(phases, pattern):
+    stated = _stated(phases, pattern)
+    if stated and pattern == "auto":
         return stated
-    paths = _paths(phases)
+    paths = {op: path for op, path in _paths(phases).items() if op not in stated}
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
     region_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
-    if not region_path and pattern != "auto":
+    if not region_path and not stated and pattern != "auto":
         raise NoSuchRegion(pattern, scope_names(phases))
-    return _instances(region_path)
+    found = _instances(region_path) | stated
+    return {op: found[op] for op in phases.order.operations if op in found}
 
 
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Regions that the operations name themselves, and that are meant; then nobody looks at locations.
+    """Regions that the operations name themselves, and that are meant: what is said wins over locations.
 
     Of nested regions the innermost is an operation's region; a pattern for an outer one means those inside of it too.
     """

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from ..dialects.recompute import Names
 from ..rules.kinds import is_constant
+from ..rules.names import name_of
 from ..rules.permission import Permission
+from ..rules.storage import viewed_operand
 from .step import Step
 
 Regions = Mapping[Operation, str]
@@ -22,8 +25,7 @@ class Wanted:
     values: frozenset[SSAValue]
 
     def region_of(self, value: SSAValue) -> str:
-        assert isinstance(value.owner, Operation), "only results of operations are recomputed"
-        return self.regions[value.owner]
+        return self.regions[_maker(value)]
 
 
 def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
@@ -43,3 +45,33 @@ def possible(step: Step, wanted: Wanted, permission: Permission) -> Wanted:
     allowed = {op for op in wanted.regions if not is_constant(op) and permission.why_not(op) is None}
     values = (v for v in wanted.values if v.owner in allowed and step.storages.of(v) not in step.lives_on)
     return Wanted(wanted.regions, frozenset(values))
+
+
+def with_views(step: Step, wanted: Wanted) -> Wanted:
+    """Add views and casts of what is recomputed, unless something else is said of them.
+
+    Kept, they would pin what they show. They belong to the region of the value that they look at.
+    """
+    regions, values = dict(wanted.regions), set(wanted.values)
+    for op in step.phases.order.operations:
+        source = _looks_at(op)
+        if source not in values or not step.phases.is_forward(op) or not op.attributes.keys().isdisjoint(_SAID):
+            continue
+        assert source is not None, "None is no value"
+        region = regions[_maker(source)]
+        if regions.setdefault(op, region) == region:
+            values.update(op.results)
+    return Wanted(regions, frozenset(values))
+
+
+_SAID = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
+_CASTS = frozenset("stablehlo.convert arith.extf arith.truncf arith.extsi arith.extui arith.trunci".split())
+
+
+def _looks_at(op: Operation) -> SSAValue | None:
+    return op.operands[0] if name_of(op) in _CASTS else viewed_operand(op)
+
+
+def _maker(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation), "only results of operations are recomputed"
+    return value.owner

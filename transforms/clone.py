@@ -37,7 +37,7 @@ from ..analysis.scopes import as_backward, path_of, split_path
 from ..analysis.stages import Stage
 from ..analysis.step import Step
 from ..analysis.units import Kept, Unit, why_not_recomputable
-from ..analysis.wanted import Wanted
+from ..analysis.wanted import Wanted, with_views
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import DependOp, Names, TokenOp
@@ -61,7 +61,7 @@ def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
     for _, phases in steps_of(module):
         step = Step.of(phases)
         remarks.extend(_refused(step, how))
-        plan = plan_copies(step, _wanted(phases), how)
+        plan = plan_copies(step, with_views(step, _wanted(phases)), how)
         remarks.extend(_left_alone(kept) for kept in plan.kept)
         cloner = _Cloner(phases, ids, channels)
         for unit in plan.units:
@@ -92,6 +92,9 @@ def _first_free_id(module: ModuleOp) -> int:
 def _refused(step: Step, how: Copying) -> Iterator[Remark]:
     """Marks on operations that must not run twice: said, and taken back."""
     for op in step.phases.order.operations:
+        if Names.RECOMPUTE in op.attributes and not op.results:
+            del op.attributes[Names.RECOMPUTE]
+            yield Remark(op, f"{name_of(op)} is not recomputed: it has no result that could be needed again")
         if asks_to_recompute(op) and (reason := why_not_recomputable(step, op, how.permission)) is not None:
             del op.attributes[Names.RECOMPUTE]
             yield Remark(op, reason)

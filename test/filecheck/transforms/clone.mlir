@@ -62,3 +62,44 @@ func.func @inside_of_another(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4
 // CHECK-NEXT:    [[B:%\S+]] = stablehlo.tanh [[A]]
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]]
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[A]]
+
+// -----
+
+// R10: views between marked operations travel along; kept, they would pin %a. A mark that keeps one is obeyed.
+func.func @views(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
+  %v = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<2x2xf32> loc("jit(f)/jvp()/reshape")
+  %w = stablehlo.reshape %v : (tensor<2x2xf32>) -> tensor<4xf32> loc("jit(f)/jvp()/reshape")
+  %c = stablehlo.tanh %w {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/tanh")
+  %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %g0 = stablehlo.multiply %ct, %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %g1 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @views
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK-NEXT:    recompute.token %g0
+// CHECK-NEXT:    [[X:%\S+]] = recompute.depend %x
+// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]]
+// CHECK-NEXT:    [[V:%\S+]] = stablehlo.reshape [[A]]
+// CHECK-NEXT:    [[W:%\S+]] = stablehlo.reshape [[V]]
+// CHECK-NEXT:    [[C:%\S+]] = stablehlo.tanh [[W]]
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C]]
+
+// -----
+
+// R7: %d is a gradient operation, but it reads only what the forward pass has early: a token of it would hold nothing
+// back. The copies wait for the cotangent %g0.
+func.func @early_gate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
+  %y = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp()/tanh")
+  %z = stablehlo.negate %y : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %d = stablehlo.cosine %x : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
+  %g0 = stablehlo.multiply %z, %z : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %e = stablehlo.multiply %d, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %z, %g1 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @early_gate
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK-NEXT:    recompute.token %g0 : tensor<4xf32>
