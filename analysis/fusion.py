@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS, reuses_elements
 from ..rules.names import name_of
-from ..rules.storage import DENSE_VIEWS
+from ..rules.storage import DENSE_VIEWS, viewed_operand
 from .order import Order, read_values
 from .storage import rank_of, value_bytes
 
@@ -171,6 +171,9 @@ def is_broadcast(value: SSAValue) -> bool:
 
 
 def seen_through_reshapes(value: SSAValue) -> SSAValue:
+    """The value whose memory a chain of reshapes is."""
     while isinstance(value.owner, Operation) and is_reshape(value.owner):
-        value = value.owner.operands[0]
+        viewed = viewed_operand(value.owner)
+        assert viewed is not None, "a reshape is a view of an operand"
+        value = viewed
     return value

@@ -16,6 +16,9 @@ from .order import Order
 from .storage import value_bytes
 from .xla_buffers import Life, lives, returned_storages, written_in_place
 
+# Their regions run with memory of their own; the regions of a reduction see scalars.
+LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+
 
 @dataclass(frozen=True)
 class Run:

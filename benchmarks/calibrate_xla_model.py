@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import jax
@@ -42,10 +43,11 @@ MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "
 
 @dataclass(frozen=True)
 class Measured:
-    """`regions` is the option of the pass `recompute`, empty for the step as it is."""
+    """`regions`: the option of the pass `recompute`, empty for the step as it is. `digest`: of the text measured."""
 
     example: str
     regions: str
+    digest: str
     xla_bytes: int
 
 
@@ -84,7 +86,8 @@ def main() -> None:
     for example in options.examples or BUILDERS:
         for regions in variants(example):
             module = prepared(example, regions)
-            found.append(Measured(example, regions, xla_bytes(example, module)))
+            digest = sha256(print_module(module).encode()).hexdigest()
+            found.append(Measured(example, regions, digest, xla_bytes(example, module)))
             ratio = model_bytes(module) / found[-1].xla_bytes
             outside += abs(ratio - 1) > SLACK
             print(f"{example:20} {regions or 'plain':8} {found[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")

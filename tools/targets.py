@@ -23,6 +23,7 @@ from ..analysis.xla_memory import xla_timeline
 from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
+from ..reports.memory_html import to_html
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -73,12 +74,13 @@ _TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {
     "text": lambda found: "\n".join(f"@{name}\n{timeline_report.to_text(one)}" for name, one in found),
     "json": lambda found: "".join(timeline_report.to_json(one) for _, one in found),
     "svg": lambda found: timeline_report.to_svg(found, "Memory over the step"),
+    "html": lambda found: to_html(found, "Memory over the step"),
 }
 
 
 @dataclass(frozen=True)
 class MemoryTimelineTarget(Target):
-    """Live bytes over the step; `format` is text, json or svg (svg needs the `plot` extra).
+    """Live bytes over the step; `format` is text, json, html or svg (svg needs the `plot` extra).
 
     `model` is order (every result is stored, in program order) or xla (as XLA:CPU stores and runs them).
     """

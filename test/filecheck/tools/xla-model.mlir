@@ -1,6 +1,7 @@
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla}' | filecheck %s
 // RUN: recompute-opt %s -t explain | filecheck %s --check-prefix=EXPLAIN
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla format=json}' | filecheck %s --check-prefix=JSON
+// RUN: recompute-opt %s -t 'memory-timeline{model=xla format=html}' | filecheck %s --check-prefix=HTML
 
 // XLA:CPU stores what its matrix products read and make, and neither %a nor the derivative %d: they are computed where
 // they are read. %b lies where the result is written later. A tensor here is 4 KiB; in program order four are alive at
@@ -24,3 +25,6 @@ func.func @step(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
 // JSON-NOT: cosine
 // JSON:     "peak_bytes": 8192,
 // JSON-NOT: cosine
+
+// HTML: <!DOCTYPE html>
+// HTML: "operations": ["stablehlo.sine", "stablehlo.dot_general"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.liveness import timeline
@@ -15,51 +19,76 @@ from recompute.analysis.selection import Selection
 from recompute.analysis.xla_memory import xla_timeline
 from recompute.analysis.xla_run import Run
 from recompute.dialects.parser import parse_module
-from recompute.test.examples import FOLDER, inlined, original, recomputed
+from recompute.dialects.printer import print_module
+from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import recompute
 
+
+@dataclass(frozen=True)
+class Measured:
+    """What XLA:CPU allocated for the text with this digest; `benchmarks/calibrate_xla_model.py --write` measures it."""
+
+    example: str
+    regions: str
+    digest: str
+    xla_bytes: int
+
+
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
-# (example, regions) -> bytes that XLA:CPU allocated. `benchmarks/calibrate_xla_model.py --write` measures them.
-MEASURED: dict[tuple[str, str], int] = {
-    (one["example"], one["regions"]): one["xla_bytes"] for one in CORPUS["measured"]
-}
-PLAIN_OR_AUTO = sorted(key for key in MEASURED if key[1] in ("", "auto"))
+MEASURED = [Measured(**one) for one in CORPUS["measured"]]
+PLAIN_OR_AUTO = [one for one in MEASURED if one.regions in ("", "auto")]
+MARKINGS = [one for one in MEASURED if one.example == "unet"]
 
 
 @cache
 def prepared(example: str, regions: str) -> ModuleOp:
+    """As the script prepares it. Shared: clone before changing."""
     name = f"{example}.large.mlir"
     if not regions:
-        return inlined(name)
+        return original(name)
     if regions == "auto" and example != "paddle_fc":
         return recomputed(name)
     module = original(name).clone()
     recompute(module, Selection(regions=regions))
-    inline(module)
     return module
 
 
+def as_measured(one: Measured) -> ModuleOp:
+    """Skips where the passes have changed since, and make another step of the example."""
+    module = prepared(one.example, one.regions)
+    if sha256(print_module(module).encode()).hexdigest() != one.digest:
+        assert one.regions, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
+        pytest.skip("the passes make another step now: run benchmarks/calibrate_xla_model.py --write")
+    return module
+
+
+def main_of(module: ModuleOp) -> FuncOp:
+    copy = module.clone()
+    inline(copy)
+    return functions_of(copy)[0]
+
+
 def model_bytes(module: ModuleOp) -> int:
-    return xla_timeline(functions_of(module)[0]).peak_bytes
+    return xla_timeline(main_of(module)).peak_bytes
 
 
 def test_every_large_example_was_measured() -> None:
     examples = {path.name.removesuffix(".large.mlir") for path in FOLDER.glob("*.large.mlir")}
-    assert set(PLAIN_OR_AUTO) == {(example, regions) for example in examples for regions in ("", "auto")}
+    measured = {(one.example, one.regions) for one in PLAIN_OR_AUTO}
+    assert measured == {(example, regions) for example in examples for regions in ("", "auto")}
 
 
-@pytest.mark.parametrize(("example", "regions"), PLAIN_OR_AUTO)
-def test_within_15_percent_of_what_xla_allocated(example: str, regions: str) -> None:
-    assert model_bytes(prepared(example, regions)) == pytest.approx(MEASURED[example, regions], rel=0.15)
+@pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.regions or 'plain'}")
+def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
+    assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)
 
 
-def test_model_order_is_not_within_15_percent() -> None:
+@pytest.mark.parametrize("example", ["chain", "mlp20"])
+def test_model_order_is_not_within_15_percent(example: str) -> None:
     """So the bar can be missed: every result stored, in program order, is far from XLA."""
-    found = [
-        timeline(functions_of(prepared(name, ""))[0]).peak_bytes / MEASURED[name, ""] for name in ("chain", "mlp20")
-    ]
-    assert all(ratio > 2 for ratio in found)
+    (measured,) = (one.xla_bytes for one in PLAIN_OR_AUTO if (one.example, one.regions) == (example, ""))
+    assert timeline(main_of(prepared(example, ""))).peak_bytes > 2 * measured
 
 
 def ranks(values: list[int]) -> list[float]:
@@ -82,33 +111,47 @@ def test_spearman_sees_a_wrong_order() -> None:
 
 
 def test_markings_of_one_net_are_ranked_as_by_xla() -> None:
-    regions = [marked for name, marked in MEASURED if name == "unet"]
-    assert len(regions) >= 10
-    by_model = [model_bytes(prepared("unet", marked)) for marked in regions]
-    assert spearman(by_model, [MEASURED["unet", marked] for marked in regions]) >= 0.95
+    assert len(MARKINGS) >= 10
+    by_model = [model_bytes(as_measured(one)) for one in MARKINGS]
+    assert spearman(by_model, [one.xla_bytes for one in MARKINGS]) >= 0.95
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_near_what_the_installed_xla_allocates(checkpoint: bool) -> None:
-    """Live, so that a new XLA that fuses or schedules otherwise is noticed; the slack is for small differences."""
-    jax = pytest.importorskip("jax", reason="the test compiles with JAX")
-    side = 256
+@pytest.mark.parametrize("variant", ["plain", "jax.checkpoint", "recomputed"])
+def test_near_what_the_installed_xla_allocates(variant: str) -> None:
+    """Live, so that an XLA that fuses or schedules otherwise, and passes that work otherwise, are noticed."""
+    jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
+    lowered = small_step(jax, variant == "jax.checkpoint")
+    module = parse_module(lowered.as_text(debug_info=True))
+    if variant == "recomputed":
+        assert recompute(module).copies > 0
+        replace_module(lowered, print_module(module))
+    options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+    allocated = lowered.compile(compiler_options=options).memory_analysis().temp_size_in_bytes
+    assert model_bytes(module) == pytest.approx(allocated, rel=0.25)
 
-    def block(x: object) -> object:
+
+def small_step(jax: Any, checkpoint: bool) -> Any:
+    """Six blocks of a kind that no example has, lowered."""
+
+    def block(x: Any) -> Any:
         return jax.numpy.tanh(jax.numpy.sin(x) @ x)
 
-    def loss(x: object) -> object:
+    def loss(x: Any) -> Any:
         for index in range(6):
             with jax.named_scope(f"block{index}"):
                 x = (jax.checkpoint(block) if checkpoint else block)(x)
         return jax.numpy.sum(x)
 
-    lowered = jax.jit(jax.grad(loss)).lower(jax.ShapeDtypeStruct((side, side), "float32"))
-    options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
-    allocated = lowered.compile(compiler_options=options).memory_analysis().temp_size_in_bytes
-    module = parse_module(lowered.as_text(debug_info=True))
-    inline(module)
-    assert model_bytes(module) == pytest.approx(allocated, rel=0.25)
+    return jax.jit(jax.grad(loss)).lower(jax.ShapeDtypeStruct((256, 256), "float32"))
+
+
+def replace_module(lowered: Any, text: str) -> None:
+    from jax._src.interpreters.mlir import make_ir_context  # pyright: ignore
+    from jaxlib.mlir import ir  # pyright: ignore
+
+    context: Any = make_ir_context()  # pyright: ignore
+    with context:
+        lowered._lowering._hlo = ir.Module.parse(text)  # pyright: ignore
 
 
 # A tensor is 4 KiB.

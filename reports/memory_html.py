@@ -1,0 +1,105 @@
+"""Memory over a step as one HTML file: the curve, and under the pointer the operation and the largest buffers alive.
+
+The file holds its data and its script, and asks nothing of the network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from html import escape
+
+from ..analysis.liveness import Timeline
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 14px sans-serif; margin: 2em; }}
+svg {{ width: 100%; height: 320px; background: #f6f6f6; }}
+pre {{ min-height: 20em; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<div id="charts"></div>
+<script type="application/json" id="data">{data}</script>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+_SCRIPT = """\
+const WIDTH = 1000, HEIGHT = 300, ROWS = 16;
+
+function human(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; bytes >= 1024 && unit < units.length - 1; unit++) bytes /= 1024;
+  return bytes.toFixed(unit ? 1 : 0) + " " + units[unit];
+}
+
+function alive(timeline, index) {
+  return timeline.buffers
+    .filter(buffer => buffer.first <= index && index <= buffer.last)
+    .sort((one, other) => other.bytes - one.bytes);
+}
+
+function describe(timeline, index) {
+  const buffers = alive(timeline, index);
+  const lines = buffers.slice(0, ROWS).map(buffer =>
+    `${human(buffer.bytes).padStart(10)}  ${buffer.label}  ${buffer.region || "outside regions"}  ${buffer.phase}` +
+    `${buffer.recomputed ? ", recomputed" : ""}  from ${buffer.first} to ${buffer.last}`);
+  if (buffers.length > ROWS) lines.push(`  and ${buffers.length - ROWS} smaller`);
+  const inner = timeline.inner_bytes[index];
+  if (inner) lines.unshift(`${human(inner).padStart(10)}  inside of the operation`);
+  const at = index === timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)) ? ", the peak" : "";
+  return [`operation ${index}: ${timeline.operations[index]} (${timeline.phases[index]})`,
+    `${human(timeline.live_bytes[index])} alive${at}`, ...lines].join("\\n");
+}
+
+function outline(timeline) {
+  const top = Math.max(1, ...timeline.live_bytes), count = timeline.live_bytes.length;
+  const points = timeline.live_bytes.flatMap((bytes, index) => {
+    const y = HEIGHT * (1 - bytes / top);
+    return [`${WIDTH * index / count},${y}`, `${WIDTH * (index + 1) / count},${y}`];
+  });
+  return `0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`;
+}
+
+function show(name, timeline, parent) {
+  const box = document.createElement("section");
+  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">` +
+    `<polygon points="${outline(timeline)}" fill="#4878a8"/>` +
+    `<line y1="0" y2="${HEIGHT}" stroke="#c00"/></svg><pre></pre>`;
+  box.querySelector("h2").textContent = `@${name}`;
+  const svg = box.querySelector("svg"), count = timeline.operations.length;
+  const point = index => {
+    const x = WIDTH * (index + 0.5) / count;
+    box.querySelector("line").setAttribute("x1", x);
+    box.querySelector("line").setAttribute("x2", x);
+    box.querySelector("pre").textContent = describe(timeline, index);
+  };
+  svg.addEventListener("mousemove", event => {
+    const place = svg.getBoundingClientRect();
+    point(Math.max(0, Math.min(count - 1, Math.floor(count * (event.clientX - place.left) / place.width))));
+  });
+  parent.append(box);
+  if (count) point(timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)));
+}
+
+if (typeof document !== "undefined")
+  for (const [name, timeline] of JSON.parse(document.getElementById("data").textContent))
+    show(name, timeline, document.getElementById("charts"));
+"""
+
+
+def to_html(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
+    """One page with a chart for each (name, timeline)."""
+    data = json.dumps([(name, asdict(timeline)) for name, timeline in timelines])
+    # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
+    return _PAGE.format(title=escape(title), data=data.replace("<", "\\u003c"), script=_SCRIPT)
