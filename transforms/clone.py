@@ -38,11 +38,11 @@ from ..analysis.stages import Stage
 from ..analysis.step import Step
 from ..analysis.units import Kept, Unit, why_not_recomputable
 from ..analysis.wanted import Wanted, with_views
+from ..dialects.channels import free_channels, take_channel
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..rules.names import name_of
-from .channels import free_channels, take_channel
 from .phase import steps_of
 
 

@@ -9,8 +9,6 @@ from itertools import count
 from xdsl.dialects.builtin import UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
-from ..rules.kinds import is_collective
-
 _HANDLE = re.compile(r"(handle\s*=\s*)(\d+)")
 CHANNEL = "channel_handle"
 
@@ -27,9 +25,9 @@ def channel_of(op: Operation) -> int | None:
 
 
 def take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Give a copied collective a channel of its own; other operations stay as they are."""
+    """Give a copied collective a channel of its own; operations without a channel stay as they are."""
     attribute = _channel(copy)
-    if not is_collective(copy) or not isinstance(attribute, UnregisteredAttr) or channel_of(copy) is None:
+    if not isinstance(attribute, UnregisteredAttr) or channel_of(copy) is None:
         return
     text = _HANDLE.sub(lambda match: f"{match[1]}{next(channels)}", attribute.value.data)
     changed = type(attribute)(attribute.attr_name, attribute.is_type, attribute.is_opaque, text)
