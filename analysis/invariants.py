@@ -74,12 +74,12 @@ def _copies_incomplete(function: Recomputed) -> Iterator[Violation]:
 
 
 def _originals_read(function: Recomputed) -> Iterator[Violation]:
-    """R3: no gradient operation reads an original that was to be recomputed."""
+    """R3: no gradient operation reads an original that was to be recomputed, unless it comes from constants alone."""
     phases = function.phases
     for op in phases.order.operations:
         if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
             for result in op.results:
-                if (mark := mark_of(result)) is not None and mark.recomputes:
+                if result not in function.constants and (mark := mark_of(result)) is not None and mark.recomputes:
                     yield from (
                         (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
                         for reader in _gradient_readers(function, result)

@@ -82,7 +82,7 @@ def _first_to_run(
     best, most = set[Operation](), WORTH * freed_bytes
     for mask in sorted(set(needs.values())):
         part = [op for op in originals if needs[op] | mask == mask]
-        if len(part) < len(originals) and (excess := _excess_bytes(step, part)) > most:
+        if len(part) < len(originals) and (excess := excess_bytes(step, part)) > most:
             best, most = set(part), excess
     return best
 
@@ -113,7 +113,7 @@ def _left(step: Step, part: Sequence[Operation]) -> list[SSAValue]:
     ]
 
 
-def _excess_bytes(step: Step, part: Sequence[Operation]) -> int:
+def excess_bytes(step: Step, part: Sequence[Operation]) -> int:
     """Peak of the part run on its own, in program order, less what it leaves behind."""
     left = {step.storages.of(value) for value in _left(step, part)}
     made = {result for op in part for result in op.results} - step.constants

@@ -1,0 +1,81 @@
+"""Which parts of a region an executor would run long before the region: those that need no value from before it.
+
+The random bits of every layer depend on keys alone. An executor that goes through the program breadth first (XLA:CPU)
+makes those of all layers before the first layer, and holds them; the layer's own input would have come in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ..rules.kinds import is_constant
+from .order import producers, read_values
+from .phases import Phases
+from .regions import find_regions
+from .stages import WORTH, excess_bytes, outside_values
+from .step import Step
+from .storage import value_bytes
+
+
+@dataclass(frozen=True)
+class Early:
+    """`operations` of a region that could run as soon as `inputs` are there, long before the region's own `awaited`."""
+
+    region: str
+    operations: tuple[Operation, ...]
+    inputs: tuple[SSAValue, ...]
+    awaited: tuple[SSAValue, ...]
+
+
+def early_parts(phases: Phases, pattern: str = "auto") -> list[Early]:
+    """The part of each region that is worth holding back. Raises `NoSuchRegion`."""
+    step = Step.of(phases)
+    members = dict[str, list[Operation]]()
+    for op, region in find_regions(phases, pattern).items():
+        members.setdefault(region, []).append(op)
+    turns = _turns(step, members)
+    return [one for region, operations in members.items() for one in _early(step, region, operations, turns)]
+
+
+def _turns(step: Step, members: dict[str, list[Operation]]) -> dict[Operation, int]:
+    """For each forward operation how many regions, one after the other, have run when its results are there."""
+    region_of = {op: region for region, operations in members.items() for op in operations}
+    found = dict[Operation, int]()
+    for op in step.phases.order.operations:
+        own = region_of.get(op)
+        before = [found.get(one, 0) - (own is not None and region_of.get(one) == own) for one in producers(op)]
+        found[op] = max(before, default=0) + (own is not None)
+    return found
+
+
+def _early(step: Step, region: str, operations: list[Operation], turns: dict[Operation, int]) -> Iterator[Early]:
+    inputs = outside_values(step, operations)
+    last = max((_turn(value, turns) for value in inputs), default=0)
+    if last == 0:
+        return
+    waiting = {value for value in inputs if _turn(value, turns) > 0}
+    for op in operations:
+        if any(value in waiting for value in read_values(op)):
+            waiting.update(op.results)
+    part = tuple(op for op in operations if not waiting.intersection(op.results) and not is_constant(op))
+    if part and excess_bytes(step, part) > WORTH * _held_bytes(step, operations):
+        awaited = tuple(value for value in inputs if _turn(value, turns) == last)
+        yield Early(region, part, outside_values(step, part), awaited)
+
+
+def _turn(value: SSAValue, turns: dict[Operation, int]) -> int:
+    return turns[value.owner] if isinstance(value.owner, Operation) else 0
+
+
+def _held_bytes(step: Step, operations: list[Operation]) -> int:
+    """Bytes of the region that the backward pass reads in the plain step."""
+    order, phases = step.phases.order, step.phases
+    return sum(
+        value_bytes(value)
+        for op in operations
+        for value in op.results
+        if step.storages.of(value) is value and any(phases.is_gradient(one) for one in order.readers(value))
+    )
