@@ -1,6 +1,6 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower
+inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> pace
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -34,6 +34,7 @@ from .inline_segments import inline_segments
 from .lower import TARGETS, lower
 from .mark import MarkPass, mark, selection_of
 from .outline_gradient import outline_gradient
+from .pace import pace
 from .verify import verify, verify_input
 
 # Above this share of the peak in program order an executor that starts what it can loses too much of the saving: rule
@@ -89,7 +90,7 @@ class Attempt:
 
 
 def recompute(
-    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo"
+    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo", paced: bool = True
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place.
 
@@ -117,6 +118,8 @@ def recompute(
     if not forced and (reason := _why_worse(before, best.peaks, eager=target != "none")) is not None:
         return _unchanged(module, remarks, reason)
     lower(best.module, target)
+    if paced and target == "stablehlo":
+        pace(best.module)
     # Without a target that can order operations, program order is all that holds the copies back.
     (verify_input if target == "none" else verify)(best.module)
     if is_structured:
@@ -196,19 +199,21 @@ class RecomputePass(MarkPass):
     """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower.
 
     What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
-    With `strict` a step that stays as it is is an error.
+    With `pace` the forward pass is held back too, as
+    in recompute-pace. With `strict` a step that stays as it is is an error.
     """
 
     name = "recompute"
 
     copies: int = 2
     target: str = "stablehlo"
+    pace: bool = True
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        done = recompute(op, selection_of(self), self.copies, self.target)
+        done = recompute(op, selection_of(self), self.copies, self.target, self.pace)
         if self.strict and not done.units:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)
