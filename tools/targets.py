@@ -108,7 +108,7 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 class ExplainTarget(Target):
     """What the step holds, and per region what recomputing frees and costs, or why it is not worth it.
 
-    `regions` and `checkpoints` are those of recompute-mark. The format json also says of each held value why it is held.
+    `regions` and `checkpoints` are those of recompute-mark. The format json says of each held value why it is held.
     """
 
     name = "explain"
