@@ -1,4 +1,4 @@
-"""The net of MindSpore's tutorial with MindSpore's own operations: ten blocks of attention, as its compiled graph has them.
+"""The net of MindSpore's tutorial with MindSpore's own operations: ten blocks of attention, as in its compiled graph.
 
 Softmax and dropout are single operations there, with gradients of their own; `ms` declares them. The mask of a dropout
 comes from a seed that is an argument.
