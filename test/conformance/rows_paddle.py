@@ -47,7 +47,7 @@ segments can be left out by number; a number that does not exist is an error | p
 a minimum cut chooses, with weights and operations that are never recomputed | parity
 what comes from constants alone is made again, not held | parity
 the copies of a unit stand right in front of the first operation that needs one of them | parity
-offloading instead of recomputing: a mark that keeps a value for whoever moves it, its producer's gradient included | better
+offloading: a mark that keeps a value for whoever moves it to the host, relu's own gradient included | better
 a sequence of stages is split into k segments; k beyond their number is an error | better
 statistics: forward, backward, copied operations, held bytes, crossing values | parity
 casts of parameters travel with their segment | parity
