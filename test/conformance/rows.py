@@ -21,7 +21,7 @@ Status: TypeAlias = Literal["done", "elsewhere", "open"]
 
 # Rows that are no matter of marks and copies, and where they belong.
 ELSEWHERE = {
-    "paddle-42": "the planner: it chooses by cost and bytes, by a minimum cut among others; marks, policies and patterns "
+    "paddle-42": "the planner: it chooses by cost and bytes, with minimum cuts too; marks, policies and patterns "
     "say today what is never recomputed (`test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow`)",
 }
 MOST_ELSEWHERE = 12
