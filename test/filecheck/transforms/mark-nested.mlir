@@ -12,7 +12,8 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
   %d = stablehlo.exponential %b : tensor<64xf32> loc("jit(f)/jvp()/exp")
   %g = stablehlo.multiply %ct, %d : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
   %h = stablehlo.multiply %g, %k : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
-  %i = stablehlo.multiply %h, %e : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %l = stablehlo.multiply %h, %f : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %i = stablehlo.multiply %l, %e : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
   %j = stablehlo.multiply %i, %a : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
   func.return %d, %j : tensor<64xf32>, tensor<64xf32>
 }
