@@ -1,19 +1,19 @@
-// RUN: recompute-opt %s -p 'recompute-mark{checkpoints=h1,"block1/tahn"}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
-// RUN: recompute-opt %s -p 'recompute-mark{checkpoints=7}' 2>&1 | filecheck %s --check-prefix=NUMBER
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1,"block1/tahn"}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=7}' 2>&1 | filecheck %s --check-prefix=NUMBER
 // RUN: recompute-opt %s -p 'recompute{checkpoints=h0,x,w,inner,g,dead}' 2>&1 > /dev/null | filecheck %s --check-prefix=IGNORED
-// RUN: recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=3}' 2>&1 | filecheck %s --check-prefix=SKIP
-// RUN: recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
-// RUN: recompute-opt %s -p 'recompute-mark{segments=4}' 2>&1 | filecheck %s --check-prefix=MANY
-// RUN: recompute-opt %s -p 'recompute-mark{segments=-2}' 2>&1 | filecheck %s --check-prefix=FEW
-// RUN: recompute-opt %s -p 'recompute-mark{regions=block9}' 2>&1 | filecheck %s --check-prefix=REGION
-// RUN: recompute-opt %s -p 'recompute-mark{policy=dots_savable}' 2>&1 | filecheck %s --check-prefix=POLICY
-// RUN: recompute-opt %s -p 'recompute-mark{policy=sometimes}' 2>&1 | filecheck %s --check-prefix=POLICIES
-// RUN: recompute-opt %s -p 'recompute-mark{exclude="middle:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=KEY
-// RUN: recompute-opt %s -p 'recompute-mark{exclude="pre:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=MAIN
-// RUN: recompute-opt %s -p 'recompute-mark{exclude="main:stablehlo.sine; num:many"}' 2>&1 | filecheck %s --check-prefix=COUNT
-// RUN: recompute-opt %s -p 'recompute-mark{exclude="main:a; main:b"}' 2>&1 | filecheck %s --check-prefix=TWICE
-// RUN: recompute-opt %s -p 'recompute-mark{outputs=perhaps}' 2>&1 | filecheck %s --check-prefix=TYPE
-// RUN: recompute-opt %s -p 'recompute-mark{checkpoint=h0}' 2>&1 | filecheck %s --check-prefix=OPTION
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=3}' 2>&1 | filecheck %s --check-prefix=SKIP
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
+// RUN: not recompute-opt %s -p 'recompute-mark{segments=4}' 2>&1 | filecheck %s --check-prefix=MANY
+// RUN: not recompute-opt %s -p 'recompute-mark{segments=-2}' 2>&1 | filecheck %s --check-prefix=FEW
+// RUN: not recompute-opt %s -p 'recompute-mark{regions=block9}' 2>&1 | filecheck %s --check-prefix=REGION
+// RUN: not recompute-opt %s -p 'recompute-mark{policy=dots_savable}' 2>&1 | filecheck %s --check-prefix=POLICY
+// RUN: not recompute-opt %s -p 'recompute-mark{policy=sometimes}' 2>&1 | filecheck %s --check-prefix=POLICIES
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="middle:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=KEY
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="pre:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=MAIN
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="main:stablehlo.sine; num:many"}' 2>&1 | filecheck %s --check-prefix=COUNT
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="main:a; main:b"}' 2>&1 | filecheck %s --check-prefix=TWICE
+// RUN: not recompute-opt %s -p 'recompute-mark{outputs=perhaps}' 2>&1 | filecheck %s --check-prefix=TYPE
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoint=h0}' 2>&1 | filecheck %s --check-prefix=OPTION
 
 // Requests that do not fit the step: one line that names the culprit, what there is, and where.
 func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
