@@ -28,7 +28,6 @@ OUTSIDE = "it belongs to no region"
 MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
 OUTPUT = "it is an output of its region: operations after the region read it"
-NOT_COPIED = "the copies of its region do not make it"
 
 # They carry the order, not the data.
 ORDERING = frozenset({"recompute.token", "stablehlo.optimization_barrier"})
@@ -133,4 +132,5 @@ def _why_held(
         return CHOSEN
     if decision.reason is not None:
         return decision.reason
-    return NOT_COPIED if value in decision.values else OUTPUT
+    # What is inside of a recomputed region, and read, has a copy: this one is not inside.
+    return OUTPUT
