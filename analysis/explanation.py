@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from ..dialects.diagnostics import position_of
 from ..rules.flops import flops
 from .eager import eager_timeline
+from .holdings import Holding, OperationCounts, count_operations, holdings
 from .liveness import Timeline, timeline
 from .phases import Phases
 from .policy import Decision, decide
@@ -41,7 +42,7 @@ class Explanation:
     """`held_bytes`: forward values that the backward pass reads, in and outside of regions.
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
-    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`.
+    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is held, value by value.
     """
 
     function: str
@@ -53,6 +54,8 @@ class Explanation:
     held_outside_bytes: int
     step_flops: int
     regions: tuple[RegionRow, ...]
+    operations: OperationCounts
+    values: tuple[Holding, ...]
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Explanation:
@@ -61,7 +64,8 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
     shared = storages(phases.order)
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
-    decisions = decide(phases, selection).decisions
+    decided = decide(phases, selection)
+    decisions = decided.decisions
     region_of = {op: decision.region for decision in decisions for op in decision.operations}
     by_region = dict[str, int]()
     for root, size in held.items():
@@ -78,6 +82,8 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         held_outside_bytes=by_region.get("", 0),
         step_flops=sum(flops(op) for op in phases.order.operations),
         regions=tuple(_row(decision, by_region.get(decision.region, 0)) for decision in decisions),
+        operations=count_operations(phases),
+        values=holdings(phases, decided, selection),
     )
 
 

@@ -25,11 +25,18 @@ def to_text(explanation: Explanation) -> str:
         f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every region",
         f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
+        f"  operations   {_counted(explanation)}",
         "",
     ]
     if not explanation.regions:
         return "\n".join([*lines, "  no regions: the locations name no scope (see jax.named_scope)", ""])
     return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.regions)]), ""])
+
+
+def _counted(explanation: Explanation) -> str:
+    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 held values cross regions`."""
+    kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
+    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} held values cross regions"
 
 
 def _cells(row: RegionRow, explanation: Explanation) -> tuple[str, ...]:
@@ -76,5 +83,8 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "held_bytes": explanation.held_bytes,
         "held_outside_bytes": explanation.held_outside_bytes,
         "step_flops": explanation.step_flops,
+        "operations": asdict(explanation.operations),
+        "crossing": [one.value for one in explanation.values if one.crosses],
         "regions": [asdict(row) for row in explanation.regions],
+        "values": [asdict(one) for one in explanation.values],
     }

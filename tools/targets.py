@@ -55,17 +55,17 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     return [(function.sym_name.data, MODELS[model](function, phases(function))) for function in functions_of(copy)]
 
 
-def explanations_of(module: ModuleOp, regions: str) -> list[Explanation]:
+def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
     """Explain every step of the module. Raises `Refusal` where there is no gradient or no such region."""
     copy = _flat(module)
-    return [_explain(function, regions) for function, _ in steps_of(copy)]
+    return [_explain(function, selection) for function, _ in steps_of(copy)]
 
 
-def _explain(function: FuncOp, regions: str) -> Explanation:
+def _explain(function: FuncOp, selection: Selection) -> Explanation:
     classified = phases(function)
     assert classified is not None, "steps_of yields functions with a gradient"
     try:
-        return explain(function, classified, Selection(regions=regions))
+        return explain(function, classified, selection)
     except BadSelection as error:
         raise Refusal(function, str(error)) from error
 
@@ -106,14 +106,22 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """What the step holds, and per region what recomputing frees and costs, or why it is not worth it."""
+    """What the step holds, and per region what recomputing frees and costs, or why it is not worth it.
+
+    `regions` and `checkpoints` are those of recompute-mark. The format json says of each held value why it is held.
+    """
 
     name = "explain"
 
     format: str = "text"
     regions: str = "auto"
+    checkpoints: tuple[str, ...] | None = None
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _EXPLAIN_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
-        output.write(_EXPLAIN_FORMATS[self.format](explanations_of(module, self.regions)))
+        output.write(
+            _EXPLAIN_FORMATS[self.format](
+                explanations_of(module, Selection(self.regions, checkpoints=self.checkpoints))
+            )
+        )

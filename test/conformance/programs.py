@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from recompute.analysis.copied import is_copy
+from recompute.analysis.copying import Copying
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
@@ -148,6 +149,21 @@ class Result:
         check_equal(self.before, self.after)
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A step with copies behind tokens, and the remarks of the passes."""
+
+    after: ModuleOp
+    remarks: tuple[str, ...]
+
+    @property
+    def copies(self) -> list[str]:
+        return copies_in(self.after)
+
+    def said(self, words: str) -> bool:
+        return any(words in remark for remark in self.remarks)
+
+
 def check_equal(before: ModuleOp, after: ModuleOp) -> None:
     """Proved, and executed bit for bit on every kind of inputs, those with NaN and infinities included."""
     assert prove(before, after).proved
@@ -176,6 +192,24 @@ def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> Mo
     cse(work)
     verify(work)
     return work
+
+
+def chosen(module: ModuleOp, selection: Selection) -> Result:
+    """By the whole pipeline, with all that can be chosen."""
+    before, after = module.clone(), module.clone()
+    inline(before)
+    drop_dead(before)
+    return Result(before, after, recompute(after, selection))
+
+
+def by_hand(module: ModuleOp, selection: Selection) -> Chosen:
+    """Marked, cloned and cleaned up, whether or not it saves bytes; and what the passes said."""
+    work = module.clone()
+    remarks = [remark.reason for remark in mark(work, selection)]
+    done = clone(work, Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state))
+    cse(work)
+    verify(work)
+    return Chosen(work, (*remarks, *(remark.reason for remark in done.remarks)))
 
 
 def names_in(module: ModuleOp) -> list[str]:

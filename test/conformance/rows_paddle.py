@@ -46,8 +46,8 @@ operations are kept by patterns along the data flow, with a limit on their numbe
 segments can be left out by number; a number that does not exist is an error | parity
 a minimum cut chooses, with weights and operations that are never recomputed | parity
 what comes from constants alone is made again, not held | parity
-each copy stands in front of the first operation that needs it | parity
-offloading to the host instead of recomputing | better
+the copies of a unit stand right in front of the first operation that needs one of them | parity
+offloading: a mark that keeps a value for whoever moves it to the host, relu's own gradient included | better
 a sequence of stages is split into k segments; k beyond their number is an error | better
 statistics: forward, backward, copied operations, held bytes, crossing values | parity
 casts of parameters travel with their segment | parity

@@ -203,6 +203,7 @@ def test_mindspore_32_several_results_are_copied_together() -> None:
     (copy,) = copies_of(after, "rng_bit_generator")
     assert all(result.first_use is not None for result in copy.results)
     assert sorted(copies_in(after)) == ["convert", "convert", "rng_bit_generator"]
+    check_equal(module, after)
 
 
 BODY = """func.func private @body(%p: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {

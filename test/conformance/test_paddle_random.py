@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from recompute.analysis.selection import Selection
+from recompute.dialects.recompute import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
@@ -15,6 +17,7 @@ from recompute.test.conformance.programs import (
     BEHIND,
     T,
     backward,
+    by_hand,
     check_equal,
     classified,
     cloned,
@@ -25,6 +28,7 @@ from recompute.test.conformance.programs import (
     named,
     names_in,
     net,
+    owner_of,
     recomputed,
     step,
     undelayed,
@@ -237,3 +241,28 @@ def test_paddle_38_what_reads_memory_is_held(name: str) -> None:
     (copy,) = copies_of(after, "multiply")
     assert named(after, "n") in {undelayed(value) for value in copy.operands}
     assert prove(module, after).proved
+
+
+def test_paddle_28_other_numbers_are_drawn_on_request() -> None:
+    """preserve_rng_state=false: the copy draws again, and the proof says that the results are not those of before."""
+    rng = """  %lo = stablehlo.constant dense<0.0> : tensor<f32> loc("jit(f)")
+  %hi = stablehlo.constant dense<1.0> : tensor<f32> loc("jit(f)")
+  %shape = stablehlo.constant dense<256> : tensor<1xi64> loc("jit(f)")
+  %n = "stablehlo.rng"(%lo, %hi, %shape) {rng_distribution = #stablehlo<rng_distribution UNIFORM>} : \
+(tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<256xf32> loc("jit(f)/jvp(cell)/rng")"""
+    module = step(
+        forward("a", "sine %x", "cell"),
+        rng,
+        forward("e", "multiply %a, %n", "cell"),
+        forward("b", "tanh %e", "cell"),
+        *BEHIND,
+        backward("h", "multiply %g, %e", "cell"),
+        backward("i", "multiply %h, %n", "cell"),
+        returns="%d, %i",
+    )
+    held = by_hand(module, Selection("cell"))
+    assert names_in(held.after).count("rng") == 1 and owner_of(named(held.after, "n")).attributes.get(Names.ID) is None
+    drawn = by_hand(module, Selection("cell", preserve_rng_state=False))
+    assert len(copies_of(drawn.after, "rng")) == 1
+    with pytest.raises(AssertionError):
+        check_equal(module, drawn.after)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
@@ -17,6 +15,7 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
+from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
     BEHIND,
     T,
@@ -41,56 +40,6 @@ from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.mark import mark
 from recompute.transforms.verify import verify
-
-M = "tensor<16x16xf32>"
-
-
-def matmul(line: Callable[..., str], result: str, left: str, right: str, sides: str, scope: str) -> str:
-    text = f"dot_general {left}, {right}, contracting_dims = {sides}"
-    return line(result, text, scope, types=f"({M}, {M}) -> {M}")
-
-
-def layer(index: int, x: str, scope: str) -> tuple[str, ...]:
-    """fc + relu: %m, %s and %r with the index, as Paddle has them: mul, elementwise_add, relu."""
-    return (
-        matmul(forward, f"m{index}", x, f"%w{index}", "[1] x [0]", scope),
-        forward(f"s{index}", f"add %m{index}, %c{index}", scope, types=M),
-        forward(f"r{index}", f"maximum %s{index}, %zero", scope, types=M),
-    )
-
-
-def layer_gradients(index: int, x: str, cotangent: str, scope: str) -> tuple[str, ...]:
-    """relu_grad reads the result of the relu, mul_grad the layer's input; the bias gradient is the cotangent."""
-    return (
-        backward(f"p{index}", f"compare GT, %r{index}, %zero", scope, types=f"({M}, {M}) -> tensor<16x16xi1>"),
-        backward(f"t{index}", f"select %p{index}, {cotangent}, %zero", scope, types=f"tensor<16x16xi1>, {M}"),
-        matmul(backward, f"v{index}", x, f"%t{index}", "[0] x [0]", scope),
-        matmul(backward, f"u{index}", f"%t{index}", f"%w{index}", "[1] x [1]", scope),
-    )
-
-
-def mlp() -> ModuleOp:
-    """The 4 x (fc + relu) of the static optimizer with checkpoints behind layers 0 and 2."""
-    scopes = ("segment0", "segment1", "segment1", "tail")
-    # Layers of one scope stand at different places of the source.
-    places = [f"{scope}/layer{index}" for index, scope in enumerate(scopes)]
-    inputs = ("%x", "%r0", "%r1", "%r2")
-    zero = f'  %zero = stablehlo.constant dense<0.0> : {M} loc("jit(f)")'
-    lines = [zero]
-    for index in range(4):
-        lines.extend(layer(index, inputs[index], places[index]))
-    cotangent = "%ct"
-    for index in reversed(range(4)):
-        lines.extend(layer_gradients(index, inputs[index], cotangent, places[index]))
-        cotangent = f"%u{index}"
-    parameters = ", ".join(f"%w{index}: {M}, %c{index}: {M}" for index in range(4))
-    returned = ["%r3", *(f"%v{index}" for index in range(4)), *(f"%t{index}" for index in range(4))]
-    return step(
-        *lines,
-        returns=", ".join(returned),
-        arguments=f"%x: {M}, %ct: {M}, {parameters}",
-        types=", ".join([M] * len(returned)),
-    )
 
 
 def test_paddle_12_three_copies_where_paddle_makes_seven() -> None:

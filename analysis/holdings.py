@@ -1,0 +1,136 @@
+"""What the forward pass hands to the backward pass, value by value, and why each is not recomputed; operations counted.
+
+The data behind `-t explain{format=json}`: which values a step holds, how big they are, whom they are held for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.diagnostics import position_of
+from ..rules.kinds import is_constant
+from ..rules.names import name_of
+from .copied import is_copy
+from .marks import mark_of
+from .phases import Phases
+from .policy import Decision, Decisions
+from .residuals import residuals
+from .selection import Selection
+from .step import Step
+from .storage import value_bytes
+from .units import why_not_recomputable
+
+OUTSIDE = "it belongs to no region"
+MARKED = "it is marked to be kept"
+CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
+OUTPUT = "it is an output of its region: operations after the region read it"
+
+# They carry the order, not the data.
+ORDERING = frozenset({"recompute.token", "stablehlo.optimization_barrier"})
+SILENT = frozenset({"recompute.depend", "func.return"})
+
+
+@dataclass(frozen=True)
+class OperationCounts:
+    """Operations by what they are for; constants, delays and the terminator are left out."""
+
+    forward: int
+    gradient: int
+    copies: int
+    tokens: int
+    update: int
+
+
+@dataclass(frozen=True)
+class Holding:
+    """One forward value that the backward pass reads.
+
+    `crosses`: other regions whose forward operations read it. `reason`: why it is held; None where it is recomputed.
+    """
+
+    value: str
+    operation: str
+    position: str
+    region: str
+    bytes: int
+    crosses: tuple[str, ...]
+    reason: str | None
+
+
+def count_operations(phases: Phases) -> OperationCounts:
+    """Copies and tokens are counted apart from the gradient operations, which stand beside them."""
+    kinds = Counter(
+        _kind(phases, op) for op in phases.order.operations if not is_constant(op) and name_of(op) not in SILENT
+    )
+    return OperationCounts(*(kinds[field.name] for field in fields(OperationCounts)))
+
+
+def _kind(phases: Phases, op: Operation) -> str:
+    if is_copy(op):
+        return "copies"
+    if name_of(op) in ORDERING and phases.is_gradient(op):
+        return "tokens"
+    return "forward" if phases.is_forward(op) else phases.phase[op]
+
+
+def holdings(phases: Phases, decided: Decisions, selection: Selection) -> tuple[Holding, ...]:
+    """Every forward value that the backward pass reads, in program order."""
+    step = Step.of(phases)
+    decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
+    served = {value for d in decided.decisions if d.recomputed for unit in d.units for value in unit.served}
+    return tuple(
+        _holding(step, residual.value, decision_of, decided.selected.saved, served, selection)
+        for residual in residuals(phases)
+    )
+
+
+def _holding(
+    step: Step,
+    value: SSAValue,
+    decision_of: Mapping[Operation, Decision],
+    saved: frozenset[SSAValue],
+    served: Iterable[SSAValue],
+    selection: Selection,
+) -> Holding:
+    op = value.owner
+    assert isinstance(op, Operation), "residuals are results of operations"
+    decision = decision_of.get(op)
+    region = decision.region if decision else ""
+    readers = (reader for reader in step.phases.order.readers(value) if step.phases.is_forward(reader))
+    read_by = dict.fromkeys(other.region for reader in readers if (other := decision_of.get(reader)))
+    return Holding(
+        value=f"%{value.name_hint}" if value.name_hint else "",
+        operation=name_of(op),
+        position=position_of(op),
+        region=region,
+        bytes=value_bytes(value),
+        crosses=tuple(name for name in read_by if name and name != region),
+        reason=None if value in served else _why_held(step, value, op, decision, saved, selection),
+    )
+
+
+def _why_held(
+    step: Step,
+    value: SSAValue,
+    op: Operation,
+    decision: Decision | None,
+    saved: frozenset[SSAValue],
+    selection: Selection,
+) -> str:
+    mark = mark_of(value)
+    if mark is not None and not mark.recomputes:
+        return MARKED
+    if (refused := why_not_recomputable(step, op, selection.permission)) is not None:
+        return refused
+    if decision is None:
+        return OUTSIDE
+    if value in saved:
+        return CHOSEN
+    if decision.reason is not None:
+        return decision.reason
+    # What is inside of a recomputed region, and read, has a copy: this one is not inside.
+    return OUTPUT

@@ -1,0 +1,259 @@
+"""Switches and reports: collectives, nested and repeated marks, views, strict mode; steps beside forward functions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.copied import is_copy
+from recompute.analysis.explanation import explain
+from recompute.analysis.functions import functions_of
+from recompute.analysis.selection import Selection
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.rules.names import name_of
+from recompute.test.conformance.programs import (
+    BEHIND,
+    T,
+    backward,
+    by_hand,
+    chain,
+    check_equal,
+    chosen,
+    classified,
+    copies_in,
+    copies_of,
+    forward,
+    maker,
+    peak,
+    regions_of_copies,
+    step,
+    tokens_in,
+    undelayed,
+)
+from recompute.tools.recompute_opt import main
+from recompute.transforms.clone import clone
+from recompute.transforms.mark import mark
+
+LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
+
+
+def all_reduce(result: str, operand: str, handle: int) -> str:
+    return f"""  {result} = "stablehlo.all_reduce"({operand}) <{{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+      channel_handle = #stablehlo.channel_handle<handle = {handle}, type = 1>, use_global_device_ids}}> ({{
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+  }}) : ({T}) -> {T} loc("jit(f)/jvp(cell)/psum")"""
+
+
+def collective() -> ModuleOp:
+    return step(
+        forward("a", "sine %x", "cell"),
+        all_reduce("%n", "%a", 1),
+        forward("e", "exponential %n", "cell"),
+        forward("b", "tanh %e", "cell"),
+        *BEHIND,
+        backward("h", "multiply %g, %e", "cell"),
+        backward("i", "multiply %h, %n", "cell"),
+        backward("j", "multiply %i, %a", "cell"),
+        returns="%d, %j",
+    )
+
+
+def test_mindspore_33_a_collective_is_kept_unless_it_is_switched_on() -> None:
+    module = collective()
+    off, on = (by_hand(module, Selection("cell", collectives=switch)) for switch in (False, True))
+    assert off.copies == ["sine", "exponential"]
+    assert Names.ID not in maker(off.after, "n").attributes
+    assert on.copies == ["sine", "all_reduce", "exponential"]
+    # MindSpore gives the copy a fusion id of its own; here it has a channel of its own, and the original keeps its.
+    channels = [
+        re.findall(r"handle = (\d+)", str(op)) for op in on.after.walk() if name_of(op) == "stablehlo.all_reduce"
+    ]
+    assert channels == [["1"], ["2"]]
+
+
+def test_mindspore_33_a_mark_on_a_collective_is_refused_with_the_reason() -> None:
+    module = collective()
+    mark(module, Selection("cell", collectives=True))
+    said = [remark.reason for remark in clone(module).remarks]
+    assert "stablehlo.all_reduce is not recomputed: it is a collective, and recomputing collectives is off" in said
+    assert copies_in(module) == ["sine", "exponential"]
+
+
+def test_mindspore_33_the_driver_cannot_prove_a_second_communication(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(print_module(collective(), debuginfo=True))
+    passes = "recompute-mark{regions=cell collectives=true},recompute-clone{collectives=true},recompute-cse"
+    assert main([str(source), "-p", passes]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and "nothing is written: the result is not proved equal" in captured.err
+    assert main([str(source), "-p", passes, "--no-proof"]) == 0
+    assert capsys.readouterr().out.count("stablehlo.all_reduce") == 2
+
+
+def test_mindspore_36_inner_boundaries_hold_and_a_second_mark_changes_nothing() -> None:
+    """MindSpore: a cell can be configured once; the second call is ignored, or an error."""
+    scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
+    texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
+    module = step(
+        *(
+            forward(name, text, scope, marks=f'recompute.region = "{scope}"')
+            for (name, scope), text in zip(scopes.items(), texts, strict=True)
+        ),
+        *BEHIND,
+        backward("h", "multiply %g, %k", "outer"),
+        backward("h2", "multiply %h, %f", "outer/inner"),
+        backward("i", "multiply %h2, %e", "outer/inner"),
+        backward("j", "multiply %i, %a", "outer"),
+        returns="%d, %j",
+    )
+    once, twice = module.clone(), module.clone()
+    for selection in ("outer", "auto"):
+        mark(twice, Selection(selection))
+    mark(once, Selection("outer"))
+    assert print_module(twice, debuginfo=True) == print_module(once, debuginfo=True)
+    done = by_hand(module, Selection("outer"))
+    assert regions_of_copies(done.after) == ["outer", "outer/inner"]
+    assert {Names.CHECKPOINT in maker(done.after, kept).attributes for kept in "afb"} == {True}
+    check_equal(module, done.after)
+
+
+def test_mindspore_36_a_region_that_is_marked_twice_is_marked_once() -> None:
+    once = chain(LAYERS, 4)
+    mark(once, Selection())
+    twice = once.clone()
+    mark(twice, Selection())
+    assert print_module(twice, debuginfo=True) == print_module(once, debuginfo=True)
+
+
+def test_mindspore_40_a_report_for_each_region() -> None:
+    module = chain(LAYERS, 3)
+    rows = explain(functions_of(module)[0], classified(module)).regions
+    assert [row.region for row in rows] == ["block0", "block1", "block2"]
+    assert [(row.copies, row.tokens, row.gates) for row in rows[:2]] == [(3, 1, 1)] * 2
+    assert [(row.held_bytes, row.freed_bytes) for row in rows[:2]] == [(4096, 3072)] * 2
+    assert rows[0].extra_flops >= 3 * 256 and rows[0].reason is None
+    assert rows[2].reason and rows[2].reason.startswith("its values are needed as soon as")
+
+
+@pytest.mark.parametrize(
+    ("passes", "said"),
+    [
+        ("recompute{regions=block2 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
+        ("recompute{checkpoints=v0x0 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
+    ],
+)
+def test_mindspore_40_strict_makes_no_effect_an_error(
+    passes: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(print_module(chain(LAYERS, 3), debuginfo=True))
+    assert main([str(source), "-p", passes]) == 1
+    assert said in capsys.readouterr().err
+    assert main([str(source), "-p", passes.replace("strict=true", "")]) == 0
+    assert main([str(source), "-p", "recompute{strict=true}"]) == 0
+
+
+def test_mindspore_40_strict_names_the_mark_without_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "step.mlir"
+    module = step(forward("a", "sine %x", marks="recompute.recompute = true"), *BEHIND_A, returns="%d, %g")
+    source.write_text(print_module(module, debuginfo=True))
+    assert main([str(source), "-p", "recompute-clone{strict=true}"]) == 1
+    assert "error: the marked operation is not recomputed: no gradient operation reads a value from it (strict)" in (
+        capsys.readouterr().err
+    )
+
+
+BEHIND_A = (forward("d", "exponential %a", "next"), backward("g", "multiply %ct, %d", "next"))
+M = "tensor<16x16xf32>"
+
+
+def silu_times(mark_of_the_view: str) -> ModuleOp:
+    """silu, then a view that nobody marked, then a product: the gradient reads all three."""
+    marked = "recompute.recompute = true"
+    return step(
+        forward("l", "logistic %x", "cell", marks=marked),
+        forward("a", "multiply %x, %l", "cell", marks=marked),
+        forward("v", "reshape %a", "cell", marks=mark_of_the_view, types=f"({T}) -> {M}"),
+        forward("m", "multiply %v, %y", "cell", marks=marked, types=M),
+        forward("b", "tanh %m", "cell", types=M),
+        forward("c", "cosine %b", "next", types=M),
+        forward("d", "exponential %c", "next", types=M),
+        backward("q", "multiply %ct, %d", "next", types=M),
+        backward("g", "multiply %q, %c", "next", types=M),
+        backward("h", "multiply %g, %m", "cell", types=M),
+        backward("i", "multiply %h, %v", "cell", types=M),
+        backward("j", "reshape %i", "cell", types=f"({M}) -> {T}"),
+        backward("k", "multiply %j, %l", "cell"),
+        arguments=f"%x: {T}, %ct: {M}, %y: {M}",
+        returns="%d, %k",
+        types=f"{M}, {T}",
+    )
+
+
+def test_mindspore_42_an_unmarked_view_does_not_undo_the_saving() -> None:
+    """MindSpore's documented case: an unmarked Reshape between silu and the product makes the marks useless."""
+    module = silu_times("")
+    after = chosen(module, Selection(checkpoints=())).after
+    assert copies_in(after) == ["logistic", "multiply", "reshape", "multiply"]
+    assert peak(after) < peak(module)
+    check_equal(module, after)
+    # Unless it is said to be kept: that is then held.
+    kept = silu_times("recompute.recompute = false")
+    assert "reshape" not in copies_in(by_hand(kept, Selection("cell")).after)
+
+
+def test_mindspore_43_a_forward_function_beside_a_step_stays_as_it_is() -> None:
+    module = chain(LAYERS, 4)
+    (function,) = functions_of(module)
+    evaluation = step(forward("a", "sine %x", "block0"), forward("b", "tanh %a", "block0"), returns="%b")
+    other = functions_of(evaluation)[0].clone()
+    other.properties["sym_name"] = type(other.sym_name)("evaluation")
+    module.body.block.add_op(other)
+    before = [op.name for op in other.walk()]
+    result = chosen(module, Selection())
+    first, second = functions_of(result.after)
+    assert first.sym_name == function.sym_name and any(is_copy(op) for op in first.walk())
+    assert [op.name for op in second.walk()] == before and not any(is_copy(op) for op in second.walk())
+
+
+def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> None:
+    """MindSpore: Depend(x, MakeTuple()), a copy that may run at once. Here the value is held, and that is said."""
+    module = step(
+        forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
+        forward("y", "cosine %e", "cell"),
+        backward("d", "sine %e", "cell"),
+        backward("n", "multiply %ct, %d", "cell"),
+        returns="%y, %n",
+    )
+    done = by_hand(module, Selection("cell"))
+    assert done.copies == [] and tokens_in(done.after) == []
+    assert done.said("needed as soon as the backward pass begins: no gradient has arrived that could gate them")
+
+
+def test_mindspore_31_uniform_numbers_without_a_seed_are_held_with_one_they_are_copied() -> None:
+    """MindSpore's UniformReal without a seed: about 2000 of 4000 numbers differ between value and gradient."""
+    seeded = step(
+        "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "
+        '(tensor<2xui64>) -> (tensor<2xui64>, tensor<4000xui32>) loc("jit(f)/jvp(cell)/rng")',
+        forward("r", "convert %bits", "cell", types="(tensor<4000xui32>) -> tensor<4000xf32>"),
+        forward("a", "multiply %x, %r", "cell", types="tensor<4000xf32>"),
+        forward("b", "tanh %a", "cell", types="tensor<4000xf32>"),
+        forward("d", "exponential %b", "next", types="tensor<4000xf32>"),
+        backward("g", "multiply %ct, %d", "next", types="tensor<4000xf32>"),
+        backward("h", "multiply %g, %r", "cell", types="tensor<4000xf32>"),
+        arguments="%x: tensor<4000xf32>, %ct: tensor<4000xf32>, %state: tensor<2xui64>",
+        returns="%d, %h",
+        types="tensor<4000xf32>, tensor<4000xf32>",
+    )
+    after = by_hand(seeded, Selection("cell")).after
+    (copy,) = copies_of(after, "rng_bit_generator")
+    assert undelayed(copy.operands[0]) is classified(after).order.block.args[2]
+    check_equal(seeded, after)

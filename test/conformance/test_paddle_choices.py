@@ -1,0 +1,250 @@
+"""What the user can say: nested segments, chains to leave out, segments to skip or split, offload; and the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+
+from recompute.analysis.copied import is_copy
+from recompute.analysis.explanation import explain
+from recompute.analysis.functions import functions_of
+from recompute.analysis.order import Order
+from recompute.analysis.residuals import residuals
+from recompute.analysis.selection import Selection
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.rules.names import name_of
+from recompute.test.conformance.layers import mlp
+from recompute.test.conformance.programs import (
+    BEHIND,
+    T,
+    backward,
+    by_hand,
+    chain,
+    check_equal,
+    classified,
+    forward,
+    maker,
+    net,
+    regions_of_copies,
+    step,
+    tokens_in,
+)
+from recompute.tools.recompute_opt import main
+from recompute.transforms.mark import mark
+
+LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
+
+
+def nested() -> ModuleOp:
+    """The outer segment enters an inner one; each operation says which is its own."""
+    scopes = {"a": "outer", "e": "outer/inner", "f": "outer/inner", "k": "outer", "b": "outer"}
+    texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
+    return step(
+        *(
+            forward(name, text, scope, marks=f'recompute.region = "{scope}"')
+            for (name, scope), text in zip(scopes.items(), texts, strict=True)
+        ),
+        *BEHIND,
+        backward("h", "multiply %g, %k", "outer"),
+        backward("h2", "multiply %h, %f", "outer/inner"),
+        backward("i", "multiply %h2, %e", "outer/inner"),
+        backward("j", "multiply %i, %a", "outer"),
+        returns="%d, %j",
+    )
+
+
+def test_paddle_36_nested_segments_each_have_their_own_gate() -> None:
+    module = nested()
+    done = by_hand(module, Selection())
+    assert regions_of_copies(done.after) == ["outer", "outer/inner"]
+    assert [[gate.name_hint for gate in token.gates] for token in tokens_in(done.after)] == [["g"], ["h2"]]
+    # %f leaves the inner segment and %a the part of the outer one in front of it: both are kept.
+    assert all(Names.CHECKPOINT in maker(done.after, kept).attributes for kept in "afb")
+    assert done.copies == ["sine", "exponential"]
+    check_equal(module, done.after)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "copied"),
+    [
+        # Two products kept are as many bytes as two relus freed: then nothing is done.
+        ("main:stablehlo.dot_general", ""),
+        ("main:stablehlo.add; num:1", "r1 m2 s2 r2"),
+        ("main:stablehlo.dot_general; num:1", "s1 r1 m2 s2 r2"),
+        # Of a chain that is kept nothing in front of it is needed any more.
+        ("pre:stablehlo.dot_general>stablehlo.add; main:stablehlo.maximum; suf:stablehlo.dot_general", "m2 s2 r2"),
+        ("pre:stablehlo.tanh; main:stablehlo.dot_general", "m1 s1 r1 m2 s2 r2"),
+    ],
+)
+def test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow(pattern: str, copied: str) -> None:
+    """One segment of three layers, the relu of the third is its output."""
+    module = mlp(["layer0", *["segment"] * 3, "tail"])
+    for index in (1, 2, 3):
+        for name in "msr":
+            maker(module, f"{name}{index}").attributes[Names.REGION] = StringAttr("segment")
+    done = by_hand(module, Selection("segment", exclude=(pattern,)))
+    assert [op.results[0].name_hint for op in done.after.walk() if is_copy(op)] == copied.split()
+    assert done.said("nothing is saved") == (not copied)
+    assert done.said("matches nowhere") == ("tanh" in pattern)
+
+
+def test_paddle_40_operations_are_kept_by_attribute() -> None:
+    module = chain(LAYERS, 3)
+    maker(module, "v0x1").attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+    after = by_hand(module, Selection()).after
+    copied = [op.results[0].name_hint for op in after.walk() if is_copy(op)]
+    assert copied == ["v1x0", "v1x1", "v1x2", "v0x0", "v0x2"]
+
+
+def test_paddle_41_segments_are_left_out_by_number() -> None:
+    module = chain(LAYERS, 5)
+    done = by_hand(module, Selection(skip=(1, 3)))
+    assert regions_of_copies(done.after) == ["block2", "block0"]
+    assert done.said("region 'block1' is not recomputed: it is on the list of regions to skip")
+    with pytest.raises(Refusal, match="there is no region 5 to skip; the 5 are numbered from 0: block0, block1"):
+        mark(chain(LAYERS, 5), Selection(skip=(5,)))
+
+
+def test_paddle_44_copies_stand_right_in_front_of_their_first_reader() -> None:
+    """Nothing but tokens, delays and copies stands between a token and the first reader of its copies."""
+    for module, regions in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
+        after = by_hand(module, Selection(regions)).after
+        assert tokens_in(after)
+        order = Order.of(classified(after).order.block)
+        for token in tokens_in(after):
+            behind = order.operations[order.position[token] :]
+            first = next(op for op in behind if not is_copy(op) and not name_of(op).startswith("recompute."))
+            assert Names.TARGET_GRAD in first.attributes
+
+
+def offloading(mark: str) -> ModuleOp:
+    return step(
+        forward("a", "sine %x", "cell"),
+        forward("e", "maximum %a, %x", "cell", marks=mark),
+        forward("f", "cosine %e", "cell"),
+        forward("b", "tanh %f", "cell"),
+        *BEHIND,
+        backward("h", "multiply %g, %f", "cell"),
+        # The gradient of what makes the offloaded value reads it too, as relu's does; Paddle's assertion fails there.
+        backward("p", "compare GT, %e, %x", "cell", types=f"({T}, {T}) -> tensor<256xi1>"),
+        backward("i", "select %p, %h, %x", "cell", types=f"tensor<256xi1>, {T}"),
+        backward("j", "multiply %i, %a", "cell"),
+        returns="%d, %j",
+    )
+
+
+def test_paddle_45_offload_is_a_mark_that_keeps_the_value() -> None:
+    """Who moves values to the host finds them by the mark; what comes after is recomputed from there."""
+    module = offloading('recompute.recompute = "offload"')
+    done = by_hand(module, Selection("cell"))
+    assert done.copies == ["sine", "cosine"]
+    attributes = maker(done.after, "e").attributes
+    assert attributes[Names.RECOMPUTE] == StringAttr("offload") and Names.CHECKPOINT in attributes
+    check_equal(module, done.after)
+
+
+def test_paddle_45_a_policy_marks_what_may_be_offloaded() -> None:
+    module = offloading("")
+    selection = Selection("cell", policy="save_and_offload_only_these_names", names=("maximum",))
+    after = by_hand(module, selection).after
+    marked = [op for op in after.walk() if op.attributes.get(Names.RECOMPUTE) == StringAttr("offload")]
+    assert [op.results[0].name_hint for op in marked] == ["e"]
+
+
+@pytest.mark.parametrize(
+    ("segments", "copied"), [(2, ["block0..block1"]), (3, ["block2..block2", "block0..block1"]), (5, 4)]
+)
+def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
+    """Five stages; the last segment is left alone, with a remark, as Paddle runs its last chunk plainly."""
+    done = by_hand(chain(LAYERS, 5), Selection(segments=segments))
+    found = regions_of_copies(done.after)
+    assert len(found) == segments - 1
+    if isinstance(copied, list):
+        assert [region.partition("..")[0] for region in found] == [region.partition("..")[0] for region in copied]
+    assert done.said("is not recomputed: its values are needed as soon as the backward pass begins")
+
+
+def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
+    """Paddle: range() arg 3 must not be zero."""
+    with pytest.raises(Refusal, match="6 segments cannot be made of 5 regions: block0, block1"):
+        mark(chain(LAYERS, 5), Selection(segments=6))
+
+
+def test_paddle_47_operations_by_phase_held_values_and_reasons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "layers.mlir"
+    source.write_text(print_module(mlp(), debuginfo=True))
+    assert main([str(source), "-t", "explain{format=json checkpoints=r0,r2}"]) == 0
+    (explained,) = json.loads(capsys.readouterr().out)
+    assert explained["operations"] == {"forward": 12, "gradient": 16, "copies": 0, "tokens": 0, "update": 0}
+    assert explained["residuals"] == 4 and explained["held_bytes"] == 4 * 1024
+    assert explained["crossing"] == ["%r0"]
+    assert [(row["region"], row["copies"], row["tokens"]) for row in explained["regions"]] == [
+        ("segment0", 0, 0),
+        ("segment1", 3, 1),
+    ]
+    assert explained["regions"][1]["extra_flops"] == 2 * 16**3 + 16**2 + 16**2
+    reasons = {one["value"]: one["reason"] for one in explained["values"]}
+    assert reasons["%r1"] is None and reasons.keys() == {"%r0", "%r1", "%r2", "%r3"}
+    assert all("saves it: a checkpoint" in reasons[kept] for kept in ("%r0", "%r2"))
+    assert "the function returns it" in reasons["%r3"]
+
+
+def test_paddle_47_the_same_after_recomputing() -> None:
+    after = by_hand(mlp(), Selection(checkpoints=("r0", "r2"))).after
+    explained = explain(functions_of(after)[0], classified(after))
+    counts = explained.operations
+    # Nobody asks for the gradient of the input: it is gone.
+    assert (counts.forward, counts.gradient, counts.copies, counts.tokens) == (12, 15, 3, 1)
+    assert explained.residuals == 3
+
+
+B16 = "tensor<256xbf16>"
+
+
+def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
+    """AMP: each layer reads its weight in bf16; the casts stand in front of the layers, outside of any scope."""
+    module = step(
+        *(forward(f"c{n}", f"convert %w{n}", types=f"({T}) -> {B16}") for n in range(3)),
+        forward("x16", "convert %x", types=f"({T}) -> {B16}"),
+        *(
+            line
+            for n, x in enumerate(("%x16", "%b0", "%b1"))
+            for line in (
+                forward(f"m{n}", f"multiply {x}, %c{n}", types=B16),
+                forward(f"s{n}", f"sine %m{n}", types=B16),
+                forward(f"b{n}", f"tanh %s{n}", types=B16),
+            )
+        ),
+        *(
+            line
+            for n, g in ((2, "%ct"), (1, "%i2"), (0, "%i1"))
+            for line in (
+                backward(f"h{n}", f"multiply {g}, %b{n}", types=B16),
+                backward(f"k{n}", f"multiply %h{n}, %m{n}", types=B16),
+                backward(f"i{n}", f"multiply %k{n}, %c{n}", types=B16),
+            )
+        ),
+        arguments=f"%x: {T}, %ct: {B16}, " + ", ".join(f"%w{n}: {T}" for n in range(3)),
+        returns="%b2, %i0",
+        types=f"{B16}, {B16}",
+    )
+    done = by_hand(module, Selection(checkpoints=("b0", "b1")))
+    copied = [op.results[0].name_hint for op in done.after.walk() if is_copy(op)]
+    assert copied == ["c1", "m1", "c0", "x16", "m0"]
+    held = {one.value.name_hint for one in residuals(classified(done.after))}
+    assert held == {"b0", "b1", "b2", "c2", "m2"}
+    check_equal(module, done.after)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_paddle_46_stages_with_a_tensor_of_any_size(size: int) -> None:
+    """Paddle's helper unpacks a tensor along its first dimension: [1, 4] becomes [4], and two rows are an error."""
+    module = chain(LAYERS, 5, size=size)
+    check_equal(module, by_hand(module, Selection(segments=2)).after)

@@ -1,0 +1,61 @@
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1,"block1/tahn"}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=7}' 2>&1 | filecheck %s --check-prefix=NUMBER
+// RUN: recompute-opt %s -p 'recompute{checkpoints=h0,x,w,inner,g,dead}' 2>&1 > /dev/null | filecheck %s --check-prefix=IGNORED
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=3}' 2>&1 | filecheck %s --check-prefix=SKIP
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
+// RUN: not recompute-opt %s -p 'recompute-mark{segments=4}' 2>&1 | filecheck %s --check-prefix=MANY
+// RUN: not recompute-opt %s -p 'recompute-mark{segments=-2}' 2>&1 | filecheck %s --check-prefix=FEW
+// RUN: not recompute-opt %s -p 'recompute-mark{regions=block9}' 2>&1 | filecheck %s --check-prefix=REGION
+// RUN: not recompute-opt %s -p 'recompute-mark{policy=dots_savable}' 2>&1 | filecheck %s --check-prefix=POLICY
+// RUN: not recompute-opt %s -p 'recompute-mark{policy=sometimes}' 2>&1 | filecheck %s --check-prefix=POLICIES
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="middle:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=KEY
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="pre:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=MAIN
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="main:stablehlo.sine; num:many"}' 2>&1 | filecheck %s --check-prefix=COUNT
+// RUN: not recompute-opt %s -p 'recompute-mark{exclude="main:a; main:b"}' 2>&1 | filecheck %s --check-prefix=TWICE
+// RUN: not recompute-opt %s -p 'recompute-mark{outputs=perhaps}' 2>&1 | filecheck %s --check-prefix=TYPE
+// RUN: not recompute-opt %s -p 'recompute-mark{checkpoint=h0}' 2>&1 | filecheck %s --check-prefix=OPTION
+
+// Requests that do not fit the step: one line that names the culprit, what there is, and where.
+func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %a = stablehlo.multiply %x, %w : tensor<64xf32> loc("jit(f)/jvp(block0)/mul")
+  %l:2 = stablehlo.while(%k = %zero, %v = %a) : tensor<i32>, tensor<64xf32>
+    cond {
+      %p = stablehlo.compare LT, %k, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %inner = stablehlo.sine %v : tensor<64xf32>
+      stablehlo.return %three, %inner : tensor<i32>, tensor<64xf32>
+    } loc("jit(f)/jvp(block0)/while")
+  %h0 = stablehlo.tanh %l#1 : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")
+  %dead = stablehlo.cosine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/cos"("net.py":3:5))
+  %b = stablehlo.sine %h0 : tensor<64xf32> loc("jit(f)/jvp(block1)/sin")
+  %h1 = stablehlo.tanh %b : tensor<64xf32> loc("jit(f)/jvp(block1)/tanh")
+  %y = stablehlo.exponential %h1 : tensor<64xf32> loc("jit(f)/jvp(head)/exp")
+  %f = stablehlo.multiply %ct, %y : tensor<64xf32> loc("jit(f)/transpose(jvp(head))/mul")
+  %g = stablehlo.multiply %f, %b : tensor<64xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %l#1 : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %a : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<64xf32>, tensor<64xf32>
+}
+// UNKNOWN:  mark-selection-invalid.mlir:19:1: error: checkpoint 'block1/tahn' names no operation of the forward pass; did you mean 'block1/tanh'?
+// NUMBER:   error: pass 'recompute-mark': Incompatible types: given (7,), expected tuple[str, ...] | None; its options are regions=<str>
+// IGNORED-DAG: net.py:3:5: remark: checkpoint 'dead' is ignored: no result of the step needs it
+// IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is there anyway
+// IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is there anyway
+// IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is made inside the region of an operation; name the result
+// IGNORED-DAG: remark: checkpoint 'g' is ignored: it is made in the backward pass
+// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no region 3 to skip; the 1 are numbered from 0: segment0
+// NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no region -1 to skip
+// MANY:     mark-selection-invalid.mlir:19:1: error: 4 segments cannot be made of 3 regions: block0, block1, head
+// FEW:      mark-selection-invalid.mlir:19:1: error: -2 segments cannot be made of 3 regions
+// REGION:   mark-selection-invalid.mlir:19:1: error: no region matches 'block9'
+// POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
+// POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; known are nothing_saveable, everything_saveable, dots_saveable
+// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' is none of pre:, main:, suf:, num:
+// MAIN:     error: exclude pattern 'pre:stablehlo.sine': it says nothing of what is saved; write 'pre:a>b; main:c; suf:d; num:1'
+// COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num is a number of chains, or -1 for all, not 'many'
+// TWICE:    error: exclude pattern 'main:a; main:b': 'main:' stands twice
+// TYPE:     error: pass 'recompute-mark': Incompatible types: given ('perhaps',), expected <class 'bool'>; its options are
+// OPTION:   error: pass 'recompute-mark' has no option 'checkpoint'; did you mean 'checkpoints'?

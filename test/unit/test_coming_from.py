@@ -1,0 +1,92 @@
+"""The pages for people who come from another framework: their example runs, and what they name is there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from recompute.analysis.saveable import SAVEABLE
+from recompute.dialects.discardable import POLICIES
+from recompute.test.conformance.rows import ROWS, named_after_rows
+from recompute.tools.recompute_opt import main
+from recompute.transforms.clone import ClonePass
+from recompute.transforms.mark import MarkPass
+from recompute.transforms.recompute import RecomputePass
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {page.stem: page.read_text() for page in sorted((ROOT / "docs").glob("coming_from_*.md"))}
+PASSES = {passed.name: passed for passed in (MarkPass, ClonePass, RecomputePass)}
+MENTIONED = re.compile(r"`(recompute[\w-]*)\{([^}]*)\}`")
+OPTION = re.compile(r"(\w+)=(?:\"[^\"]*\"|[^\s\"]+)")
+
+
+def requests(page: str) -> list[tuple[str, list[str]]]:
+    """Each request in the text, as (pass, names of options)."""
+    return [(name, OPTION.findall(options)) for name, options in MENTIONED.findall(page)]
+
+
+def test_there_is_a_page_for_each() -> None:
+    assert set(PAGES) == {f"coming_from_{name}" for name in ("jax", "mindspore", "paddle", "pytorch")}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_example(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = re.findall(r"```mlir\n(.*?)```", PAGES[name], re.DOTALL)
+    (passes,) = re.findall(r"^recompute-opt step\.mlir -p '?([^'\n]+)'?$", PAGES[name], re.MULTILINE)
+    source = tmp_path / "step.mlir"
+    source.write_text(before)
+    assert main([str(source), "-p", passes]) == 0
+    assert capsys.readouterr().out == after
+    assert "recompute.copy" in after
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_option_that_is_named_is_there(name: str) -> None:
+    asked = requests(PAGES[name])
+    assert len(asked) >= 4
+    for passed, options in asked:
+        known = {field.name for field in fields(PASSES[passed])}
+        assert options and set(options) <= known, f"{passed}: {options}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_request_without_names_of_another_step_runs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What can be asked of any step with regions: it is carried out, or left alone with a remark."""
+    source = tmp_path / "step.mlir"
+    source.write_text((ROOT / "examples" / "stablehlo" / "chain.small.mlir").read_text())
+    for passed, options in MENTIONED.findall(PAGES[name]):
+        if passed == "recompute" and not re.search("checkpoints=|skip=1", options):
+            assert main([str(source), "-p", f"recompute{{{options}}}"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_claim_has_its_test(name: str) -> None:
+    known, tests = {row.key for row in ROWS}, named_after_rows()
+    cited = re.findall(r"\b((?:mindspore|paddle)-\d\d)\b", PAGES[name])
+    assert cited and all(key in known and tests[key] for key in cited)
+    bars = (ROOT / "test" / "conformance" / "test_bars.py").read_text()
+    assert all(f"def {bar}(" in bars for bar in re.findall(r"`(test_bar_\w+)`", PAGES[name]))
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES.values():
+        for link in re.findall(r"\]\((?!http)([^)#]+)", page):
+            assert (ROOT / "docs" / link).exists(), link
+
+
+def test_every_policy_of_jax_has_its_name_here() -> None:
+    import jax
+
+    theirs = {name for name in dir(jax.checkpoint_policies) if not name.startswith("_")}
+    assert theirs - {"save_from_both_policies"} <= set(SAVEABLE)
+    assert all(name in PAGES["coming_from_jax"] for name in theirs)
+
+
+def test_the_policies_of_marks_are_those_of_pytorch() -> None:
+    page = PAGES["coming_from_pytorch"]
+    assert {name.lower() for name in re.findall(r"\b(?:MUST|PREFER)_[A-Z]+\b", page)} | {"offload"} == set(POLICIES)
