@@ -38,7 +38,7 @@ KINDS = {
     "shared": Kind(shared=True),
     "outputs": Kind(select=lambda blocks: replace(AUTO, outputs=True)),
     "marks": Kind(scoped=False, marked=True),
-    "checkpoints": Kind(scoped=False, select=_between),
+    "checkpoints": Kind(scoped=False, shared=True, select=_between),
 }
 
 
