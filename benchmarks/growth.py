@@ -1,4 +1,4 @@
-"""How the time of every stage grows with the number of operations: the exponent between sizes, 1 being proportional.
+"""How the processor time of every stage grows with the operations: the exponent between sizes, 1 being proportional.
 
     python benchmarks/growth.py                              # all kinds of steps, 1,000 to 100,000 operations
     python benchmarks/growth.py chain marks --sizes 1000 10000
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import log
-from time import perf_counter
+from time import process_time
 
 from long_steps import KINDS, Kind, blocks_for, long_step
 from xdsl.dialects.builtin import ModuleOp
@@ -91,16 +91,16 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
     """Seconds of each stage, and of the whole pass at the end."""
     blocks = blocks_for(operations)
     text, seconds = long_step(kind, blocks), dict[str, float]()
-    start = perf_counter()
+    start = process_time()
     module = parse_module(text, "step.mlir")
-    seconds["parse"] = perf_counter() - start
+    seconds["parse"] = process_time() - start
     original, whole = module.clone(), module.clone()
     selection = kind.select(blocks)
     for name, stage in [*stages(selection, original), ("recompute", lambda _: recompute(whole, selection))]:
         gc.collect()
-        start = perf_counter()
+        start = process_time()
         stage(module)
-        seconds[name] = perf_counter() - start
+        seconds[name] = process_time() - start
     return seconds
 
 
