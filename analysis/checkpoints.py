@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.diagnostics import Remark
-from .naming import is_named, names_of
+from .naming import is_named, named_by, names_of
 from .order import producers, read_values
 from .phases import Phases
 from .selection import BadSelection
@@ -44,8 +44,7 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
     """Cut the forward pass at the checkpoints. Raises `NoSuchCheckpoint`."""
     found = dict[Operation, list[SSAValue]]()
     remarks = list[Remark]()
-    for name in dict.fromkeys(checkpoints):
-        values = named_values(phases, name)
+    for name, values in named_values(phases, checkpoints).items():
         if not values and (why := _why_ignored(phases, name)) is not None:
             remarks.append(Remark(phases.order.operations[0], f"checkpoint '{name}' is ignored: {why}"))
         elif not values:
@@ -63,12 +62,17 @@ def sorted_by_position(phases: Phases, region: Mapping[Operation, int]) -> list[
     return sorted(region.items(), key=lambda item: phases.order.position[item[0]])
 
 
-def named_values(phases: Phases, name: str) -> list[SSAValue]:
-    """The forward values of that name: one result of an operation by its SSA name, otherwise all of its results."""
-    bare = name.removeprefix("%")
+def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
+    """The forward values of each name: results by their SSA names, otherwise all results of operations."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
-    exact: list[SSAValue] = [result for op in forward for result in op.results if result.name_hint == bare]
-    return exact or [result for op in forward if is_named(op, [name]) for result in op.results]
+    exact = dict[str | None, list[SSAValue]]()
+    for op in forward:
+        for result in op.results:
+            exact.setdefault(result.name_hint, []).append(result)
+    return {
+        name: exact.get(name.removeprefix("%")) or [result for op in operations for result in op.results]
+        for name, operations in named_by(forward, names).items()
+    }
 
 
 def _why_ignored(phases: Phases, name: str) -> str | None:

@@ -7,7 +7,8 @@ for on its own, later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -41,10 +42,11 @@ def demands(step: Step, wanted: Wanted, outputs: frozenset[SSAValue], copies: in
     inside = wanted.values - outputs
     inside_needs = {region: first_needs(step, operations, inside) for region, operations in members.items()}
     entered = {region: min(found.values()) for region, found in inside_needs.items() if found}
+    entries = sorted(entered.values())
     found = list[Demand]()
     for rank, (region, operations) in enumerate(members.items()):
         early = min(needs[op] for op in operations)
-        if copies < 2 or not _others_enter(region, early, entered):
+        if copies < 2 or not _others_enter(entries, early, entered.get(region, -1)):
             due = {op: needs[op] for op in operations}
         else:
             due = inside_needs[region]
@@ -60,17 +62,15 @@ def is_part_of(region: str | None, whole: str) -> bool:
     return region is not None and (region == whole or (bool(whole) and region.startswith(f"{whole}/")))
 
 
-def _others_enter(region: str, early: int, entered: Mapping[str, int]) -> bool:
+def _others_enter(entries: Sequence[int], early: int, own: int) -> bool:
     """Whether the backward pass enters another region after this one's outputs are needed and before its inside is."""
-    own = entered.get(region, -1)
-    return any(early <= position < own for other, position in entered.items() if other != region)
+    return bisect_left(entries, early) < bisect_left(entries, own)
 
 
 def _parts(step: Step, wanted: Wanted, region: str, rank: int, due: Mapping[Operation, int]) -> list[Demand]:
     """Each operation is copied in the arrival in which it is needed first."""
     starts = arrivals(step, due, lambda op: is_part_of(wanted.regions.get(op), region))
-    ends = [*starts[1:], len(step.phases.order.operations)]
-    return [
-        Demand(start, rank, region, tuple(op for op, position in due.items() if start <= position < end))
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    parts: dict[int, list[Operation]] = {start: [] for start in starts}
+    for op, position in due.items():
+        parts[starts[bisect_right(starts, position) - 1]].append(op)
+    return [Demand(start, rank, region, tuple(operations)) for start, operations in parts.items()]

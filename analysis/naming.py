@@ -29,6 +29,24 @@ def names_of(op: Operation) -> tuple[str, ...]:
     return (*given, *ssa, *(name[1:] for name in ssa), name_of(op), *(path for path in paths if path))
 
 
+_SHELL = frozenset("*?[")
+
+
+def named_by(operations: Iterable[Operation], patterns: Iterable[str]) -> dict[str, list[Operation]]:
+    """The operations that each pattern names, in their order. Plain names are looked up, however many there are."""
+    found: dict[str, list[Operation]] = {pattern: [] for pattern in patterns}
+    plain = {pattern for pattern in found if _SHELL.isdisjoint(pattern)}
+    others = found.keys() - plain
+    for op in operations:
+        names = names_of(op)
+        for pattern in plain.intersection(names):
+            found[pattern].append(op)
+        for pattern in others:
+            if any(fnmatchcase(name, pattern) for name in names):
+                found[pattern].append(op)
+    return found
+
+
 def is_named(op: Operation, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns matches one of the operation's names."""
     listed = tuple(patterns)

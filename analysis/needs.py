@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import accumulate
 
 from xdsl.ir import Operation, SSAValue
 
@@ -47,13 +49,14 @@ def arrivals(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Op
 
 def _after_their_originals(step: Step, needs: Mapping[Operation, int], starts: set[int]) -> list[int]:
     """Where one gradient follows another, what is computed after an arrival is needed in a later one."""
-    position = step.phases.order.position
-    for op in sorted(needs, key=position.__getitem__):
-        if max(start for start in starts if start <= needs[op]) < position[op]:
-            starts.add(
-                min(need for other, need in needs.items() if need > position[op] and position[other] >= position[op])
-            )
-    return sorted(starts)
+    position, found = step.phases.order.position, sorted(starts)
+    operations = sorted(needs, key=position.__getitem__)
+    # What an operation or a later one is needed for comes after the operation itself.
+    soonest = list(accumulate((needs[op] for op in reversed(operations)), min))
+    for op, need in zip(operations, reversed(soonest), strict=True):
+        if found[bisect_right(found, needs[op]) - 1] < position[op]:
+            insort(found, need)
+    return found
 
 
 def _entries(

@@ -15,7 +15,7 @@ from ..rules.kinds import is_constant
 from .order import producers, read_values
 from .phases import Phases
 from .regions import find_regions
-from .stages import WORTH, excess_bytes, outside_values
+from .stages import WORTH, excess_bytes, held_inside, outside_values
 from .step import Step
 from .storage import value_bytes
 
@@ -61,7 +61,7 @@ def _early(step: Step, region: str, operations: list[Operation], turns: dict[Ope
         if any(value in waiting for value in read_values(op)):
             waiting.update(op.results)
     part = tuple(op for op in operations if not waiting.intersection(op.results) and not is_constant(op))
-    if part and excess_bytes(step, part) > WORTH * _held_bytes(step, operations):
+    if part and excess_bytes(step, part, held_inside(step, part)) > WORTH * _held_bytes(step, operations):
         awaited = tuple(value for value in inputs if _turn(value, turns) == last)
         yield Early(region, part, outside_values(step, part), awaited)
 

@@ -94,9 +94,10 @@ def _skipped(region: str, operations: Sequence[Operation]) -> Decision:
 def _decide(
     step: Step, region: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
 ) -> Decision:
-    kept = set[SSAValue](saved) if selection.outputs else kept_outputs(step, operations) | saved
-    kept.update(v for op in operations for v in op.results if step.storages.of(v) in step.lives_on)
-    values = frozenset(v for op in operations for v in op.results if _is_wanted(v, v not in kept))
+    results = [result for op in operations for result in op.results]
+    kept = set[SSAValue]() if selection.outputs else kept_outputs(step, operations)
+    kept.update(v for v in results if v in saved or step.storages.of(v) in step.lives_on)
+    values = frozenset(v for v in results if _is_wanted(v, v not in kept))
     how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
     plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values), how)
     forced = any(is_forced(op) for op in operations) or (selection.outputs and bool(region))

@@ -20,7 +20,7 @@ def freed_bytes(step: Step, served: Collection[SSAValue], inputs: Iterable[SSAVa
         if isinstance(root.owner, Operation)
         and root not in held
         and root not in step.constants
-        and last_reader(step, root) >= insertion > last_reader(step, root, served)
+        and step.last_read.get(root, -1) >= insertion > _last_other_reader(step, root, served)
         and not step.returned.intersection(step.views[root])
     )
 
@@ -34,11 +34,11 @@ def pinned_bytes(step: Step, inputs: Iterable[SSAValue], insertion: int) -> int:
         if isinstance(root.owner, Operation)
         and root not in step.constants
         and not step.returned.intersection(step.views[root])
-        and last_reader(step, root) < insertion
+        and step.last_read.get(root, -1) < insertion
     )
 
 
-def last_reader(step: Step, root: SSAValue, served: Container[SSAValue] = ()) -> int:
+def _last_other_reader(step: Step, root: SSAValue, served: Container[SSAValue]) -> int:
     """Position of the last reader of a storage; backward readers of the `served` values do not count."""
     order, phases = step.phases.order, step.phases
     return max(

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects.diagnostics import Remark
 from .chains import parse_chain, saved_by
 from .checkpoints import segments_between
-from .naming import is_named
+from .naming import is_named, named_by
 from .phases import Phases
 from .regions import find_regions
 from .saveable import OFFLOADING, saves
@@ -95,8 +95,8 @@ def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selec
     first = phases.order.operations[0]
     inside = [op for operations in members.values() for op in operations]
     for option, names in (("names", selection.names), ("save", selection.save)):
-        for name in names:
-            if not any(is_named(op, [name]) for op in inside):
+        for name, operations in named_by(inside, names).items():
+            if not operations:
                 yield Remark(first, f"{option}={name} matches no operation of a region, and saves nothing")
     for text in selection.exclude:
         if not any(saved_by(parse_chain(text), operations) for operations in members.values()):

@@ -79,10 +79,11 @@ def _first_to_run(
 ) -> set[Operation]:
     """The part that runs through most beyond what it leaves: all operations that need only some of the inputs."""
     needs = _needed_inputs(originals, inputs)
+    inner = held_inside(step, originals)
     best, most = set[Operation](), WORTH * freed_bytes
     for mask in sorted(set(needs.values())):
         part = [op for op in originals if needs[op] | mask == mask]
-        if len(part) < len(originals) and (excess := excess_bytes(step, part)) > most:
+        if len(part) < len(originals) and (excess := excess_bytes(step, part, inner)) > most:
             best, most = set(part), excess
     return best
 
@@ -113,8 +114,16 @@ def _left(step: Step, part: Sequence[Operation]) -> list[SSAValue]:
     ]
 
 
-def excess_bytes(step: Step, part: Sequence[Operation]) -> int:
-    """Peak of the part run on its own, in program order, less what it leaves behind."""
+def held_inside(step: Step, operations: Iterable[Operation]) -> dict[Operation, int]:
+    """Bytes that the regions of each operation hold."""
+    return {op: inner_bytes(op, step.constants, step.storages) for op in operations}
+
+
+def excess_bytes(step: Step, part: Sequence[Operation], inner: Mapping[Operation, int]) -> int:
+    """Peak of the part run on its own, in program order, less what it leaves behind.
+
+    `inner`: see `held_inside`.
+    """
     left = {step.storages.of(value) for value in _left(step, part)}
     made = {result for op in part for result in op.results} - step.constants
     last = {step.storages.of(value): op for op in part for value in read_values(op)}
@@ -122,7 +131,7 @@ def excess_bytes(step: Step, part: Sequence[Operation]) -> int:
     for op in part:
         owned = [r for r in op.results if r in made and step.storages.of(r) is r]
         live += sum(value_bytes(value) for value in owned)
-        peak = max(peak, live + inner_bytes(op, step.constants, step.storages))
+        peak = max(peak, live + inner[op])
         dead = [root for root in {*map(step.storages.of, read_values(op)), *owned} if last.get(root, op) is op]
         live -= sum(value_bytes(root) for root in dead if root in made and root not in left)
     return peak - sum(value_bytes(root) for root in left if root in made)

@@ -70,6 +70,15 @@ class Step:
         return frozenset(found)
 
     @cached_property
+    def last_read(self) -> Mapping[SSAValue, int]:
+        """Position of the last reader of each storage that is made here and read, through any view."""
+        found = dict[SSAValue, int]()
+        for index, op in enumerate(self.phases.order.operations):
+            for value in read_values(op):
+                found[self.storages.of(value)] = index
+        return found
+
+    @cached_property
     def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:
         """Every value that looks at a storage, by its owner."""
         found = dict[SSAValue, list[SSAValue]]()

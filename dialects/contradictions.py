@@ -12,17 +12,21 @@ from .diagnostics import Refusal
 from .names import Names
 from .structured import SegmentOp
 
+_MARKED = (BoolAttr.from_bool(True), StringAttr("must_recompute"))
+_KEPT = (BoolAttr.from_bool(False), StringAttr("must_save"))
+_BACKWARD = (StringAttr("gradient"), StringAttr("update"))
+
 
 def _is_marked(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) in (BoolAttr.from_bool(True), StringAttr("must_recompute"))
+    return op.attributes.get(Names.RECOMPUTE) in _MARKED
 
 
 def _is_kept(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) in (BoolAttr.from_bool(False), StringAttr("must_save"))
+    return op.attributes.get(Names.RECOMPUTE) in _KEPT
 
 
 def _is_backward(op: Operation) -> bool:
-    return op.attributes.get(Names.PHASE) in (StringAttr("gradient"), StringAttr("update"))
+    return op.attributes.get(Names.PHASE) in _BACKWARD
 
 
 @dataclass(frozen=True)

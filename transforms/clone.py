@@ -19,13 +19,15 @@ The dead originals are left to `recompute-cse`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, UnitAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -66,6 +68,7 @@ def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
         cloner = _Cloner(phases, ids, channels)
         for unit in plan.units:
             cloner.recompute(unit)
+        cloner.read_delayed()
         units.extend(plan.units)
     return Cloned(tuple(units), tuple(remarks))
 
@@ -117,25 +120,34 @@ class _Held:
 class _Cloner:
     """Copies the units of one function, in the order of the backward pass.
 
-    `held`: original value -> its copy. `undelayed`: value behind a token -> the value itself.
+    `held`: original value -> its copy. `delays`: value -> the places from which on it is read behind a token, and as
+    what; in program order.
     """
 
     phases: Phases
     ids: Iterator[int]
     channels: Iterator[int]
     held: dict[SSAValue, _Held] = field(default_factory=dict[SSAValue, _Held])
-    undelayed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    delays: dict[SSAValue, list[tuple[int, SSAValue]]] = field(
+        default_factory=dict[SSAValue, list[tuple[int, SSAValue]]]
+    )
 
     def recompute(self, unit: Unit) -> None:
         # What was copied for the same reader waits for the same gates already.
-        here = {value: held.value for value, held in self.held.items() if held.insertion is unit.insertion}
-        mapping = {value: here[value] for value in unit.inputs if value in here}
+        mapping = {
+            value: held.value
+            for value in unit.inputs
+            if (held := self.held.get(value)) is not None and held.insertion is unit.insertion
+        }
+        delayed = [value for value in unit.inputs if value not in mapping]
         numbers = dict(zip(unit.originals, unit.numbers, strict=True))
         for stage in unit.stages:
             new = self._copies_behind_a_token(stage, unit.gates, mapping, numbers)
             _state_phase(new, unit.insertion)
             Rewriter.insert_op(new, InsertPoint.before(unit.insertion))
-        self._read_delayed(unit, [value for value in unit.inputs if value not in here], mapping)
+        start = self.phases.order.position[unit.insertion]
+        for value in delayed:
+            self.delays.setdefault(self._now(value), []).append((start, mapping[value]))
         self._redirect(unit, mapping)
 
     def _copies_behind_a_token(
@@ -168,29 +180,32 @@ class _Cloner:
         stated = op.attributes.get(Names.ID)
         return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
-    def _read_delayed(self, unit: Unit, values: Iterable[SSAValue], mapping: Mapping[SSAValue, SSAValue]) -> None:
-        """Gradient operations from the insertion point on read a unit's inputs behind its token, the latest one.
+    def read_delayed(self) -> None:
+        """Gradient operations from a unit's place on read its inputs behind its token, the latest one.
 
         Else a value and its delayed twin would both stay alive.
         """
-        newest = {self._now(value): mapping[value] for value in values}
-        before = {old: newest[value] for old, value in self.undelayed.items() if value in newest}
-        start = self.phases.order.position[unit.insertion]
-        for value, replacement in {**newest, **before}.items():
+        for value, delays in self.delays.items():
             for use in list(value.uses):
-                owner = self.phases.order.owner_here(use.operation)
-                if owner is None or not self.phases.is_gradient(owner) or self.phases.order.position[owner] < start:
-                    continue
-                use.operation.operands[use.index] = replacement
-        self.undelayed.update((delayed, value) for value, delayed in newest.items())
+                reader = self._gradient_reader(use)
+                if reader is not None and (units := self._units_before(reader, delays)):
+                    use.operation.operands[use.index] = delays[units - 1][1]
+
+    def _gradient_reader(self, use: Use) -> Operation | None:
+        reader = self.phases.order.owner_here(use.operation)
+        return reader if reader is not None and self.phases.is_gradient(reader) else None
+
+    def _units_before(self, reader: Operation, delays: list[tuple[int, SSAValue]]) -> int:
+        return bisect_right(delays, self.phases.order.position[reader], key=itemgetter(0))
 
     def _redirect(self, unit: Unit, mapping: Mapping[SSAValue, SSAValue]) -> None:
         """Gradient operations read the copies of what the unit serves."""
         for value in unit.served:
             self.held[value] = _Held(mapping[value], unit.insertion)
+            delays = self.delays.get(value, [])
             for use in list(value.uses):
-                reader = self.phases.order.owner_here(use.operation)
-                if reader is not None and self.phases.is_gradient(reader):
+                reader = self._gradient_reader(use)
+                if reader is not None and not self._units_before(reader, delays):
                     use.operation.operands[use.index] = mapping[value]
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 

@@ -20,7 +20,7 @@ from ..analysis.eager import eager_timeline
 from ..analysis.functions import functions_of
 from ..analysis.liveness import timeline
 from ..analysis.marks import is_forced
-from ..analysis.naming import is_named
+from ..analysis.naming import named_by
 from ..analysis.phases import phases
 from ..analysis.selection import AUTO, Selection
 from ..analysis.units import Unit
@@ -170,10 +170,10 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
     alive = module.clone()
     drop_dead(alive)
     kept, remarks = list[str](), list[Remark]()
+    here, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
     for name in selection.checkpoints:
-        here = next((op for op in module.walk() if is_named(op, [name])), None)
-        if here is not None and not any(is_named(op, [name]) for op in alive.walk()):
-            remarks.append(Remark(here, f"checkpoint '{name}' is ignored: no result of the step needs it"))
+        if here[name] and not needed[name]:
+            remarks.append(Remark(here[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
         else:
             kept.append(name)
     return replace(selection, checkpoints=tuple(kept)), remarks

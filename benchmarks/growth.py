@@ -1,0 +1,139 @@
+"""How the processor time of every stage grows with the operations: the exponent between sizes, 1 being proportional.
+
+    python benchmarks/growth.py                              # all kinds of steps, 1,000 to 100,000 operations
+    python benchmarks/growth.py chain marks --sizes 1000 10000
+
+Each stage is run by itself on what the stages before it have made. Exit status 1: an exponent is above the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import log
+from time import process_time
+
+from long_steps import KINDS, Kind, blocks_for, long_step
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.eager import eager_timeline
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.analysis.phases import phases
+from recompute.analysis.selection import Selection
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.prove import prove
+from recompute.tools.verification import verify_module
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.inline import inline
+from recompute.transforms.inline_gradient import inline_gradient
+from recompute.transforms.inline_segments import inline_segments
+from recompute.transforms.lower import lower
+from recompute.transforms.mark import mark
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify
+
+SIZES = (1_000, 10_000, 100_000)
+BAR = 1.2
+# Below this many seconds the clock measures itself.
+NOISE = 0.02
+
+Stage = Callable[[ModuleOp], object]
+
+
+def _flatten(module: ModuleOp) -> None:
+    inline(module)
+    inline_gradient(module)
+    inline_segments(module)
+
+
+def _phases(module: ModuleOp) -> None:
+    phases(functions_of(module)[0])
+
+
+def _timeline(module: ModuleOp) -> None:
+    timeline(functions_of(module)[0])
+
+
+def _eager(module: ModuleOp) -> None:
+    function = functions_of(module)[0]
+    classified = phases(function)
+    assert classified is not None, "every step has a gradient"
+    eager_timeline(function, classified)
+
+
+def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stage]]:
+    """What is run on the parsed module, in this order."""
+    yield "verify", verify_module
+    yield "flatten", _flatten
+    yield "phases", _phases
+    yield "mark", lambda module: mark(module, selection)
+    yield "clone", clone
+    yield "cse", cse
+    yield "verify copies", verify
+    yield "timeline", _timeline
+    yield "eager timeline", _eager
+    yield "lower", lambda module: lower(module, "stablehlo")
+    yield "proof", lambda module: _demand(bool(prove(original, module)))
+    yield "print", lambda module: print_module(module, debuginfo=True)
+
+
+def _demand(proved: bool) -> None:
+    assert proved, "recomputation changes no numbers"
+
+
+def measure(kind: Kind, operations: int) -> dict[str, float]:
+    """Seconds of each stage, and of the whole pass at the end."""
+    blocks = blocks_for(operations)
+    text, seconds = long_step(kind, blocks), dict[str, float]()
+    start = process_time()
+    module = parse_module(text, "step.mlir")
+    seconds["parse"] = process_time() - start
+    original, whole = module.clone(), module.clone()
+    selection = kind.select(blocks)
+    for name, stage in [*stages(selection, original), ("recompute", lambda _: recompute(whole, selection))]:
+        gc.collect()
+        start = process_time()
+        stage(module)
+        seconds[name] = process_time() - start
+    return seconds
+
+
+def exponent(before: float, after: float, factor: float) -> float:
+    """How the time grows: `after / before = factor ** exponent`."""
+    return log(max(after, NOISE) / max(before, NOISE)) / log(factor)
+
+
+def report(name: str, sizes: Sequence[int]) -> bool:
+    """Print one kind of step; whether every stage is within the bar."""
+    measured = [measure(KINDS[name], size) for size in sizes]
+    growth = [log_ratio for log_ratio in pairwise(zip(sizes, measured, strict=True))]
+    print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")
+    fits = True
+    for stage in measured[0]:
+        exponents = [exponent(a[stage], b[stage], m / n) for (n, a), (m, b) in growth]
+        seconds = "".join(f"{one[stage]:10.2f}s" for one in measured)
+        missed = max(exponents, default=0) > BAR
+        print(f"{stage:16}{seconds}   " + " ".join(f"{e:5.2f}" for e in exponents) + ("  <-- above" * missed))
+        fits = fits and not missed
+    sys.stdout.flush()
+    return fits
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Seconds of every stage, and how they grow.")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="operations")
+    options = parser.parse_args()
+    if unknown := [name for name in options.kinds if name not in KINDS]:
+        parser.error(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}")
+    return not all([report(name, options.sizes) for name in options.kinds or KINDS])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
