@@ -19,7 +19,7 @@ from .dialects.dense_repair import repair_dense
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
     *("inline", "inline-segments", "inline-gradient"),
-    *("phase", "mark", "clone", "cse", "lower", "pace", "outline-gradient", "verify"),
+    *("phase", "mark", "clone", "cse", "schedule", "lower", "pace", "outline-gradient", "verify"),
 )
 
 
@@ -51,7 +51,7 @@ def _another_stablehlo() -> bool:
 
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
-    ours = {"recompute": _dialect("recompute", "RECOMPUTE")}
+    ours = {name: _dialect(name, name.upper()) for name in ("recompute", "chlo", "sdy")}
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
