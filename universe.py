@@ -51,7 +51,7 @@ def _another_stablehlo() -> bool:
 
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
-    ours = {"recompute": _dialect("recompute", "RECOMPUTE")}
+    ours = {name: _dialect(name, name.upper()) for name in ("recompute", "chlo", "sdy")}
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 

@@ -16,8 +16,10 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
+from .chlo import CHLO
 from .diagnostics import Refusal, Remark
 from .recompute import RECOMPUTE
+from .sdy import SDY
 from .stablehlo import STABLEHLO
 
 
@@ -47,6 +49,6 @@ def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
 def make_context() -> RecomputeContext:
     """A fresh context with the dialects loaded; operations of others pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
-    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, RECOMPUTE):
+    for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, RECOMPUTE):
         context.load_dialect(dialect)
     return context

@@ -114,7 +114,9 @@ class ModuleParser(LocationParser):
         op_type = super()._get_op_by_name(name)
         if issubclass(op_type, UnregisteredOp) and not self.lexer.input.content.startswith('"', self._name_start()):
             start = self._name_start()
-            self.raise_error(f"unknown operation '{name}': only the generic form can be read", start, start + len(name))
+            remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
+            words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
+            self.raise_error(words, start, start + len(name))
         return op_type
 
     def _parse_block(self) -> Block:

@@ -8,7 +8,8 @@ Whatever is not on it is an ordered effect. Left out on purpose, though StableHL
 Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
 
 arith and math are pure throughout. tensor is, since tensors are values; `tensor.empty` is taken to hold the same each
-time, so a program that reads what nobody has written has no result of its own. linalg and scf are here for tensors and
+time, so a program that reads what nobody has written has no result of its own. A sharding
+constraint of sdy is its operand, laid out over the devices in some way. linalg and scf are here for tensors and
 scalars: whatever takes or makes a memref is an effect, whatever its name (`value_numbering.py`), and so is a region
 with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is left open;
 `func.call_indirect`; and operations that no dialect of today has under these names.
@@ -32,7 +33,7 @@ _STABLEHLO = """
 
 _CHLO = """
     acos acosh asin asinh atan atanh bessel_i1e conj constant constant_like cosh digamma erf erf_inv erfc is_inf
-    is_neg_inf is_pos_inf lgamma next_after polygamma ragged_dot sinh square tan top_k zeta
+    is_neg_inf is_pos_inf lgamma mulhi next_after polygamma ragged_dot sinh square tan top_k zeta
 """
 
 _ARITH = """
@@ -70,5 +71,5 @@ PURE_OPERATIONS = frozenset(
     + [f"tensor.{name}" for name in _TENSOR.split()]
     + [f"linalg.{name}" for name in _LINALG.split()]
     + [f"scf.{name}" for name in _SCF.split()]
-    + ["recompute.token"]
+    + ["recompute.token", "sdy.sharding_constraint"]
 )

@@ -6,7 +6,7 @@ from .facts import Facts, constant, pure, table
 
 _PURE = """
 acos acosh asin asinh atan atanh bessel_i1e conj constant_like cosh digamma erf erf_inv erfc is_inf is_neg_inf
-is_pos_inf lgamma next_after polygamma sinh square tan top_k zeta
+is_pos_inf lgamma mulhi next_after polygamma sinh square tan top_k zeta
 """
 
 OPERATIONS: dict[str, Facts] = {**table("chlo", _PURE, pure()), "chlo.constant": constant()}

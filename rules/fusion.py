@@ -19,8 +19,14 @@ _EXPENSIVE = """
 atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh
 """.split()
 
-EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE)
-FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | EXPENSIVE
+# CHLO becomes chains of such operations: of a few cheap ones, or of many.
+_CHEAP_IN_CHLO = "conj is_inf is_neg_inf is_pos_inf mulhi next_after square".split()
+_EXPENSIVE_IN_CHLO = """
+acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc lgamma polygamma sinh tan zeta
+""".split()
+
+EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE) | frozenset(f"chlo.{n}" for n in _EXPENSIVE_IN_CHLO)
+FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{n}" for n in _CHEAP_IN_CHLO) | EXPENSIVE
 # A sum of squares squares as it sums. Such a kernel computes inside what nobody else reads, and reads the rest.
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 

@@ -14,13 +14,13 @@ from typing import Any
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation
 
-from . import arith, chlo, func, linalg, math, memref, scf, stablehlo, tensor
+from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .facts import Facts
 from .names import name_of
 
 REMEDY = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
 
-_DIALECTS = (stablehlo, chlo, arith, math, tensor, linalg, scf, memref, func)
+_DIALECTS = (stablehlo, chlo, sdy, arith, math, tensor, linalg, scf, memref, func)
 BUILT_IN: dict[str, Facts] = {name: facts for dialect in _DIALECTS for name, facts in dialect.OPERATIONS.items()}
 _declared: dict[str, Facts] = {}
 _type_bytes: dict[str, Callable[[Attribute], int]] = {}

@@ -37,12 +37,14 @@ shift_right_logical sign sine sqrt subtract tan tanh xor
 _MOVES = """
 bitcast_convert concatenate convert dynamic_slice dynamic_update_slice gather iota pad reverse slice
 """
+_WHOLE_MATRICES = "cholesky fft"
 _COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
 _DEVICE = "partition_id replica_id"
 
 OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", _ARITHMETIC, pure()),
     **table("stablehlo", _MOVES, moves()),
+    **table("stablehlo", _WHOLE_MATRICES, pure()),
     **table("stablehlo", _DEVICE, moves()),
     "stablehlo.constant": constant(),
     "stablehlo.transpose": view(),

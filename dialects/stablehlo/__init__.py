@@ -19,6 +19,7 @@ from .dynamic import DYNAMIC
 from .elementwise import ELEMENTWISE
 from .foreign import FOREIGN
 from .indexing import INDEXING
+from .linear_algebra import LINEAR_ALGEBRA
 from .padding import PADDING
 from .reduction import REDUCTION
 from .representation import REPRESENTATION
@@ -31,7 +32,7 @@ OPERATIONS = chain(
     *(CREATION, FOREIGN),
     *(UNARY, BINARY, ELEMENTWISE, REPRESENTATION),
     *(SHAPES, SLICES, DYNAMIC, PADDING, INDEXING),
-    *(CONTRACTION, CONVOLUTION, REDUCTION, WINDOWS),
+    *(CONTRACTION, CONVOLUTION, LINEAR_ALGEBRA, REDUCTION, WINDOWS),
     *(CONTROL, BRANCHES),
 )
 STABLEHLO = Dialect("stablehlo", list(OPERATIONS), ATTRIBUTES)

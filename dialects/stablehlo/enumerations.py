@@ -37,6 +37,13 @@ class RngAlgorithm(StrEnum):
     PHILOX = "PHILOX"
 
 
+class FftType(StrEnum):
+    FFT = "FFT"
+    IFFT = "IFFT"
+    RFFT = "RFFT"
+    IRFFT = "IRFFT"
+
+
 @irdl_attr_definition
 class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
     """How exactly an operand of a contraction is read."""
@@ -65,4 +72,17 @@ class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute)
     name = "stablehlo.rng_algorithm"
 
 
-ENUMERATIONS: list[type[Attribute]] = [PrecisionAttr, ComparisonDirectionAttr, ComparisonTypeAttr, RngAlgorithmAttr]
+@irdl_attr_definition
+class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
+    """Which transform `stablehlo.fft` is."""
+
+    name = "stablehlo.fft_type"
+
+
+ENUMERATIONS: list[type[Attribute]] = [
+    PrecisionAttr,
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+    RngAlgorithmAttr,
+    FftTypeAttr,
+]

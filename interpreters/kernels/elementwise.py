@@ -130,7 +130,7 @@ def compare(op: CompareOp) -> Kernel:
     total = op.compare_type is not None and op.compare_type.data.value == "TOTALORDER"
     dtype = dtype_at(op.lhs)
     if total and kind_of(dtype) == "f":
-        seen = _total_order
+        seen = total_order
     elif wide(dtype) != dtype:
         seen = partial(row_by_row, dtype=wide(dtype))
     else:
@@ -138,7 +138,7 @@ def compare(op: CompareOp) -> Kernel:
     return on_two(lambda a, b: owned(relation(seen(a), seen(b)), np.dtype(np.bool_)))
 
 
-def _total_order(a: Array) -> Array:
+def total_order(a: Array) -> Array:
     """Integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN of the floats (IEEE 754, totalOrder)."""
     width = bit_width(a.dtype)
     bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)

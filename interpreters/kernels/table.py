@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import arith, math, signless, tensors
+from . import arith, chlo, math, signless, tensors
 from .arrays import Combine, Kernel
 from .contraction import dot_general
 from .conversion import bitcast_convert, reduce_precision
@@ -51,6 +51,9 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     **dict.fromkeys(math.AS_STABLEHLO, math.as_stablehlo),
     **dict.fromkeys(math.FLOATS, math.of_floats),
     **dict.fromkeys(math.BITS, math.of_bits),
+    **{f"chlo.{name}": chlo.elementwise for name in (*chlo.NUMPY, *chlo.SCIPY)},
+    "chlo.next_after": chlo.next_after,
+    "chlo.mulhi": chlo.multiply_high,
     "math.absi": math.absolute,
     "math.ipowi": math.integer_power,
     "math.fpowi": math.float_to_integer_power,
@@ -74,6 +77,8 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.dynamic_slice": dynamic_slice,
     "stablehlo.dynamic_update_slice": dynamic_update_slice,
     "stablehlo.rng_bit_generator": rng_bit_generator,
+    "chlo.top_k": chlo.top_k,
+    "sdy.sharding_constraint": chlo.constrained,
     "arith.constant": arith.constant,
     "tensor.empty": tensors.empty,
     "tensor.splat": tensors.splat,

@@ -51,4 +51,4 @@ def test_next_to_xdsl_jax_the_plugin_leaves_its_stablehlo_out(monkeypatch: pytes
 
     assert "stablehlo" in universe.UNIVERSE.all_dialects
     monkeypatch.setattr(universe, "distribution", found)
-    assert list(universe._dialects()) == ["recompute"]  # pyright: ignore[reportPrivateUsage]
+    assert list(universe._dialects()) == ["recompute", "chlo", "sdy"]  # pyright: ignore[reportPrivateUsage]

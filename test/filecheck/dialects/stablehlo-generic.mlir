@@ -118,3 +118,15 @@ func.func @foreign(%s: tensor<2xui64>, %x: tensor<4xf32>) {
 // CHECK-NEXT:     stablehlo.custom_call @"a name"() {has_side_effect = true} : () -> ()
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
+
+// Transforms and factorizations of whole matrices.
+func.func @matrices(%x: tensor<4x8xf32>, %c: tensor<4x8xcomplex<f32>>, %a: tensor<4x4xf32>) {
+  %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>
+  %1 = stablehlo.fft %c, type = IFFT, length = [4, 8] {recompute.recompute = true} : (tensor<4x8xcomplex<f32>>) -> tensor<4x8xcomplex<f32>>
+  %2 = stablehlo.cholesky %a, lower = true {recompute.recompute = true} : tensor<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: func.func @matrices
+// CHECK-NEXT:    %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>
+// CHECK-NEXT:    %1 = stablehlo.fft %c, type = IFFT, length = [4, 8] {recompute.recompute = true} : (tensor<4x8xcomplex<f32>>) -> tensor<4x8xcomplex<f32>>
+// CHECK-NEXT:    %2 = stablehlo.cholesky %a, lower = true {recompute.recompute = true} : tensor<4x4xf32>

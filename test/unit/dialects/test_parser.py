@@ -20,7 +20,18 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("", "t:1:1", "Could not parse"),
         ("hello world", "t:1:1", "unknown operation 'hello': only the generic form can be read"),
         ("module {\n  func.func @f() {\n    return\n  }\n", "t:5:1", "expected an operation, a block or '}'"),
-        ("module {\n  %0 = chlo.erf %x : f32\n}", "t:2:8", "unknown operation 'chlo.erf'"),
+        ("module {\n  %0 = acme.swish %x : f32\n}", "t:2:8", "unknown operation 'acme.swish'"),
+        (
+            "func.func @f(%x: tensor<4xf32>) {\n  %0:2 = chlo.top_k(%x, k = 5) : tensor<4xf32> -> tensor<5xf32>\n}",
+            "t:2:51",
+            "'\\(' expected",
+        ),
+        ('sdy.mesh @m = <["a"=2)>', "t:1:22", "Expected ']'"),
+        (
+            "sdy.manual_computation(%0) in_shardings=[]",
+            "t:1:1",
+            "unknown operation 'sdy.manual_computation': only the generic form can be read; mlir-opt writes it with",
+        ),
         (
             "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
             "t:2:23",

@@ -11,8 +11,10 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
+from recompute.dialects.chlo import CHLO
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import RECOMPUTE
+from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
@@ -23,7 +25,10 @@ from recompute.rules.registry import facts_named
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}
 
 
-@pytest.mark.parametrize("name", sorted(op.name for op in (*STABLEHLO.operations, *RECOMPUTE.operations)))
+OURS = sorted(op.name for dialect in (STABLEHLO, CHLO, SDY, RECOMPUTE) for op in dialect.operations)
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_every_operation_with_a_class_is_in_one_table_of_effects(name: str) -> None:
     assert len([table for table, names in TABLES.items() if name in names]) == 1
 

@@ -1,0 +1,88 @@
+"""Kernels of CHLO: numpy where it has the function, otherwise scipy, which is asked for only then."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ...dialects.chlo import TopKOp
+from ...dialects.elements import bit_width
+from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
+from .elementwise import total_order
+
+NUMPY: dict[str, Compute] = {
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "conj": np.conjugate,
+    "cosh": np.cosh,
+    "is_inf": np.isinf,
+    "is_neg_inf": np.isneginf,
+    "is_pos_inf": np.isposinf,
+    "sinh": np.sinh,
+    "square": np.square,
+    "tan": np.tan,
+}
+# What `scipy.special` calls them.
+SCIPY = {
+    "bessel_i1e": "i1e",
+    "digamma": "digamma",
+    "erf": "erf",
+    "erf_inv": "erfinv",
+    "erfc": "erfc",
+    "lgamma": "gammaln",
+    "polygamma": "polygamma",
+    "zeta": "zeta",
+}
+
+
+def elementwise(op: Operation) -> Kernel:
+    """Computed in f32 for smaller floats, and rounded once. `ValueError` where scipy is needed and missing."""
+    word, dtype = op.name.removeprefix("chlo."), dtype_at(op.results[0])
+    compute, computed = NUMPY.get(word) or _from_scipy(SCIPY[word]), wide(dtype_at(op.operands[0]))
+    return lambda *operands: (owned(compute(*(row_by_row(one, computed) for one in operands)), dtype),)
+
+
+def _from_scipy(word: str) -> Compute:
+    try:
+        special: Any = import_module("scipy.special")
+    except ImportError as error:
+        raise ValueError(f"numpy has no {word}; it is computed where scipy is installed (pip install scipy)") from error
+    return getattr(special, word)
+
+
+def next_after(op: Operation) -> Kernel:
+    """The neighbour among the numbers of the type itself, which a wider type would not know."""
+    return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
+
+
+def multiply_high(op: Operation) -> Kernel:
+    """The upper half of the product, by Python's integers, which have all digits."""
+    dtype = dtype_at(op.results[0])
+    width = bit_width(dtype)
+    return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))
+
+
+def top_k(op: TopKOp) -> Kernel:
+    """In IEEE 754's total order, as XLA: -0.0 < 0.0, and the NaNs at both ends. Of equals the first."""
+    k, dtype, indices = op.k.value.data, dtype_at(op.values), dtype_at(op.indices)
+    rank = total_order if kind_of(dtype) == "f" else np.asarray
+
+    def run(operand: Array) -> tuple[Array, ...]:
+        # A stable sort has the first of equals first; the rows are turned around, since the largest come last in it.
+        order = np.argsort(rank(operand)[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
+        chosen = operand.shape[-1] - 1 - order
+        return owned(np.take_along_axis(operand, chosen, -1), dtype), owned(chosen, indices)
+
+    return run
+
+
+def constrained(op: Operation) -> Kernel:
+    """A sharding constraint: a view where the operand lies row by row."""
+    return on_one(lambda operand: row_by_row(operand).view())
