@@ -19,7 +19,7 @@ from .dialects.dense_repair import repair_dense
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
     *("inline", "inline-segments", "inline-gradient"),
-    *("phase", "mark", "clone", "cse", "lower", "pace", "outline-gradient", "verify"),
+    *("phase", "mark", "clone", "cse", "schedule", "lower", "pace", "outline-gradient", "verify"),
 )
 
 

@@ -1,0 +1,55 @@
+"""recompute-schedule: program order with a low peak. No operation is added, dropped or changed.
+
+    %a = stablehlo.sine %x                  %a = stablehlo.sine %x
+    %b = stablehlo.cosine %x        ->      %c = stablehlo.reduce(%a …)
+    %c = stablehlo.reduce(%a …)             %b = stablehlo.cosine %x
+    %d = stablehlo.reduce(%b …)             %d = stablehlo.reduce(%b …)
+
+An order is taken only where its peak is lower. Operations with effects keep their order, copies stay behind their
+tokens, and the forward pass stays before the backward pass. What XLA makes of it is another matter: it has an order of
+its own (docs/limits.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.functions import functions_of
+from ..analysis.order import Order
+from ..analysis.schedule import low_peak
+from ..dialects.context import tell
+from ..dialects.diagnostics import Remark
+
+
+def schedule(module: ModuleOp) -> list[Remark]:
+    """Reorder the functions whose peak falls; returns a remark for each function. Raises `Refusal` as `low_peak`."""
+    remarks = list[Remark]()
+    for function in functions_of(module):
+        found = low_peak(function)
+        if found.is_new:
+            _write(found.order)
+            words = f"this order takes the peak from {found.given_peak_bytes} to {found.peak_bytes} bytes"
+        else:
+            words = f"the order stays: none was found with a peak below {found.given_peak_bytes} bytes"
+        remarks.append(Remark(function, words))
+    return remarks
+
+
+def _write(order: Order) -> None:
+    for op in order.operations:
+        op.detach()
+    order.block.add_ops(order.operations)
+
+
+@dataclass(frozen=True)
+class SchedulePass(ModulePass):
+    """Put operations in an order with a low peak."""
+
+    name = "recompute-schedule"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tell(ctx, schedule(op))
