@@ -1,10 +1,9 @@
-"""What must run before what, whatever the order: operands, captured values, effects, and the turn from one phase to
-the next.
+"""What must run before what, whatever the order: operands, captured values, effects, and the turn of the phases.
 
 Forward operations stay before the gradient operations that they stand before, and the other way round: that is how
 phases are told from program position (`analysis/phases.py`). So the block falls into stretches of forward and of other
-operations, and an order is an order of each stretch. The first operation of a stretch stays its first: where only its
-location says that the backward pass begins, others would change their phase in front of it.
+operations, and an order is an order of each stretch. The first operation of a later stretch stays its first: where only
+its location says that the backward pass begins, others would change their phase in front of it.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Precedence:
             needs[after] |= {before}
         for stretch in stretches:
             for index in stretch:
-                first = {stretch.start} if index > stretch.start else set[int]()
+                first = {stretch.start} if index > stretch.start > 0 else set[int]()
                 needs[index] = frozenset(one for one in needs[index] if one >= stretch.start) | first
         return cls(stretches, tuple(needs), constants)
 

@@ -37,6 +37,7 @@ from recompute.rules.names import name_of
 from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import Recomputation, recompute
+from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 
 from .requests import Request, step_of
@@ -264,6 +265,32 @@ def _is_gradient(found: Phases, value: SSAValue) -> bool:
     return isinstance(owner, Operation) and Names.COPY not in owner.attributes and found.is_gradient(owner)
 
 
+def _scheduled(case: Case) -> Iterator[str]:
+    """recompute-schedule on the step before and after: equal, in the same phases, and no peak is higher."""
+    for given in (case.inlined, *([case.after] if case.done.copies else [])):
+        module = given.clone()
+        before = classified(module)
+        schedule(module)
+        verify_module(module)
+        if (changed := _changed_phases(before, classified(module))) is not None:
+            yield f"the schedule changes the phase of {changed}"
+        held, was = holding(module), holding(given)
+        if held.peak_bytes > was.peak_bytes or held.eager_peak_bytes > was.eager_peak_bytes:
+            peaks = f"{held.peak_bytes} and {held.eager_peak_bytes}"
+            yield f"the schedule takes the peaks from {was.peak_bytes} and {was.eager_peak_bytes} to {peaks}"
+        if not (proof := prove(given, module)):
+            yield proof.reason
+
+
+def _changed_phases(before: Phases, after: Phases) -> str | None:
+    """The name of an operation in another phase; constants aside, which run when their first reader does."""
+    constants = constants_only(after.order)
+    for op in after.order.operations:
+        if after.phase[op] != before.phase[op] and not all(result in constants for result in op.results):
+            return name_of(op)
+    return None
+
+
 def _marks(case: Case) -> Iterator[str]:
     """R5: what the user wants kept has no copy. Operations are followed by a note that every copy takes along."""
     if not case.request.marks:
@@ -312,6 +339,7 @@ CHECKS: Checks = {
     "text": _text,
     "gated": _gated,
     "marks": _marks,
+    "scheduled": _scheduled,
 }
 
 EXECUTION: Checks = {"executed": _executed}

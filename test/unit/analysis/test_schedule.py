@@ -1,0 +1,128 @@
+"""An order with a low peak: never worse, the same bits, and what must come first still does."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.eager import eager_timeline
+from recompute.analysis.footprint import Footprint, Held
+from recompute.analysis.functions import functions_of
+from recompute.analysis.liveness import timeline
+from recompute.analysis.order import Order
+from recompute.analysis.schedule import low_peak
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.prove import prove
+from recompute.test.examples import LEFT_ALONE, PLAIN, classified, inlined, recomputed
+from recompute.transforms.schedule import schedule
+from recompute.transforms.verify import verify
+
+# Peak in the new order / peak in JAX's, measured when the test was written; 1.0: the step is left as it is.
+SHARE = {
+    "chain.small.mlir": 1.0,
+    "gpt_train.small.mlir": 0.75,
+    "mlp.large.mlir": 0.93,
+    "tied.small.mlir": 0.6,
+    "unet.small.mlir": 0.94,
+}
+
+
+def peaks(module: ModuleOp) -> tuple[int, int]:
+    function, found = functions_of(module)[0], classified(module)
+    return timeline(function, found).peak_bytes, eager_timeline(function, found).peak_bytes
+
+
+@pytest.mark.parametrize("name", SHARE)
+def test_the_quick_count_is_the_timeline(name: str) -> None:
+    order = classified(recomputed(name)).order
+    held = Held.at_start(Footprint.of(order))
+    counted = tuple(held.run(operation) for operation in range(len(order.operations)))
+    assert counted == timeline(functions_of(recomputed(name))[0], classified(recomputed(name))).live_bytes
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if name in SHARE or ".large" not in name])
+def test_no_peak_rises_and_the_step_is_proved_equal(name: str) -> None:
+    module = recomputed(name).clone()
+    before, phases = peaks(module), dict(classified(module).phase)
+    schedule(module)
+    verify(module)
+    assert prove(recomputed(name), module)
+    after = peaks(module)
+    assert after[0] <= SHARE.get(name, 1.0) * before[0] and after[1] <= before[1]
+    assert classified(module).phase == phases
+
+
+def test_a_step_that_the_pipeline_leaves_alone_holds_less_in_another_order() -> None:
+    for name in LEFT_ALONE:
+        module = inlined(name).clone()
+        schedule(module)
+        assert peaks(module)[0] < 0.7 * peaks(inlined(name))[0]
+
+
+@pytest.mark.parametrize("name", ["tied.small.mlir", "mlp.small.mlir"])
+def test_the_same_bits(name: str) -> None:
+    module = recomputed(name).clone()
+    schedule(module)
+    assert print_module(module) != print_module(recomputed(name))
+    assert compare(recomputed(name), module, random_inputs(functions_of(module)[0], 0, "random")).equal
+
+
+def test_nothing_is_better_than_its_own_result_and_it_is_the_same_each_time() -> None:
+    texts = list[str]()
+    for _ in range(2):
+        module = recomputed("tied.small.mlir").clone()
+        schedule(module)
+        texts.append(print_module(module, debuginfo=True))
+    assert texts[0] == texts[1]
+    assert not low_peak(functions_of(parse_module(texts[0]))[0]).is_new
+
+
+def test_a_loop_keeps_what_it_captures() -> None:
+    """What only the body reads is needed by the loop."""
+    text = """
+func.func @f(%x: tensor<64xf32>, %y: tensor<999xf32>, %n: tensor<i32>) -> tensor<64xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %b = stablehlo.cosine %x : tensor<64xf32>
+  %a = stablehlo.sine %y : tensor<999xf32>
+  %d = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0]
+    : (tensor<999xf32>, tensor<f32>) -> tensor<f32>
+  %c = stablehlo.broadcast_in_dim %d, dims = [] : (tensor<f32>) -> tensor<64xf32>
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%k = %i, %s = %c) : tensor<i32>, tensor<64xf32>
+  cond {
+    %p = stablehlo.compare LT, %k, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %q = stablehlo.add %s, %b : tensor<64xf32>
+    stablehlo.return %n, %q : tensor<i32>, tensor<64xf32>
+  }
+  func.return %r#1 : tensor<64xf32>
+}"""
+    module = parse_module(text)
+    schedule(module)
+    names = [op.results[0].name_hint for op in functions_of(module)[0].body.block.ops if op.results]
+    assert names.index("d") < names.index("b") < names.index("r")
+
+
+def test_regions_that_are_not_flattened_are_refused() -> None:
+    text = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %g = recompute.gradient {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    recompute.yield %a : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}"""
+    with pytest.raises(Refusal, match=r"must be flattened .*: run recompute-inline-gradient"):
+        schedule(parse_module(text))
+
+
+def test_every_operation_runs_once_after_what_it_needs() -> None:
+    function = functions_of(recomputed("gpt_train.small.mlir"))[0]
+    given, found = Order.of(function.body.block), low_peak(function).order
+    assert sorted(map(given.position.__getitem__, found.operations)) == list(range(len(given.operations)))
+    assert found.operations[-1] is given.operations[-1]
