@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from . import control
 from .forward import KEY, Forward, make_function, make_plain_function
 from .writer import CONSTANT_LOCATION, Dot, Parameters, Pen, Type, Value
 
@@ -297,6 +298,7 @@ WEIGHTS: dict[Piece, int] = {
     twins: 3,
     dead: 2,
     reported: 1,
+    **control.PIECES,
 }
 
 

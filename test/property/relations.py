@@ -11,12 +11,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.analysis.functions import single_block
+from recompute.analysis.precedence import Precedence
 from recompute.analysis.scopes import Direction, path_of, scope_of, split_path
 from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.unary import TanhOp
+from recompute.interpreters.prove import prove
 from recompute.tools.verification import verify_module
 
-from .checks import Case, Checks, holding_of, run
+from .checks import Case, Checks, classified, holding, holding_of, run
 from .requests import step_of
 
 
@@ -185,7 +187,43 @@ def _inner_location(location: LocationAttr) -> LocationAttr:
     return NameLoc(StringAttr(split_path(path)[-1]), location.location) if isinstance(location, NameLoc) else location
 
 
+def _order_does_not_matter(case: Case) -> Iterator[str]:
+    """Operations in another order that is as good: the same numbers, and no peak above that of this order."""
+    shuffled = case.inlined.clone()
+    _shuffle(shuffled, Random(print_module(shuffled)))
+    verify_module(shuffled)
+    before, after = holding(shuffled), run(shuffled, case.request)
+    if not (proof := prove(case.before, after.after)):
+        yield f"in another order: {proof.reason}"
+    if case.request.is_policy_only and holding_of(after).peak_bytes > before.peak_bytes:
+        yield f"in another order the peak goes from {before.peak_bytes} to {holding_of(after).peak_bytes} bytes"
+
+
+def _shuffle(module: ModuleOp, random: Random) -> None:
+    """Any order within what must come first, each stretch of forward or other operations in itself."""
+    found = classified(module)
+    precedence, operations = Precedence.of(found.order, found), found.order.operations
+    order = list[int]()
+    for stretch in precedence.stretches:
+        missing = {one: len(precedence.needs[one]) for one in stretch}
+        needed_by: dict[int, list[int]] = {one: [] for one in stretch}
+        for one in stretch:
+            for needed in precedence.needs[one]:
+                needed_by[needed].append(one)
+        ready = [one for one in stretch if not missing[one]]
+        while ready:
+            order.append(ready.pop(random.randrange(len(ready))))
+            for one in needed_by[order[-1]]:
+                missing[one] -= 1
+                if not missing[one]:
+                    ready.append(one)
+    for op in operations:
+        op.detach()
+    found.order.block.add_ops([*(operations[one] for one in order), operations[-1]])
+
+
 RELATIONS: Checks = {
+    "order": _order_does_not_matter,
     "names": _names_do_not_matter,
     "dead code": _dead_code_does_not_matter,
     "functions": _functions_do_not_matter,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from random import Random
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnknownLoc
@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.marks import Policy
 from recompute.analysis.scopes import Direction, scope_of
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection import AUTO, Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.tools.verification import verify_module
@@ -26,7 +26,8 @@ from .programs import Program
 class Request:
     """`marks`: position in the public function's block and the policy written there.
 
-    `phases`: from `locations`, from `attributes` alone (locations taken away), or from `both`.
+    `what`: the rest of the selection. `phases`: from `locations`, from `attributes` alone (locations taken away), or
+    from `both`.
     """
 
     regions: str = "auto"
@@ -35,10 +36,11 @@ class Request:
     phases: str = "locations"
     outputs: bool = False
     copies: int = 2
+    what: Selection = AUTO
 
     @property
     def selection(self) -> Selection:
-        return Selection(regions=self.regions, outputs=self.outputs)
+        return replace(self.what, regions=self.regions, outputs=self.outputs)
 
     @property
     def is_policy_only(self) -> bool:
@@ -48,7 +50,7 @@ class Request:
         marks = ", ".join(f"{position} {policy.value}" for position, policy in self.marks)
         return (
             f"regions={self.regions} outputs={self.outputs} copies={self.copies} target={self.target} "
-            f"phases from {self.phases}; marks: {marks or 'none'}"
+            f"phases from {self.phases}; marks: {marks or 'none'}; {_words(self.what)}"
         )
 
 
@@ -64,7 +66,48 @@ def request_for(program: Program, module: ModuleOp) -> Request:
         phases=random.choices(("locations", "both", "attributes"), (18, 1, 1))[0],
         outputs=random.random() < 0.2,
         copies=random.choice((1, 2, 2)),
+        what=_selection(random, module) if random.random() < 0.3 else AUTO,
     )
+
+
+POLICIES = (
+    "everything_saveable",
+    "dots_saveable",
+    "dots_with_no_batch_dims_saveable",
+    "offload_dot_with_no_batch_dims",
+)
+CHAINS = ("main:stablehlo.dot_general; num:1", "pre:stablehlo.add; main:stablehlo.tanh")
+
+
+def _selection(random: Random, module: ModuleOp) -> Selection:
+    """One of the other ways to say what is recomputed, and sometimes numbers that are left alone."""
+    skip = (random.randint(0, 3),) if random.random() < 0.3 else ()
+    kind = random.choice(("policy", "save", "segments", "checkpoints", "exclude", "skip"))
+    if kind == "policy":
+        return Selection(policy=random.choice(POLICIES), skip=skip)
+    if kind == "save":
+        return Selection(save=tuple(random.sample(("dot_general", "stablehlo.tanh", "*sine", "reduce"), 2)), skip=skip)
+    if kind == "segments":
+        return Selection(segments=random.randint(1, 4), skip=skip)
+    if kind == "checkpoints":
+        return Selection(checkpoints=tuple(f"point{at}" for at in _points(random, module)), skip=skip)
+    if kind == "exclude":
+        return Selection(exclude=(random.choice(CHAINS),), skip=skip)
+    return Selection(skip=skip or (0,))
+
+
+def _points(random: Random, module: ModuleOp) -> tuple[int, ...]:
+    """A few operations of the forward pass, by position."""
+    operations = enumerate(single_block(step_of(module)).ops)
+    forward = [at for at, op in operations if op.operands and scope_of(op.location).direction is Direction.FORWARD]
+    return tuple(sorted(random.sample(forward, min(len(forward), random.randint(1, 4)))))
+
+
+def _words(selection: Selection) -> str:
+    """What differs from the default."""
+    different = {one.name: getattr(selection, one.name) for one in fields(selection)}
+    said = [f"{name}={value}" for name, value in different.items() if value != getattr(AUTO, name)]
+    return " ".join(said) or "nothing more"
 
 
 _RECOMPUTED = [policy for policy in Policy if policy.recomputes]
@@ -111,6 +154,8 @@ def prepare(module: ModuleOp, request: Request) -> None:
     for position, policy in request.marks:
         if position < len(operations):
             operations[position].attributes[Names.RECOMPUTE] = written(policy, operations[position])
+    for name in request.what.checkpoints or ():
+        operations[int(name.removeprefix("point"))].attributes[Names.NAME] = StringAttr(name)
     if request.phases != "locations":
         inline(module)
         annotate_phases(module)

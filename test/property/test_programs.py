@@ -58,7 +58,9 @@ def test_the_pipeline_has_something_to_do() -> None:
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]
     assert sum(one.fired for one in ledgers) >= 0.7 * COUNT
     operations = sum((one.operations for one in ledgers), Counter[str]())
-    assert {"stablehlo.while", "func.call", "stablehlo.dot_general", "other.mystery"} <= operations.keys()
+    expected = "stablehlo.while func.call stablehlo.dot_general other.mystery stablehlo.if stablehlo.case"
+    expected += " stablehlo.gather stablehlo.dynamic_slice stablehlo.dynamic_update_slice"
+    assert set(expected.split()) <= operations.keys()
 
 
 def test_a_seed_is_a_program_in_every_process() -> None:
@@ -91,18 +93,22 @@ def only_loss_and_gradients(shape: Shape) -> Shape:
 def test_the_backward_pass_is_the_derivative() -> None:
     """The loss changes along a random direction as the gradients say, in all but a few programs: corners, such as a
     maximum's, make a difference quotient wrong."""
-    errors = [error for seed in range(70) if (error := error_of_gradient(seed)) is not None]
+    errors = [error for seed in range(110) if (error := error_of_gradient(seed)) is not None]
     assert len(errors) >= 30
     assert np.median(errors) < 0.01
     assert np.mean([error < 0.1 for error in errors]) > 0.85
 
 
+NO_SLOPE = ("bf16", "stablehlo.if", "stablehlo.case", "stablehlo.dynamic", "stablehlo.gather", "reducer(")
+
+
 def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
-    """Relative difference of slope and gradient; None where rounding to bf16 or a flat loss makes the slope useless."""
+    """Relative difference of slope and gradient; None where rounding to bf16 or a flat loss makes the slope useless,
+    and where a piece without a derivative has a part in the loss."""
     program = generate(seed, only_loss_and_gradients)
     function = step_of(parse_module(program.text))
     weights = [index for index, one in enumerate(function.body.block.args) if (one.name_hint or "").startswith("w")]
-    if not weights or "bf16" in program.text:
+    if not weights or any(one in program.text for one in NO_SLOPE):
         return None
     inputs = random_inputs(function, seed)
     generator = np.random.default_rng(seed)
