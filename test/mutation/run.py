@@ -29,7 +29,11 @@ from .mutants import Mutant, mutants, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PASSES = ("filecheck/transforms", "unit/analysis/test_units.py", "unit/analysis/test_regions.py")
+PASSES = (
+    "filecheck/transforms",
+    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates".split()),
+    "unit/transforms/test_cse.py",
+)
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
 PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")
 RULES = ("filecheck/transforms", "unit/rules")
