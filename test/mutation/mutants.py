@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 Edit = Callable[[], object]
 
@@ -77,8 +78,10 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
 
 def _dropped(node: ast.AST) -> Iterator[tuple[str, int, Edit]]:
     for field in ("body", "orelse"):
-        body = getattr(node, field, None)
-        for index, statement in enumerate(body if isinstance(body, list) else []):
+        # Of a lambda and an `a if b else c` these are expressions.
+        found = getattr(node, field, None)
+        body = cast(list[ast.stmt], found) if isinstance(found, list) else []
+        for index, statement in enumerate(body):
             is_call = isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
             if is_call or isinstance(statement, DROPPED):
                 yield f"dropped {_short(statement)}", statement.lineno, _put(body, index, ast.Pass())

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PASSES = (
     "filecheck/transforms",
     *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates".split()),
-    "unit/transforms/test_cse.py",
+    *(f"unit/transforms/test_{name}.py" for name in "cse clone".split()),
 )
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
 PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")
