@@ -62,3 +62,16 @@ def test_what_lies_in_the_region_is_no_way_out_of_it(between: str) -> None:
 def test_a_value_from_outside_is_no_way_back_into_the_region() -> None:
     """The same, but what lies between reads nothing of the region."""
     assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
+
+
+def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
+    text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("cosine %a", "cosine %z")
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    _, a, _, c = found.order.operations[:4]
+    wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
+    assert len(demands(Step.of(found), wanted, frozenset(), copies=2)) == 1
+
+
+def test_a_way_around_counts_though_there_is_a_direct_one_too() -> None:
+    assert len(due(None, STEP.replace("tanh %b", "add %b, %a"))) == 2
