@@ -71,7 +71,3 @@ def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
     _, a, _, c = found.order.operations[:4]
     wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
     assert len(demands(Step.of(found), wanted, frozenset(), copies=2)) == 1
-
-
-def test_a_way_around_counts_though_there_is_a_direct_one_too() -> None:
-    assert len(due(None, STEP.replace("tanh %b", "add %b, %a"))) == 2
