@@ -98,7 +98,8 @@ class _Planner:
 
     def _unit(self, demand: Demand, outputs: Collection[SSAValue]) -> None:
         """Copies of a region's inside, after the outputs of other regions that they read."""
-        originals = [op for op in demand.operations if not self._is_held(op)]
+        self._leave_out_late(demand.operations, demand.position)
+        originals = [op for op in demand.operations if not self._is_held(op) and self._recomputed([op])]
         made = {result for op in originals for result in op.results}
         inputs = outside_values(self.step, originals)
         if not inputs and originals:
@@ -122,7 +123,9 @@ class _Planner:
         self, demand: Demand, values: Iterable[SSAValue], outputs: Collection[SSAValue], gates: tuple[SSAValue, ...]
     ) -> None:
         """Copies of outputs that are read now, and of every output on the way to them; their inside is not held."""
-        originals = self._needed_for(value for value in values if value in self.wanted.values)
+        values = list(values)
+        self._leave_out_late(self._needed_for(values), demand.position)
+        originals = self._needed_for(values)
         if originals and outside_values(self.step, originals):
             served = [value for value in self._recomputed(originals) if value in outputs]
             self._add(demand, served, originals, gates)
@@ -136,6 +139,18 @@ class _Planner:
                 found.add(op)
                 stack.extend(read_values(op))
         return sorted(found, key=self.step.phases.order.position.__getitem__)
+
+    def _leave_out_late(self, operations: Iterable[Operation], position: int) -> None:
+        """What was not copied for an earlier reader, for want of a gate, is not copied at all: it is held for that
+        reader anyway, and a copy from here on would come too late for it."""
+        late = {
+            value
+            for value in self._recomputed(operations)
+            if value not in self.held
+            and any(self.step.phases.order.position[one] < position for one in gradient_readers(self.step, value))
+        }
+        if late:
+            self.wanted = Wanted(self.wanted.regions, self.wanted.values - late)
 
     def _is_held(self, op: Operation) -> bool:
         return all(value in self.held for value in op.results if value in self.wanted.values)

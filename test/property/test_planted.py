@@ -22,11 +22,11 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 _NOT_SWAPPED = ("stablehlo.subtract", "stablehlo.divide")
 
 
-def after(function: Callable[[ModuleOp], object], damage: Callable[[ModuleOp], None]) -> Callable[[ModuleOp], object]:
+def after(function: Callable[..., object], damage: Callable[[ModuleOp], None]) -> Callable[..., object]:
     """The function, and then the damage."""
 
-    def damaged(module: ModuleOp) -> object:
-        result = function(module)
+    def damaged(module: ModuleOp, *options: object) -> object:
+        result = function(module, *options)
         damage(module)
         return result
 
