@@ -2,6 +2,7 @@
 # make test   lint, then every test, the lit suite included
 # make lint   ruff and pyright alone
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own
+# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)
 # make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.
@@ -11,7 +12,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint test-oldest conformance
+.PHONY: demo test lint test-oldest mutation conformance
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -44,6 +45,9 @@ $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]' xdsl==$(OLDEST_XDSL)
 	@touch $@
+
+mutation: $(INSTALLED)
+	$(RUN)/python -m recompute.test.mutation.run $(ARGUMENTS)
 
 conformance: $(INSTALLED)
 	$(RUN)/python test/conformance/side_by_side.py $(ARGUMENTS)

@@ -87,9 +87,7 @@ class _Planner:
 
     def run(self, copies: int) -> None:
         outputs = outputs_of(self.step, self.wanted)
-        for demand in sorted(
-            demands(self.step, self.wanted, outputs, copies), key=lambda demand: (demand.position, demand.rank)
-        ):
+        for demand in demands(self.step, self.wanted, outputs, copies):
             if demand.reader is not None:
                 read = [value for value in read_values(demand.reader) if value in outputs]
                 gates = gates_for(self.step, read, [demand.reader], demand.position, self.chain)

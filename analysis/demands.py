@@ -32,7 +32,7 @@ class Demand:
 
 
 def demands(step: Step, wanted: Wanted, outputs: frozenset[SSAValue], copies: int) -> list[Demand]:
-    """One job for each arrival of each region, and one for each reader of outputs; in order."""
+    """One for each arrival of each region, and one for each reader of outputs; in order."""
     order = step.phases.order
     makers = {op for value in wanted.values if isinstance(op := value.owner, Operation)}
     needs = first_needs(step, makers, wanted.values)

@@ -66,8 +66,8 @@ def cse(module: ModuleOp) -> int:
         block = single_block(function)
         region_dce(function.body)
         classified = phases(function)
+        # A twin reads what the operation reads that it is merged with, so nothing new dies.
         _merge_twins(block, _place(classified))
-        region_dce(function.body)
         if (classified := phases(function)) is not None:
             _state_phases_of_twins(classified)
     return before - sum(1 for _ in module.walk())

@@ -11,7 +11,7 @@ An explicit `recompute.recompute` on an operation is left as it is. Segments are
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
@@ -103,7 +103,7 @@ def _what(decision: Decision) -> str:
 
 
 @dataclass(frozen=True)
-class MarkPass(ModulePass):
+class MarkPass(Selection, ModulePass):
     """Mark operations by policy; the options are those of `analysis/selection.py`.
 
     `regions` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
@@ -113,22 +113,5 @@ class MarkPass(ModulePass):
 
     name = "recompute-mark"
 
-    regions: str = "auto"
-    segments: int = 0
-    checkpoints: tuple[str, ...] | None = None
-    skip: tuple[int, ...] = ()
-    outputs: bool = False
-    policy: str = "nothing_saveable"
-    names: tuple[str, ...] = ()
-    save: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    collectives: bool = False
-    preserve_rng_state: bool = True
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, mark(op, selection_of(self)))
-
-
-def selection_of(options: object) -> Selection:
-    """The selection in the options of a pass, which have the same names."""
-    return Selection(**{one.name: getattr(options, one.name) for one in fields(Selection)})
+        tell(ctx, mark(op, self))

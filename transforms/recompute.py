@@ -32,7 +32,7 @@ from .inline import inline
 from .inline_gradient import inline_gradient
 from .inline_segments import inline_segments
 from .lower import TARGETS, lower
-from .mark import MarkPass, mark, selection_of
+from .mark import MarkPass, mark
 from .outline_gradient import outline_gradient
 from .pace import pace
 from .verify import verify, verify_input
@@ -213,7 +213,7 @@ class RecomputePass(MarkPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        done = recompute(op, selection_of(self), self.copies, self.target, self.pace)
+        done = recompute(op, self, self.copies, self.target, self.pace)
         if self.strict and not done.units:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

@@ -178,13 +178,17 @@ def test_a_gate_comes_after_what_it_holds_back() -> None:
 
 
 def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutation: without the rule, the value of the first gradient is a gate of the second step's units."""
+    """The mutation: without both rules, the value of the first gradient is a gate of the second step's units."""
     find = gates.find_gates
 
     def careless(step: Step, readers: Iterable[Operation], after: int, insertion: int) -> tuple[SSAValue, ...]:
         return find(step, readers, -1, insertion)
 
+    def waits(step: Step, value: SSAValue, after: int) -> bool:
+        return True
+
     monkeypatch.setattr(gates, "find_gates", careless)
+    monkeypatch.setattr(gates, "_waits", waits)
     assert early_gates(structured())
 
 

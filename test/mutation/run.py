@@ -1,0 +1,141 @@
+"""Mutation testing: do the quick tests of a file notice when the file is wrong?
+
+    python -m recompute.test.mutation.run                                   # every file, ten mutants of each
+    python -m recompute.test.mutation.run transforms/cse.py --count 1000    # all mutants of one
+    python -m recompute.test.mutation.run transforms/cse.py --line 96
+
+Nothing is written: a mutant lives in a process of its own, which loads the changed source in place of the file. Prints
+each survivor and a table. A mutant whose tests take too long counts as killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from random import Random
+from types import CodeType
+
+import pytest
+
+from .lit_here import failing
+from .mutants import Mutant, mutants, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PASSES = (
+    "filecheck/transforms",
+    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates".split()),
+    *(f"unit/transforms/test_{name}.py" for name in "cse clone".split()),
+)
+VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
+PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")
+RULES = ("filecheck/transforms", "unit/rules")
+TESTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
+    **dict.fromkeys(
+        (f"analysis/{name}.py" for name in "copies demands needs gates wanted stages savings naming".split()), PASSES
+    ),
+    **dict.fromkeys(("transforms/verify.py", "analysis/invariants.py"), VERIFIER),
+    **dict.fromkeys(
+        (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys pure_operations".split()),
+        PROOF,
+    ),
+    **dict.fromkeys(
+        (f"rules/{name}.py" for name in "stablehlo effects storage kinds counts permission".split()), RULES
+    ),
+}
+"""The quick tests below `test/` that speak of a file."""
+
+
+@dataclass
+class Result:
+    tried: int = 0
+    timed_out: int = 0
+    survivors: list[Mutant] = field(default_factory=list[Mutant])
+
+
+def survives(path: Path, mutant: Mutant | None, tests: Sequence[str], seconds: float) -> bool | None:
+    """Whether the tests pass in a process with the mutant; None when they take too long."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        _run_mutant(path, mutant, tests)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def _run_mutant(path: Path, mutant: Mutant | None, tests: Sequence[str]) -> None:
+    """Never returns: the exit code says whether a test has failed."""
+    code = 1
+    try:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        if mutant is not None:
+            _load_instead(path, compile(mutated(path.read_text(), mutant), str(path), "exec"))
+        folders = [test for test in tests if test.startswith("filecheck")]
+        others = [str(ROOT / "test" / test) for test in tests if test not in folders]
+        lit = sorted(file for folder in folders for file in (ROOT / "test" / folder).glob("*.mlir"))
+        code = int(any(True for _ in failing(lit)) or pytest.main(["-x", "-q", "-p", "no:cacheprovider", *others]))
+    finally:
+        os._exit(code)
+
+
+def _load_instead(path: Path, changed: CodeType) -> None:
+    load = SourceFileLoader.get_code
+
+    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+        return changed if Path(self.path).resolve() == path else load(self, fullname)
+
+    SourceFileLoader.get_code = get_code
+
+
+def test_file(name: str, count: int, line: int | None, seconds: float) -> Result:
+    path, found = ROOT / name, Result()
+    listed = [one for one in mutants(path.read_text()) if line in (None, one.line)]
+    chosen = Random(name).sample(listed, min(count, len(listed)))
+    for mutant in sorted(chosen, key=lambda one: (one.line, one.node, one.variant)):
+        alive = survives(path, mutant, TESTS[name], seconds)
+        found.tried += 1
+        found.timed_out += alive is None
+        if alive:
+            found.survivors.append(mutant)
+            print(f"  survives: {name}:{mutant.line}: {mutant.what}", flush=True)
+    killed = found.tried - len(found.survivors)
+    print(f"| {name} | {len(listed)} | {found.tried} | {killed} | {len(found.survivors)} |", flush=True)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Change sources a little, and see whether a test fails.")
+    parser.add_argument("files", nargs="*", help="sources; all that have quick tests by default")
+    parser.add_argument("--count", type=int, default=10, help="how many mutants of each file, drawn always alike")
+    parser.add_argument("--line", type=int, help="only mutants of this line")
+    parser.add_argument("--seconds", type=float, default=240, help="how long the tests of one mutant may take")
+    options = parser.parse_args()
+    if unknown := [name for name in options.files if name not in TESTS]:
+        parser.error(f"no quick tests are known for {unknown[0]}")
+    names = options.files or list(TESTS)
+    for tests in {TESTS[name]: name for name in names}:
+        if not survives(ROOT, None, tests, 4 * options.seconds):
+            parser.error(f"the tests fail without a mutant: {' '.join(tests)}")
+    results = [test_file(name, options.count, options.line, options.seconds) for name in names]
+    return any(result.survivors for result in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""When copies are due: a region that is left and entered again asks twice, unless what lies between is in it."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.ir import Operation, SSAValue
+
+from recompute.analysis.demands import Demand, demands
+from recompute.analysis.functions import functions_of
+from recompute.analysis.phases import phases
+from recompute.analysis.step import Step
+from recompute.analysis.wanted import Wanted
+from recompute.dialects.parser import parse_module
+from recompute.rules.names import name_of
+
+T = "tensor<256xf32>"
+
+
+def line(result: str, text: str, path: str) -> str:
+    return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/{path}/{text.split()[0]}")'
+
+
+STEP = "\n".join(
+    [
+        f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{",
+        line("a", "sine %x", "jvp()"),
+        line("b", "cosine %a", "jvp()"),
+        line("c", "tanh %b", "jvp()"),
+        line("g", "multiply %ct, %c", "transpose(jvp())"),
+        line("h", "multiply %g, %b", "transpose(jvp())"),
+        line("i", "multiply %h, %a", "transpose(jvp())"),
+        f"  func.return %i : {T}",
+        "}",
+    ]
+)
+
+
+def due(between: str | None, step: str = STEP) -> list[Demand]:
+    """`sine` and `tanh` are of region r, `cosine` between them is of the region `between`, and kept."""
+    found = phases(functions_of(parse_module(step))[0])
+    assert found is not None
+    a, b, c = found.order.operations[:3]
+    regions: dict[Operation, str] = {a: "r", c: "r"} | ({} if between is None else {b: between})
+    values = frozenset[SSAValue]([*a.results, *c.results])
+    return demands(Step.of(found), Wanted(regions, values), frozenset(), copies=2)
+
+
+@pytest.mark.parametrize("between", [None, "other", "r2"])
+def test_a_region_that_is_entered_again_is_asked_for_twice(between: str | None) -> None:
+    found = due(between)
+    assert [demand.position for demand in found] == [3, 5]
+    assert [[name_of(op) for op in demand.operations] for demand in found] == [["stablehlo.tanh"], ["stablehlo.sine"]]
+
+
+@pytest.mark.parametrize("between", ["r", "r/inner"])
+def test_what_lies_in_the_region_is_no_way_out_of_it(between: str) -> None:
+    (one,) = due(between)
+    assert one.position == 3
+    assert [name_of(op) for op in one.operations] == ["stablehlo.sine", "stablehlo.tanh"]
+
+
+def test_a_value_from_outside_is_no_way_back_into_the_region() -> None:
+    """The same, but what lies between reads nothing of the region."""
+    assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
+
+
+def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
+    text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("cosine %a", "cosine %z")
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    _, a, _, c = found.order.operations[:4]
+    wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
+    assert len(demands(Step.of(found), wanted, frozenset(), copies=2)) == 1

@@ -1,0 +1,85 @@
+"""Work grows in proportion to the step. Seconds are for `benchmarks/growth.py`; here look-ups are counted."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from recompute.analysis import naming, step
+from recompute.analysis.order import Order
+from recompute.analysis.selection import Selection
+from recompute.dialects.parser import parse_module
+from recompute.transforms.clone import clone
+from recompute.transforms.mark import mark
+
+PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "long_steps.py"
+FACTOR = 4
+# A little above the factor: the ends of a step are not like its middle.
+SLACK = 1.15
+
+
+def long_steps() -> Any:
+    spec = importlib.util.spec_from_file_location(PATH.stem, PATH)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses look their module up here.
+    sys.modules[PATH.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+STEPS = long_steps()
+
+
+def step_of(kind: str, blocks: int) -> tuple[ModuleOp, Selection]:
+    chosen = STEPS.KINDS[kind]
+    return parse_module(STEPS.long_step(chosen, blocks), "step.mlir"), chosen.select(blocks)
+
+
+@pytest.mark.parametrize("kind", STEPS.KINDS)
+def test_every_kind_of_step_has_something_to_recompute(kind: str) -> None:
+    module, selection = step_of(kind, 12)
+    mark(module, selection)
+    assert len(clone(module).units) >= 2
+
+
+def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[str, int]:
+    """How often an owner was looked for, operands were read, and names were made, in mark and clone."""
+    module, selection = step_of(kind, blocks)
+    counted = {"owners": 0, "reads": 0, "names": 0}
+    owner_here, read_values, names_of = Order.owner_here, step.read_values, naming.names_of
+
+    def owner(self: Order, op: Operation) -> Operation | None:
+        counted["owners"] += 1
+        return owner_here(self, op)
+
+    def reads(op: Operation) -> Any:
+        counted["reads"] += 1
+        return read_values(op)
+
+    def names(op: Operation) -> tuple[str, ...]:
+        counted["names"] += 1
+        return names_of(op)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Order, "owner_here", owner)
+        for module_of in ("order", "gates", "copies", "stages", "step"):
+            patch.setattr(f"recompute.analysis.{module_of}.read_values", reads)
+        patch.setattr(naming, "names_of", names)
+        mark(module, selection)
+        clone(module)
+    return counted
+
+
+@pytest.mark.parametrize("kind", STEPS.KINDS)
+def test_look_ups_grow_with_the_step(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    small, large = (look_ups(monkeypatch, kind, blocks) for blocks in (24, 24 * FACTOR))
+    assert small["owners"] and small["reads"]
+    for what, count in small.items():
+        assert large[what] <= SLACK * FACTOR * count, what
