@@ -15,6 +15,7 @@ from recompute.analysis.scopes import Direction, scope_of
 from recompute.analysis.selection import AUTO, Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
+from recompute.rules.names import name_of
 from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases
@@ -97,9 +98,9 @@ def _selection(random: Random, module: ModuleOp) -> Selection:
 
 
 def _points(random: Random, module: ModuleOp) -> tuple[int, ...]:
-    """A few operations of the forward pass, by position."""
+    """A few operations of the forward pass, by position; no calls, whose names go with them when they are inlined."""
     operations = enumerate(single_block(step_of(module)).ops)
-    forward = [at for at, op in operations if op.operands and scope_of(op.location).direction is Direction.FORWARD]
+    forward = [at for at, op in operations if _is_forward(op) and name_of(op) != "func.call"]
     return tuple(sorted(random.sample(forward, min(len(forward), random.randint(1, 4)))))
 
 
@@ -122,8 +123,12 @@ def _marks(random: Random, module: ModuleOp) -> tuple[tuple[int, Policy], ...]:
     return tuple(
         (position, random.choice(_RECOMPUTED if random.random() < recomputed else _KEPT))
         for position, op in enumerate(operations)
-        if op.operands and scope_of(op.location).direction is Direction.FORWARD and random.random() < share
+        if _is_forward(op) and random.random() < share
     )
+
+
+def _is_forward(op: Operation) -> bool:
+    return bool(op.operands) and scope_of(op.location).direction is Direction.FORWARD
 
 
 def step_of(module: ModuleOp) -> FuncOp:
