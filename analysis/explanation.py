@@ -17,7 +17,7 @@ from .policy import Decision, decide
 from .residuals import residuals
 from .selection import AUTO, Selection
 from .storage import storages, value_bytes
-from .xla_memory import xla_timeline
+from .xla.memory import xla_timeline
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..analysis.functions import functions_of
 from ..analysis.liveness import Timeline, timeline
 from ..analysis.phases import Phases, phases
 from ..analysis.selection import BadSelection, Selection
-from ..analysis.xla_memory import xla_timeline
+from ..analysis.xla.memory import xla_timeline
 from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report

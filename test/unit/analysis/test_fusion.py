@@ -6,8 +6,8 @@ from xdsl.ir import SSAValue
 
 from recompute.analysis.constants import constants_only
 from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.fusion import Fusion, fusion
 from recompute.analysis.order import Order
+from recompute.analysis.xla.fusion import Fusion, fusion
 from recompute.dialects.parser import parse_module
 
 

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.functions import functions_of
-from recompute.analysis.xla_memory import xla_timeline
+from recompute.analysis.xla.memory import xla_timeline
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.test.examples import original, recomputed

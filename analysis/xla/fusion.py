@@ -17,11 +17,11 @@ from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS, reuses_elements
-from ..rules.names import name_of
-from ..rules.storage import DENSE_VIEWS, viewed_operand
-from .order import Order, read_values
-from .storage import rank_of, value_bytes
+from ...rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS, reuses_elements
+from ...rules.names import name_of
+from ...rules.storage import DENSE_VIEWS, viewed_operand
+from ..order import Order, read_values
+from ..storage import rank_of, value_bytes
 
 
 @dataclass(frozen=True)

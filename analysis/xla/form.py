@@ -17,13 +17,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from ..dialects.guards import is_tensor
-from ..dialects.stablehlo.records import ConvolutionAttr, DotAttr
-from ..dialects.stablehlo.representation import ConvertOp
-from ..dialects.stablehlo.shapes import TransposeOp
-from ..rules.names import name_of
-from .functions import single_block
-from .storage import rank_of
+from ...dialects.guards import is_tensor
+from ...dialects.stablehlo.records import ConvolutionAttr, DotAttr
+from ...dialects.stablehlo.representation import ConvertOp
+from ...dialects.stablehlo.shapes import TransposeOp
+from ...rules.names import name_of
+from ..functions import single_block
+from ..storage import rank_of
 
 
 @dataclass(frozen=True)

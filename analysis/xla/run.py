@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..rules.names import name_of
+from ...rules.names import name_of
+from ..constants import constants_only
+from ..liveness import Buffer, live_bytes
+from ..order import Order
+from ..storage import value_bytes
 from .breadth_first import breadth_first
-from .constants import constants_only
+from .buffers import Life, lives, returned_storages, written_in_place
 from .fusion import Fusion, fusion
-from .liveness import Buffer, live_bytes
-from .order import Order
-from .storage import value_bytes
-from .xla_buffers import Life, lives, returned_storages, written_in_place
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})

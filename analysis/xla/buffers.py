@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.fusion import FUSIBLE
-from ..rules.names import name_of
-from ..rules.storage import FORWARDS
+from ...rules.fusion import FUSIBLE
+from ...rules.names import name_of
+from ...rules.storage import FORWARDS
+from ..storage import value_bytes
 from .fusion import Fusion, seen_through_reshapes
-from .storage import value_bytes
 
 
 @dataclass(frozen=True)

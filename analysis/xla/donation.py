@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from ..storage import value_bytes
+from .buffers import Life
 from .fusion import seen_through_reshapes
-from .storage import value_bytes
-from .xla_buffers import Life
-from .xla_run import Run
+from .run import Run
 
 
 @dataclass(frozen=True)

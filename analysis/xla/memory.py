@@ -1,8 +1,8 @@
 """Memory model `xla`: the temporaries of a step as XLA:CPU has them, with barriers kept.
 
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
-(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`xla_form.py`, `xla_donation.py`) and puts
-several values in one place (`xla_buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How near
+(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`form.py`, `donation.py`) and puts
+several values in one place (`buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How near
 it comes is in `docs/limits.md`.
 """
 
@@ -14,16 +14,16 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..dialects.recompute import Names
-from ..rules.names import name_of
-from .liveness import Buffer, Timeline, aliased_bytes, live_bytes
-from .phases import Phases
-from .regions import find_regions
-from .storage import value_bytes
-from .xla_buffers import Life, outside_results
-from .xla_donation import donations
-from .xla_form import XlaForm, xla_form
-from .xla_run import Run
+from ...dialects.recompute import Names
+from ...rules.names import name_of
+from ..liveness import Buffer, Timeline, aliased_bytes, live_bytes
+from ..phases import Phases
+from ..regions import find_regions
+from ..storage import value_bytes
+from .buffers import Life, outside_results
+from .donation import donations
+from .form import XlaForm, xla_form
+from .run import Run
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from xdsl.ir import Operation
 
-from ..rules.names import name_of
+from ...rules.names import name_of
 
 # XLA packs their operands in a tuple and unpacks it: two more steps.
 _TUPLE_STEPS = 2
