@@ -11,6 +11,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# The tests of one file stay together: see test/conftest.py.
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadgroup
 
 .PHONY: demo test lint test-oldest mutation conformance
 .DELETE_ON_ERROR:
@@ -19,7 +21,7 @@ demo: $(INSTALLED)
 	$(RUN)/python examples/demo.py
 
 test: lint
-	$(RUN)/python -m pytest --durations=10
+	$(RUN)/python -m pytest $(PARALLEL) --durations=10
 
 lint: $(INSTALLED)
 	$(RUN)/ruff check .
@@ -39,7 +41,7 @@ OLDEST := .venv-oldest
 OLDEST_XDSL := 0.73.0
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest test/filecheck test/unit/tools test/unit/transforms -k "not large and not examples"
+	$(OLDEST)/bin/python -m pytest $(PARALLEL) test/filecheck test/unit/tools test/unit/transforms -k "not large and not examples"
 
 $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)

@@ -1,6 +1,8 @@
 """Runs the lit suite with pytest: every `.mlir` file below `test/filecheck` is one test.
 
 lit runs once, in parallel, over all files that were collected; each test then reports what lit said about its file.
+With pytest-xdist (`--dist loadgroup`) the lit suite is the work of one process, and so is each other file, since the
+tests of a file share what is slow to make.
 """
 
 # pytest does not type `from_parent`.
@@ -29,6 +31,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if file_path.suffix == ".mlir" and file_path.is_relative_to(SUITE):
         return LitFile.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        group = SUITE.name if isinstance(item, LitItem) else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 class LitFile(pytest.File):

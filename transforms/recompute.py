@@ -16,12 +16,10 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
 from ..analysis.copying import Copying
-from ..analysis.eager import eager_timeline
 from ..analysis.functions import functions_of
-from ..analysis.liveness import timeline
 from ..analysis.marks import is_forced
 from ..analysis.naming import named_by
-from ..analysis.phases import phases
+from ..analysis.peaks import Peaks, why_worse
 from ..analysis.selection import AUTO, Selection
 from ..analysis.units import Unit
 from ..dialects.context import tell
@@ -36,10 +34,6 @@ from .mark import MarkPass, mark
 from .outline_gradient import outline_gradient
 from .pace import pace
 from .verify import verify, verify_input
-
-# Above this share of the peak in program order an executor that starts what it can loses too much of the saving: rule
-# R8. Then each unit also waits for the gradient operation before it.
-EAGER_SHARE = 1.10
 
 
 @dataclass(frozen=True)
@@ -59,30 +53,21 @@ class Recomputation:
 
 
 @dataclass(frozen=True)
-class Peaks:
-    """Bytes of temporaries at their peak, in program order and for an executor that starts what it can."""
+class Emission:
+    """For whom the step is written: the target of `recompute-lower`, and whether `recompute-pace` runs behind it."""
 
-    in_order: int
-    eager: int
-
-    @classmethod
-    def of(cls, module: ModuleOp) -> Peaks:
-        """The highest peaks among the functions of an inlined module."""
-        in_order = eager = 0
-        for function in functions_of(module):
-            classified = phases(function)
-            in_order = max(in_order, timeline(function, classified).peak_bytes)
-            eager = max(eager, eager_timeline(function, classified).peak_bytes if classified else 0)
-        return cls(in_order, eager)
+    target: str
+    paced: bool
 
     @property
-    def is_steady(self) -> bool:
-        return self.eager <= EAGER_SHARE * self.in_order
+    def is_ordered(self) -> bool:
+        """Whether the result says what waits for what. If not, program order is all that holds the copies back."""
+        return self.target != "none"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A module with copies, cleaned up and verified, and its peaks."""
+    """A module with copies as it would be written, and its peaks."""
 
     module: ModuleOp
     cloned: Cloned
@@ -111,50 +96,39 @@ def recompute(
     before = Peaks.of(work)
     remarks = [*dead, *mark(work, selection)]
     how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
-    best = _attempt(work, how, eager=target != "none")
+    emission = Emission(target, paced)
+    best = _attempt(work, how, emission)
     remarks = [*remarks, *best.cloned.remarks]
     if not best.cloned.units:
         return _unchanged(module, remarks, "nothing is recomputed")
-    if not forced and (reason := _why_worse(before, best.peaks, eager=target != "none")) is not None:
+    if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         return _unchanged(module, remarks, reason)
-    lower(best.module, target)
-    if paced and target == "stablehlo":
-        pace(best.module)
-    # Without a target that can order operations, program order is all that holds the copies back.
-    (verify_input if target == "none" else verify)(best.module)
     if is_structured:
         outline_gradient(best.module)
     _replace(module, best.module)
     return Recomputation(best.cloned.units, tuple(remarks))
 
 
-def _attempt(marked: ModuleOp, how: Copying, eager: bool) -> Attempt:
+def _attempt(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
     """One token for each unit; where that leaves too much ready at once, and it helps, units in a chain."""
-    first = _cloned(marked, how)
-    if not eager or not first.cloned.units or first.peaks.is_steady:
+    first = _emitted(marked, how, emission)
+    if not emission.is_ordered or not first.cloned.units or first.peaks.is_steady:
         return first
-    chained = _cloned(marked, replace(how, chain=True))
+    chained = _emitted(marked, replace(how, chain=True), emission)
     return chained if chained.peaks.eager < first.peaks.eager else first
 
 
-def _cloned(marked: ModuleOp, how: Copying) -> Attempt:
+def _emitted(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
     work = marked.clone()
     cloned = clone(work, how)
     if cloned.units:
         cse(work)
         verify(work)
+        lower(work, emission.target)
+        if emission.paced and emission.target == "stablehlo":
+            pace(work)
+        (verify if emission.is_ordered else verify_input)(work)
     return Attempt(work, cloned, Peaks.of(work))
-
-
-def _why_worse(before: Peaks, after: Peaks, eager: bool) -> str | None:
-    if after.in_order >= before.in_order:
-        return f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes"
-    if eager and after.eager > before.eager:
-        return (
-            f"recomputing takes the peak of an executor that starts operations as soon as it can from {before.eager} "
-            f"to {after.eager} bytes"
-        )
-    return None
 
 
 def drop_dead(module: ModuleOp) -> None:

@@ -47,7 +47,7 @@ def prepared(example: str, regions: str) -> ModuleOp:
     name = f"{example}.large.mlir"
     if not regions:
         return original(name)
-    if regions == "auto" and example != "paddle_fc":
+    if regions == "auto":
         return recomputed(name)
     module = original(name).clone()
     recompute(module, Selection(regions=regions))

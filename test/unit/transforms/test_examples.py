@@ -16,6 +16,7 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
+from recompute.analysis.peaks import Peaks
 from recompute.analysis.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
@@ -23,7 +24,7 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
-from recompute.test.examples import FOLDER, LEFT_ALONE, PLAIN, classified, inlined, original, recomputed
+from recompute.test.examples import FOLDER, PEAK_IN_UPDATE, PLAIN, classified, inlined, original, recomputed
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.lower import lower
@@ -71,17 +72,18 @@ def clean_three_times(module: ModuleOp) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
     assert prove(original(name), recomputed(name))
-    before, after = holding(inlined(name)).peak_bytes, holding(recomputed(name)).peak_bytes
-    assert after < before
+    before, after = Peaks.of(inlined(name)), Peaks.of(recomputed(name))
+    assert after.in_order < before.in_order or (name == PEAK_IN_UPDATE and after.xla < 0.75 * before.xla)
     if ".large" in name:
-        assert after <= BARS[name.split(".")[0]] * before
+        assert after.in_order <= BARS[name.split(".")[0]] * before.in_order
 
 
-@pytest.mark.parametrize("name", LEFT_ALONE)
-def test_a_step_whose_peak_would_not_fall_is_left_alone(name: str) -> None:
-    module = original(name).clone()
-    assert recompute(module).remarks[-1].reason.endswith("the step is left as it is")
-    assert print_module(module, debuginfo=True) == print_module(original(name), debuginfo=True)
+def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
+    """Without XLA nobody needs less where the update holds as much as the backward pass."""
+    plain = original(PEAK_IN_UPDATE)
+    module = plain.clone()
+    assert recompute(module, target="none").remarks[-1].reason.endswith("the step is left as it is")
+    assert print_module(module, debuginfo=True) == print_module(plain, debuginfo=True)
 
 
 @pytest.mark.parametrize("name", PLAIN)

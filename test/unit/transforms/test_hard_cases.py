@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copying import Copying
+from recompute.analysis.peaks import EAGER_SHARE, Peaks
 from recompute.analysis.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
@@ -16,7 +17,7 @@ from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import EAGER_SHARE, Peaks, drop_dead, recompute
+from recompute.transforms.recompute import drop_dead, recompute
 from recompute.transforms.verify import verify
 
 

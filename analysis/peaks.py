@@ -1,0 +1,65 @@
+"""What a step needs at its peak, on each kind of executor, and whether recomputing has made that less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.dialects.builtin import ModuleOp
+
+from .eager import eager_timeline
+from .functions import functions_of
+from .liveness import timeline
+from .phases import phases
+from .xla.memory import xla_timeline
+
+# Above this share of the peak in program order an executor that starts what it can loses too much of the saving: R8.
+EAGER_SHARE = 1.10
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Bytes of temporaries at their peak, in program order and for an executor that starts what it can."""
+
+    module: ModuleOp = field(repr=False)
+    in_order: int
+    eager: int
+
+    @classmethod
+    def of(cls, module: ModuleOp) -> Peaks:
+        """The highest peaks among the functions of an inlined module. Raises `Refusal` for dynamic shapes."""
+        in_order = eager = 0
+        for function in functions_of(module):
+            classified = phases(function)
+            in_order = max(in_order, timeline(function, classified).peak_bytes)
+            eager = max(eager, eager_timeline(function, classified).peak_bytes if classified else 0)
+        return cls(module, in_order, eager)
+
+    @property
+    def is_steady(self) -> bool:
+        return self.eager <= EAGER_SHARE * self.in_order
+
+    @cached_property
+    def xla(self) -> int:
+        """Bytes of temporaries under XLA:CPU, by the model of `analysis/xla`."""
+        return max(xla_timeline(function).peak_bytes for function in functions_of(self.module))
+
+
+def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
+    """Why a step is better left as it was; None where the peak falls.
+
+    `ordered`: the step is for executors with an order of their own. Where the peak in program order stays the same, XLA
+    may still need less: the peak of a step whose update needs as much as its backward pass is not there.
+    """
+    if after.in_order > before.in_order or (after.in_order == before.in_order and not ordered):
+        return f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes"
+    if not ordered:
+        return None
+    if after.eager > before.eager:
+        return (
+            f"recomputing takes the peak of an executor that starts operations as soon as it can from {before.eager} "
+            f"to {after.eager} bytes"
+        )
+    if after.in_order == before.in_order and after.xla >= before.xla:
+        return f"recomputing leaves the peak at {before.in_order} bytes, and at {after.xla} under XLA:CPU"
+    return None
