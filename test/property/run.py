@@ -4,12 +4,14 @@
     python -m recompute.test.property.run --count 1 --seed 4711 --shrink
 
 A failing program and its request are written to `--failures` (build/property); a seed always gives the same program and
-the same request, so `--seed N --count 1` runs it again.
+the same request, so `--seed N --count 1` runs it again. With `--ledger FILE` a run that was interrupted goes on where
+the file says that it was; the file belongs to the sources it began with.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
@@ -47,6 +49,21 @@ class Ledger:
     operations: Counter[str] = field(default_factory=Counter[str])
     failures: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     seconds: float = 0.0
+
+    @classmethod
+    def read(cls, path: Path) -> Ledger:
+        """What `write` wrote; an empty ledger where there is no such file."""
+        if not path.exists():
+            return cls()
+        found = cls(**json.loads(path.read_text()))
+        found.refusals, found.operations = Counter(found.refusals), Counter(found.operations)
+        return found
+
+    def write(self, path: Path) -> None:
+        """Whole or not at all."""
+        unfinished = path.with_name(path.name + ".part")
+        unfinished.write_text(json.dumps(vars(self)))
+        unfinished.replace(path)
 
     @property
     def fired_share(self) -> float:
@@ -92,7 +109,8 @@ def run_one(seed: int, checks: Checks = EVERYTHING) -> tuple[Request, ModuleOp, 
 
 def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
     """Run all seeds, or as many as there are before an interrupt; `--jobs` processes share them."""
-    ledger, start = Ledger(), time.monotonic()
+    ledger = Ledger.read(options.ledger) if options.ledger else Ledger()
+    seeds, start = seeds[ledger.programs :], time.monotonic() - ledger.seconds
     checks = (ESSENTIAL if options.essential else EVERYTHING) | (EXECUTION if options.execute else {})
     with suppress(KeyboardInterrupt), Pool(options.jobs) as pool:
         for seed, operations, outcome in pool.imap(partial(_summary, names=tuple(checks)), seeds, chunksize=8):
@@ -102,6 +120,8 @@ def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
                 _report_again(seed, checks, options)
             if ledger.programs % 100 == 0:
                 print(f"{ledger.programs} programs, {len(ledger.failures)} kinds of failure", file=sys.stderr)
+                if options.ledger:
+                    ledger.write(options.ledger)
     return ledger
 
 
@@ -145,6 +165,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     parser.add_argument("--execute", action="store_true", help="run both programs too, and compare bits")
     parser.add_argument("--shrink", action="store_true", help="make failing programs small before they are written")
+    parser.add_argument("--ledger", type=Path, help="where a long run notes how far it is, and goes on from")
     parser.add_argument("--failures", type=Path, default=Path("build/property"), help="where failing programs go")
     return parser.parse_args(arguments)
 
