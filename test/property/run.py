@@ -120,9 +120,14 @@ def run_many(seeds: Sequence[int], options: argparse.Namespace) -> Ledger:
                 _report_again(seed, checks, options)
             if ledger.programs % 100 == 0:
                 print(f"{ledger.programs} programs, {len(ledger.failures)} kinds of failure", file=sys.stderr)
-                if options.ledger:
-                    ledger.write(options.ledger)
+                _note(ledger, options)
+    _note(ledger, options)
     return ledger
+
+
+def _note(ledger: Ledger, options: argparse.Namespace) -> None:
+    if options.ledger:
+        ledger.write(options.ledger)
 
 
 def _summary(seed: int, names: Sequence[str]) -> tuple[int, frozenset[str], Outcome]:

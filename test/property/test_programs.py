@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from .checks import CHECKS, EXECUTION, Checks, is_executable
 from .programs import Shape, generate
 from .relations import RELATIONS
 from .requests import parsed, step_of
-from .run import Ledger, run_one
+from .run import Ledger, parse, run_many, run_one
 
 COUNT = 200
 PART = 40
@@ -61,6 +62,17 @@ def test_the_pipeline_has_something_to_do() -> None:
     expected = "stablehlo.while func.call stablehlo.dot_general other.mystery stablehlo.if stablehlo.case"
     expected += " stablehlo.gather stablehlo.dynamic_slice stablehlo.dynamic_update_slice"
     assert set(expected.split()) <= operations.keys()
+
+
+def test_an_interrupted_run_goes_on_and_ends_alike(tmp_path: Path) -> None:
+    def run_up_to(count: int, *more: str) -> Ledger:
+        return run_many(range(7, 7 + count), parse(["--essential", *more]))
+
+    noted = ("--ledger", str(tmp_path / "ledger.json"))
+    run_up_to(6, *noted)
+    resumed, whole = run_up_to(9, *noted), run_up_to(9)
+    assert replace(resumed, seconds=0) == replace(whole, seconds=0)
+    assert Ledger.read(tmp_path / "ledger.json") == resumed
 
 
 def test_a_seed_is_a_program_in_every_process() -> None:

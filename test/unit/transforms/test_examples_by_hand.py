@@ -82,7 +82,7 @@ def reuse_the_body(op: Operation) -> None:
 @pytest.mark.parametrize(
     ("kind", "change"),
     [("scf.for", drop_last), ("scf.for", reuse_the_body), ("scf.if", swap)],
-    ids=lambda one: str(one),
+    ids=lambda one: getattr(one, "__name__", one),
 )
 def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
     before, after = load("loop.mlir"), load("loop.mlir")
