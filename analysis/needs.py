@@ -9,6 +9,7 @@ from itertools import accumulate
 from xdsl.ir import Operation, SSAValue
 
 from .order import producers
+from .parts import later_parts
 from .step import Step
 
 
@@ -39,12 +40,13 @@ def arrivals(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Op
 
     Where a way leads out of a region and back into it, through other forward operations, the region is entered twice,
     and the cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle,
-    and copies of both would be held while the backward pass works on what lies between.
+    and copies of both would be held while the backward pass works on what lies between. Entries that know nothing of
+    each other are apart too, where the backward pass is done with one before it comes to the next.
     """
     first = dict[int, int]()
     for op, entry in _entries(step, needs, is_inside).items():
         first[entry] = min(first.get(entry, needs[op]), needs[op])
-    return _after_their_originals(step, needs, set(first.values()))
+    return _after_their_originals(step, needs, {*first.values(), *later_parts(step, needs, is_inside)})
 
 
 def _after_their_originals(step: Step, needs: Mapping[Operation, int], starts: set[int]) -> list[int]:

@@ -1,0 +1,60 @@
+"""A layer on two inputs: each run of it is copied when its own gradient comes, where the gradients come in turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.functions import functions_of
+from recompute.analysis.needs import first_needs
+from recompute.analysis.parts import later_parts
+from recompute.analysis.phases import phases
+from recompute.analysis.step import Step
+from recompute.dialects.parser import parse_module
+
+T = "tensor<8x8xf32>"
+PHASE = '{recompute.phase = "gradient"}'
+LEFT = ("%a = stablehlo.multiply %x, %w", "%b = stablehlo.tanh %a")
+RIGHT = ("%c = stablehlo.multiply %y, %w", "%d = stablehlo.tanh %c")
+BACK_LEFT = (f"%i = stablehlo.multiply %ct, %b {PHASE}", f"%j = stablehlo.multiply %i, %a {PHASE}")
+BACK_RIGHT = (f"%g = stablehlo.multiply %ct, %d {PHASE}", f"%h = stablehlo.multiply %g, %c {PHASE}")
+
+
+def starts(*lines: str) -> list[int]:
+    """Where later entries are due of the region of all forward operations but `negate`."""
+    body = "".join(f"  {line} : {T}\n" for line in lines)
+    text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    region = {op for op in found.order.operations if found.is_forward(op) and op.name != "stablehlo.negate"}
+    values = {result for op in region for result in op.results}
+    return list(later_parts(Step.of(found), first_needs(Step.of(found), region, values), region.__contains__))
+
+
+def test_the_second_entry_is_due_when_the_first_has_been_read() -> None:
+    assert starts(*LEFT, *RIGHT, *BACK_RIGHT, *BACK_LEFT) == [6]
+
+
+def test_not_while_the_first_is_still_read() -> None:
+    mixed = (BACK_RIGHT[0], BACK_LEFT[0], BACK_RIGHT[1], BACK_LEFT[1])
+    assert starts(*LEFT, *RIGHT, *mixed) == []
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        (RIGHT[0], "%d = stablehlo.multiply %c, %b"),
+        (RIGHT[0].replace("%y", "%b"), RIGHT[1]),
+        ("%c = stablehlo.sine %y", RIGHT[1]),
+    ],
+    ids=["a value of the other entry", "one after the other", "other operations"],
+)
+def test_what_is_connected_or_different_is_no_entry_of_its_own(right: tuple[str, str]) -> None:
+    assert starts(*LEFT, *right, *BACK_RIGHT, *BACK_LEFT) == []
+
+
+def test_an_input_from_before_the_region_connects_its_readers() -> None:
+    """As cos x and sin x are of one entry; weights, which are arguments, connect nothing."""
+    shared = ("%w2 = stablehlo.negate %w",)
+    lines = [line.replace("%w", "%w2") for line in (*LEFT, *RIGHT)]
+    body = (*shared, *lines, *BACK_RIGHT, *BACK_LEFT)
+    assert starts(*body) == []
