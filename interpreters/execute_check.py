@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import Refusal, position_of
 from ..rules.names import name_of
-from .executor import execute, function_named
+from .executor import Executable, execute, function_named
 from .kernels.arrays import Array, row_by_row
 
 
@@ -61,17 +61,34 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
     """Run the function of both modules on the inputs. Raises `Refusal` where the signatures differ, and as `execute`
     does.
     """
-    one, other = function_named(before, name), function_named(after, name)
-    if one.function_type != other.function_type:
-        raise Refusal(other, f"the functions have different types: {one.function_type} and {other.function_type}")
-    first, second = execute(one, inputs), execute(other, inputs)
-    nans = sum(bool(np.any(result != result)) for result in first)
-    for number, (left, right) in enumerate(zip(first, second, strict=True)):
-        differs = differing(left, right)
-        if np.any(differs):
-            operation = first_new_value(one, other, inputs)
-            return Equality(len(first), nans, _difference(number, left, right, differs, operation))
-    return Equality(len(first), nans, None)
+    return Pair.of(before, after, name).compare(inputs)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The function before and after, ready to run on one input after the other."""
+
+    before: Executable
+    after: Executable
+
+    @classmethod
+    def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> Pair:
+        """Raises `Refusal` where the signatures differ, and for what cannot be executed."""
+        one, other = function_named(before, name), function_named(after, name)
+        if one.function_type != other.function_type:
+            raise Refusal(other, f"the functions have different types: {one.function_type} and {other.function_type}")
+        return cls(Executable.of(one), Executable.of(other))
+
+    def compare(self, inputs: Sequence[Any]) -> Equality:
+        """Raises as `execute` does."""
+        first, second = self.before.run(inputs), self.after.run(inputs)
+        nans = sum(bool(np.any(result != result)) for result in first)
+        for number, (left, right) in enumerate(zip(first, second, strict=True)):
+            differs = differing(left, right)
+            if np.any(differs):
+                operation = first_new_value(self.before.function, self.after.function, inputs)
+                return Equality(len(first), nans, _difference(number, left, right, differs, operation))
+        return Equality(len(first), nans, None)
 
 
 def _difference(number: int, left: Array, right: Array, differs: Array, operation: Operation | None) -> Difference:

@@ -7,6 +7,7 @@ for. Floating point warnings are off: infinities and NaN are values like others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..dialects.diagnostics import Refusal
 from ..dialects.elements import DType
 from .kernels.arrays import Array, dtype_at, row_by_row, shape_at
 from .preparation import Preparation
-from .program import Observer
+from .program import Observer, Program
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:
@@ -26,10 +27,26 @@ def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None =
 
     `ValueError` names an input that does not fit the signature; `Refusal` an operation that cannot be executed.
     """
-    program = Preparation(observer).function(function)
-    arrays = checked_inputs(function, inputs)
-    with np.errstate(all="ignore"):
-        return program.run(*arrays)
+    return Executable.of(function, observer).run(inputs)
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A function that is ready to run, as often as one likes."""
+
+    function: FuncOp
+    program: Program
+
+    @classmethod
+    def of(cls, function: FuncOp, observer: Observer | None = None) -> Executable:
+        """Raises `Refusal` at an operation that cannot be executed."""
+        return cls(function, Preparation(observer).function(function))
+
+    def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        """As `execute`."""
+        arrays = checked_inputs(self.function, inputs)
+        with np.errstate(all="ignore"):
+            return self.program.run(*arrays)
 
 
 def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:

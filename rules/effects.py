@@ -20,6 +20,8 @@ TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
+# Exactly these classes: types of xDSL are not derived from.
+_REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
@@ -48,4 +50,4 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
 
 def works_on_memory(op: Operation) -> bool:
     """Whether it takes or makes a reference to memory."""
-    return any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in (*op.operands, *op.results))
+    return any(type(value.type) in _REFERENCES for value in (*op.operands, *op.results))

@@ -31,7 +31,7 @@ from recompute.dialects.diagnostics import Refusal, position_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
-from recompute.interpreters.execute_check import compare
+from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
@@ -323,9 +323,9 @@ def _executed(case: Case) -> Iterator[str]:
     """R13: the same bits, on moderate inputs and on zeros of both signs, infinities and NaN."""
     if not is_executable(case.before):
         return
+    steps = Pair.of(case.before, case.after)
     for kind in INPUTS:
-        inputs = random_inputs(step_of(case.before), 0, kind)
-        found = compare(case.before, case.after, inputs)
+        found = steps.compare(random_inputs(step_of(case.before), 0, kind))
         if not found.equal:
             yield f"on {kind} inputs: {found.difference}"
 
