@@ -35,3 +35,19 @@ func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) 
   %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %g : tensor<4xf32>
 }
+
+// -----
+
+// A mark without effect is said: on what makes nothing, and on what no gradient operation reads, once for each region.
+func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-remark@+1 {{test.write is not recomputed: it has no result that could be needed again}}
+  "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> ()
+  // expected-remark@+1 {{the marked operation is not recomputed: no gradient operation reads a value from it}}
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
+  // expected-remark@+1 {{region 'p' is not recomputed: no gradient operation reads a value from it}}
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %c = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %d = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.multiply %ct, %ct {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %d, %g : tensor<4xf32>, tensor<4xf32>
+}
