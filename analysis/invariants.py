@@ -167,7 +167,7 @@ def _gates_idle(function: Recomputed) -> Iterator[Violation]:
                 yield op, "nobody waits for this token"
         elif name_of(op) in FORWARDS and _holds_copies_back(op):
             gates = gates_of(function, op)
-            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates and i < len(op.results)]
+            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
             if legs and all(leg.first_use is None for leg in legs):
                 yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
 

@@ -179,3 +179,18 @@ func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Nor is a gate that needs only the original itself.
+func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.negate %a {recompute.phase = "gradient"} : tensor<4xf32>
+  %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@+1 {{the gradient values that these copies wait for are known before their originals have run}}
+  %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
