@@ -194,3 +194,38 @@ func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, te
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Nor is one that needs nothing of the forward pass, where the original has gone.
+func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
+  %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@+1 {{the gradient values that these copies wait for are known before their originals have run}}
+  %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A copy may read inside of its regions what it waits for.
+func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %a = "stablehlo.case"(%i) ({
+    %s = stablehlo.sine %x : tensor<4xf32>
+    stablehlo.return %s : tensor<4xf32>
+  }) {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : (tensor<i32>) -> tensor<4xf32>
+  %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@+1 {{nobody reads the gradient values behind this barrier: a compiler drops them, and the order}}
+  %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %c = "stablehlo.case"(%i) ({
+    %s = stablehlo.sine %d#1 : tensor<4xf32>
+    stablehlo.return %s : tensor<4xf32>
+  }) {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : (tensor<i32>) -> tensor<4xf32>
+  %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}

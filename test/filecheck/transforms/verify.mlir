@@ -76,3 +76,14 @@ func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   %h = stablehlo.multiply %d#0, %e {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A barrier of somebody else holds no copy back, and may wait for what is there early.
+func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
+  %u = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
+  %v = "stablehlo.optimization_barrier"(%u) {recompute.phase = "gradient"} : (tensor<4xf32>) -> tensor<4xf32>
+  %h = stablehlo.multiply %ct, %v {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
