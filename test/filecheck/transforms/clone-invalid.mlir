@@ -51,3 +51,18 @@ func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   %g = stablehlo.multiply %ct, %ct {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %d, %g : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// %g is known before %c has run, so it cannot hold back a copy of %c, and nothing else can.
+func.func @known_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %e = stablehlo.tanh %a {recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %y = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.multiply %e, %e {recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-remark@+1 {{region 'p' is not recomputed: its values are needed as soon as the backward pass begins}}
+  %h = stablehlo.multiply %g, %a {recompute.phase = "gradient"} : tensor<4xf32>
+  %i = stablehlo.multiply %h, %c {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %y, %i : tensor<4xf32>, tensor<4xf32>
+}
