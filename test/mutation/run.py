@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PASSES = (
     "filecheck/transforms",
-    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates savings stages wanted".split()),
+    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates naming savings stages wanted".split()),
     *(f"unit/transforms/test_{name}.py" for name in "cse clone".split()),
     "property/test_found.py",
 )
