@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from ..rules.flops import flops
 from .copying import DEFAULT, Copying
 from .demands import Demand, demands
-from .gates import gates_for
+from .gates import gates_for, hold_back
 from .order import read_values
 from .savings import freed_bytes, pinned_bytes
 from .stages import Stage, in_turn, outside_values, split
@@ -106,18 +106,23 @@ class _Planner:
             self.kept.append(Kept(demand.region, originals[0], FROM_CONSTANTS))
         elif originals:
             served = self._recomputed(originals)
-            gates = self._gates(demand, served)
+            reading = [op for op in originals if not set(inputs).isdisjoint(read_values(op))]
+            gates = self._gates(demand, served, self._recomputed(reading))
             if not gates:
                 self.kept.append(Kept(demand.region, self.step.phases.order.operations[demand.position], NO_GATE))
                 return
             self._spine(demand, [value for value in inputs if value not in made], outputs, gates)
             self._add(demand, served, originals, gates)
 
-    def _gates(self, demand: Demand, served: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
+    def _gates(self, demand: Demand, served: Sequence[SSAValue], released: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
+        """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs."""
         insertion = self.step.phases.order.operations[demand.position]
         readers = {insertion, *(reader for value in served for reader in gradient_readers(self.step, value))}
-        early = [value for value in served if insertion in self.step.phases.order.readers(value)]
-        return gates_for(self.step, early or served, readers, demand.position, self.chain)
+        first = [value for value in served if insertion in self.step.phases.order.readers(value)] or served
+        gates = gates_for(self.step, first, readers, demand.position, self.chain)
+        if not gates or hold_back(self.step, gates, released):
+            return gates
+        return gates_for(self.step, [*first, *released], readers, demand.position, self.chain)
 
     def _spine(
         self, demand: Demand, values: Iterable[SSAValue], outputs: Collection[SSAValue], gates: tuple[SSAValue, ...]

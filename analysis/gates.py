@@ -59,6 +59,12 @@ def _waits(step: Step, value: SSAValue, after: int) -> bool:
     return step.known_after[value.owner] > after
 
 
+def hold_back(step: Step, gates: Iterable[SSAValue], values: Iterable[SSAValue]) -> bool:
+    """Whether one of the gates comes after all of the values, or needs a cotangent from outside."""
+    after = max((step.phases.order.definition(value) for value in values), default=-1)
+    return any(gate.owner in step.needs_cotangent or _waits(step, gate, after) for gate in gates)
+
+
 def _latest_gate(step: Step, after: int, insertion: int) -> SSAValue | None:
     """The gradient value that is made last between the two positions: to wait for it is to keep program order."""
     operations = step.phases.order.operations

@@ -165,9 +165,9 @@ def _gates_idle(function: Recomputed) -> Iterator[Violation]:
                 yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
             elif op.results[0].first_use is None:
                 yield op, "nobody waits for this token"
-        elif name_of(op) in FORWARDS and _holds_copies_back(op):
+        elif name_of(op) in FORWARDS and _held_back(function, op):
             gates = gates_of(function, op)
-            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates and i < len(op.results)]
+            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
             if legs and all(leg.first_use is None for leg in legs):
                 yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
 
@@ -176,13 +176,13 @@ def _gates_early(function: Recomputed) -> Iterator[Violation]:
     """R7: a gradient value that needs nothing from behind the originals could be there in the forward pass, and so the
     copies. Cotangents that are arguments are there when the caller says so."""
     for op in function.phases.order.operations:
-        if name_of(op) not in FORWARDS or not (gates := gates_of(function, op)):
+        if name_of(op) not in FORWARDS or not (held := _held_back(function, op)):
             continue
-        held = (use.operation for result in op.results for use in result.uses if is_copy(use.operation))
-        after = max((function.originals.get(_identity(copy), -1) for copy in held), default=-1)
-        makers = [owner for value in gates if isinstance(owner := value.owner, Operation)]
-        known = max(function.step.known_after[maker] for maker in makers)
-        if known <= after and function.step.needs_cotangent.isdisjoint(makers):
+        after = max(function.originals.get(_identity(copy), -1) for copy in held)
+        makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
+        if not makers or not function.step.needs_cotangent.isdisjoint(makers):
+            continue
+        if max(function.step.known_after[maker] for maker in makers) <= after:
             yield op, "the gradient values that these copies wait for are known before their originals have run"
 
 
@@ -190,8 +190,10 @@ def _identity(op: Operation) -> tuple[object, ...]:
     return op.attributes.get(Names.REGION), op.attributes.get(Names.ID)
 
 
-def _holds_copies_back(delay: Operation) -> bool:
-    return any(is_copy(use.operation) for result in delay.results for use in result.uses)
+def _held_back(function: Recomputed, delay: Operation) -> list[Operation]:
+    """The copies that read what a depend or a barrier hands on, themselves or in their regions."""
+    readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
+    return [reader for reader in readers if is_copy(reader)]
 
 
 def _words(value: SSAValue) -> str:

@@ -43,7 +43,8 @@ class Twin:
         op = self.operation
         attributes = frozenset((k, v) for k, v in op.attributes.items() if k not in _BOOKKEEPING)
         types = tuple(op.result_types)
-        return name_of(op), self.place, attributes, frozenset(op.properties.items()), tuple(op.operands), types
+        properties = frozenset(op.properties.items())
+        return name_of(op), self.place, attributes, properties, tuple(op.operands), types, len(op.regions)
 
     def __hash__(self) -> int:
         return hash(self.parts)

@@ -1,7 +1,8 @@
-"""The RUN lines of lit files in this very process, which may hold a mutant. Lines with files or errors are left out."""
+"""The RUN lines of lit files in this very process, which may hold a mutant. Lines that write files are left out."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,29 +11,42 @@ from io import StringIO
 from pathlib import Path
 
 SIMPLE = "recompute-opt %s"
+_QUIET = re.compile(r" 2> ?/dev/null")
+_ERRORS = re.compile(r" 2>&1( > ?/dev/null)?")
 
 
 def failing(files: Iterable[Path]) -> Iterator[str]:
     """The RUN lines that fail."""
     for file in files:
         for line in file.read_text().splitlines():
-            command = line.partition("RUN: ")[2]
-            if command.startswith(SIMPLE) and ">" not in command and not _holds(command, file):
+            command = _QUIET.sub("", line.partition("RUN: ")[2])
+            simple = command.removeprefix("not ").startswith(SIMPLE) and ">" not in _ERRORS.sub("", command)
+            if simple and not _holds(command, file):
                 yield f"{file.name}: {command}"
 
 
 def _holds(command: str, file: Path) -> bool:
     from recompute.tools.recompute_opt import main
 
-    stages = [shlex.split(part.replace("%s", str(file))) for part in command.split(" | ")]
-    out = StringIO()
-    with redirect_stdout(out), redirect_stderr(StringIO()):
-        code = main(stages[0][1:])
-    if len(stages) == 1:
-        return code == 0
-    if len(stages) > 2 or stages[1][0] != "filecheck":
+    stages = [shlex.split(part.replace("%s", str(file))) for part in _ERRORS.sub("", command).split(" | ")]
+    fails = stages[0][0] == "not"
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(stages[0][2 if fails else 1 :])
+    if (code != 0) != fails:
+        return False
+    if len(stages) != 2 or stages[1][0] != "filecheck":
         return True
-    return _checks(stages[1], out.getvalue())
+    return _checks(stages[1], _read(command, out.getvalue(), err.getvalue()))
+
+
+def _read(command: str, out: str, err: str) -> str:
+    """What stands behind the pipe; of both streams the errors come first, as one line each."""
+    match _ERRORS.search(command):
+        case None:
+            return out
+        case re.Match() as found:
+            return err if found[1] else err + out
 
 
 def _checks(arguments: list[str], text: str) -> bool:

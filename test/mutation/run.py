@@ -31,8 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PASSES = (
     "filecheck/transforms",
-    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates".split()),
+    *(f"unit/analysis/test_{name}.py" for name in "units regions demands gates naming savings stages wanted".split()),
     *(f"unit/transforms/test_{name}.py" for name in "cse clone".split()),
+    "property/test_found.py",
 )
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
 PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")

@@ -79,4 +79,52 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
 // CHECK:         %g0 = stablehlo.multiply
 // CHECK:         [[CW:%\S+]], [[CV:%\S+]] = "stablehlo.case"({{%\S+}})
 // CHECK:         %g1 = stablehlo.multiply %g0, [[CV]]
-// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[W]]
+// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[W]] :
+
+// -----
+
+// Hand marks outside every region form one of their own, and what carries no mark is no part of it: %b leads out of it and
+// back in, so each entry has a token of its own.
+func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
+  %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp()/tanh")
+  %c = stablehlo.sine %b {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
+  %d = stablehlo.tanh %c : tensor<4xf32> loc("jit(f)/jvp()/tanh")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g2 = stablehlo.multiply %g1, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %d, %g2 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @by_hand
+// CHECK:         recompute.token %g0
+// CHECK:         %g1 = stablehlo.multiply
+// CHECK-NEXT:    recompute.token %g1
+// CHECK:         %g2 = stablehlo.multiply
+
+// -----
+
+// The output %b of region p is read on its own, before region q is entered and then the inside of p: the reader's spine
+// brings %b, the inside is not held.
+func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %c = stablehlo.tanh %x {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
+  %e = stablehlo.negate %c {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
+  %d = stablehlo.add %b, %e : tensor<4xf32> loc("jit(f)/jvp()/add")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %b : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g2 = stablehlo.multiply %g1, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(q))/mul")
+  %g3 = stablehlo.multiply %g2, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @read_early
+// CHECK:         recompute.token %g0 :
+// CHECK:         [[A:%\S+]] = stablehlo.sine {{.*}} recompute.copy = 1
+// CHECK-NEXT:    [[B:%\S+]] = stablehlo.exponential [[A]] {{.*}} recompute.copy = 1
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[B]] {
+// CHECK-NEXT:    recompute.token %g1 :
+// CHECK:         [[C:%\S+]] = stablehlo.tanh {{.*}} recompute.copy = 1
+// CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[C]] {
+// CHECK-NEXT:    recompute.token %g2 :
+// CHECK:         [[A2:%\S+]] = stablehlo.sine {{.*}} recompute.copy = 2
+// CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[A2]] {

@@ -103,3 +103,22 @@ func.func @early_gate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-LABEL: func.func @early_gate
 // CHECK:         %g0 = stablehlo.multiply
 // CHECK-NEXT:    recompute.token %g0 : tensor<4xf32>
+
+// -----
+
+// R7: %g leads to the first reader and comes after %a, which it reads. But it is known before %c has run: a copy of %c
+// that waits for %g could run in the forward pass. The copies wait for %u, which comes after both.
+func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %e = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
+  %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %u = stablehlo.cosine %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
+  %g = stablehlo.multiply %e, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %h = stablehlo.multiply %g, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  %i = stablehlo.multiply %h, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  func.return %y, %u, %i : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @known_between
+// CHECK:         recompute.token %u :
+// CHECK:         %h = stablehlo.multiply

@@ -32,3 +32,13 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %g = stablehlo.negate
 // CHECK-NEXT:    %c1 = stablehlo.sine
 // CHECK-NEXT:    %g3 = stablehlo.add %c1, %c1
+
+// What no CSE may merge needs no phase.
+func.func @unknown(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %f = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
+  %g = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/transpose(jvp(b))/unknown")
+  func.return %f, %g : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @unknown
+// CHECK-NEXT:    %f = "test.unknown"(%x) :
+// CHECK-NEXT:    %g = "test.unknown"(%x) :

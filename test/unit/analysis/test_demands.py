@@ -71,3 +71,45 @@ def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
     _, a, _, c = found.order.operations[:4]
     wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
     assert len(demands(Step.of(found), wanted, frozenset(), copies=2)) == 1
+
+
+def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
+    """%c reads %a directly and by way of %b, outside of the region; %a is needed before it."""
+    text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
+    text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
+    found = due("other", text)
+    assert [demand.position for demand in found] == [4, 5]
+    assert [[name_of(op) for op in demand.operations] for demand in found] == [["stablehlo.sine"], ["stablehlo.add"]]
+
+
+def test_what_reads_arguments_and_what_reads_earlier_values_is_one_entry() -> None:
+    text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("tanh %b", "tanh %z")
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    _, a, _, c = found.order.operations[:4]
+    wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
+    (one,) = demands(Step.of(found), wanted, frozenset(), copies=2)
+    assert [name_of(op) for op in one.operations] == ["stablehlo.sine", "stablehlo.tanh"]
+
+
+def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed() -> None:
+    """Two steps share a region: the first gradient asks for what is there by then, the second one for the rest."""
+
+    def stated(result: str, text: str, phase: str) -> str:
+        return f'  %{result} = stablehlo.{text} {{recompute.phase = "{phase}"}} : {T}'
+
+    lines = [
+        stated("a", "sine %x", "primal"),
+        stated("g", "multiply %ct, %a", "gradient"),
+        stated("b", "cosine %x", "primal"),
+        stated("c", "tanh %x", "primal"),
+        stated("h", "multiply %g, %c", "gradient"),
+        stated("i", "multiply %h, %b", "gradient"),
+    ]
+    text = "\n".join([f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{", *lines, f"  func.return %i : {T}", "}"])
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    forward = [op for op in found.order.operations if found.is_forward(op)]
+    wanted = Wanted(dict.fromkeys(forward, "r"), frozenset(op.results[0] for op in forward))
+    asked = demands(Step.of(found), wanted, frozenset(), copies=2)
+    assert [(demand.position, len(demand.operations)) for demand in asked] == [(1, 1), (4, 2)]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from xdsl.ir import SSAValue
+
 from recompute.analysis.functions import functions_of
+from recompute.analysis.gates import gates_for, is_gate
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import decide
 from recompute.analysis.selection import Selection
+from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 
 T = "tensor<256xf32>"
@@ -31,3 +36,45 @@ def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
     assert found is not None
     (one,) = decide(found, Selection(regions="b")).decisions
     assert [gate.name_hint for unit in one.units for gate in unit.gates] == ["g", "g2"]
+
+
+def step_of(*backward: str) -> tuple[Step, dict[str | None, SSAValue]]:
+    """A step, and its values by name."""
+    lines = "\n".join(backward)
+    function = functions_of(
+        parse_module(f"""
+func.func @f(%x: {T}) -> ({T}, {T}) {{
+  %a = stablehlo.sine %x {{recompute.phase = "primal"}} : {T}
+  %b = stablehlo.tanh %x {{recompute.phase = "primal"}} : {T}
+{lines}
+  func.return %b, %h : {T}, {T}
+}}
+""")
+    )[0]
+    found = phases(function)
+    assert found is not None
+    return Step.of(found), {value.name_hint: value for op in found.order.operations for value in op.results}
+
+
+G = '{recompute.phase = "gradient"}'
+
+
+@pytest.mark.parametrize(("read", "gates"), [("a", []), ("b", ["g"])])
+def test_a_gate_is_known_only_after_the_recomputed_value(read: str, gates: list[str]) -> None:
+    """What needs nothing but the value itself could run right after it, and the copies with it."""
+    step, value = step_of(
+        f"  %g = stablehlo.negate %{read} {G} : {T}",
+        f"  %h = stablehlo.multiply %g, %a {G} : {T}",
+    )
+    reader = step.phases.order.operations[3]
+    assert [one.name_hint for one in gates_for(step, [value["a"]], [reader], 3)] == gates
+
+
+def test_a_barrier_hands_on_a_gate_only_where_it_is_given_one() -> None:
+    step, _ = step_of(
+        f"  %g = stablehlo.negate %b {G} : {T}",
+        f'  %d:3 = "stablehlo.optimization_barrier"(%g, %b, %x) {G} : ({T}, {T}, {T}) -> ({T}, {T}, {T})',
+        f"  %h = stablehlo.multiply %g, %a {G} : {T}",
+    )
+    barrier = step.phases.order.operations[3]
+    assert [is_gate(step, leg) for leg in barrier.results] == [True, False, False]

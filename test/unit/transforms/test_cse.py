@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import Names
 from recompute.rules.names import name_of
 from recompute.transforms.cse import cse
 
@@ -25,3 +28,81 @@ def test_cse_says_how_many_operations_went() -> None:
     assert cse(module) == 4
     assert [name_of(op) for op in module.walk()][2:] == ["stablehlo.sine", "stablehlo.tanh", "func.return"]
     assert cse(module) == 0
+
+
+def test_what_is_merged_reads_nothing_any_more() -> None:
+    module = parse_module(STEP)
+    cse(module)
+    sine, tanh, _ = list(module.walk())[2:]
+    assert [use.operation for use in sine.operands[0].uses] == [sine]
+    assert [use.operation for use in sine.results[0].uses] == [tanh]
+
+
+def step(first: str, second: str) -> str:
+    """Both make a %1 of their own."""
+    return f"""
+func.func @f(%x: {T}, %i: tensor<i32>) -> ({T}, {T}) {{
+  {first.replace("%1", "%a")}
+  {second.replace("%1", "%b")}
+  func.return %a, %b : {T}, {T}
+}}
+"""
+
+
+def case(*branches: str) -> str:
+    inside = ", ".join(f"{{\n{branch}\nstablehlo.return %r : {T}\n}}" for branch in branches)
+    return f'%1 = "stablehlo.case"(%i) ({inside}) : (tensor<i32>) -> {T}'
+
+
+def branch(name: str) -> str:
+    return f"%r = stablehlo.{name} %x : {T}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (Names.ID, "3 : i64"),
+        (Names.NEED_CSE, "unit"),
+        (Names.TARGET_GRAD, "unit"),
+        (Names.CHECKPOINT, "unit"),
+        (Names.PHASE, '"primal"'),
+    ],
+)
+def test_what_the_passes_note_keeps_no_twins_apart(name: str, value: str) -> None:
+    noted = f"%1 = stablehlo.sine %x {{{name} = {value}}} : {T}"
+    assert cse(parse_module(step(noted, f"%1 = stablehlo.sine %x : {T}"))) == 1
+
+
+@pytest.mark.parametrize("name", [Names.TARGET_GRAD, Names.CHECKPOINT])
+def test_notes_for_readers_survive_on_the_one_that_stays(name: str) -> None:
+    module = parse_module(step(f"%1 = stablehlo.sine %x : {T}", f"%1 = stablehlo.sine %x {{{name} = unit}} : {T}"))
+    cse(module)
+    (sine,) = (op for op in module.walk() if name_of(op) == "stablehlo.sine")
+    assert name in sine.attributes
+
+
+def test_operations_with_the_same_regions_are_twins() -> None:
+    one = case(branch("sine"), branch("tanh"))
+    assert cse(parse_module(step(one, one))) == 1 + 4
+
+
+@pytest.mark.parametrize("other", [case(branch("sine"), branch("cosine")), case(branch("sine"))])
+def test_operations_with_other_regions_are_none(other: str) -> None:
+    assert cse(parse_module(step(case(branch("sine"), branch("tanh")), other))) == 0
+
+
+def test_twins_inside_of_a_region_merge() -> None:
+    inside = f"%s = stablehlo.sine %x : {T}\n%t = stablehlo.sine %x : {T}\n%r = stablehlo.add %s, %t : {T}"
+    assert cse(parse_module(step(case(inside), case(branch("tanh"))))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'%1 = "test.unknown"(%x) : ({T}) -> {T}',
+        f"%1t = recompute.token %x : {T}\n%1 = recompute.depend %x after %1t : {T}",
+    ],
+)
+def test_unknown_effects_and_tokens_stay_apart(text: str) -> None:
+    """A token stands for its own place in the backward pass."""
+    assert cse(parse_module(step(text, text))) == 0
