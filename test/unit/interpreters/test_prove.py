@@ -6,11 +6,9 @@ import pytest
 
 from recompute.interpreters import value_numbering
 from recompute.interpreters.prove import prove
-from recompute.interpreters.value_numbering import name_of
 
-from .programs import T, compare, load, main, private
+from .programs import SQUARE, T, compare, load, main, one, private
 
-SQUARE = private("square", "%q = multiply %p, %p\nreturn %q")
 LOG = '{call_target_name = "log"}'
 
 EQUAL = {
@@ -93,11 +91,11 @@ EQUAL = {
     ),
     "a closed loop is the same at every depth": (
         main(
-            "%s = while %y (%k) {\n%l = tanh %k\n} yield %l\n"
+            "%s = while %y (%k) {\n%l = add %k, %x\n} yield %l\n"
             "%a = while %x (%i) {\n%j = add %i, %s\n} yield %j\nreturn %a"
         ),
         main(
-            "%a = while %x (%i) {\n%s = while %y (%k) {\n%l = tanh %k\n} yield %l\n"
+            "%a = while %x (%i) {\n%s = while %y (%k) {\n%l = add %k, %x\n} yield %l\n"
             "%j = add %i, %s\n} yield %j\nreturn %a"
         ),
     ),
@@ -182,10 +180,6 @@ def fill(program: str, *names: str) -> str:
     for name in names:
         program = program.replace("%?", f"%{name}", 1)
     return program
-
-
-def one(operation: str) -> str:
-    return main(f"%a = {operation}\nreturn %a")
 
 
 def effects(*lines: str) -> str:
@@ -440,109 +434,6 @@ def test_arguments_of_nested_loops_are_not_confused() -> None:
     for before in choices:
         for after in choices:
             assert compare(main(fill(NESTED, *before)), main(fill(NESTED, *after))).proved == (before == after)
-
-
-FIRST = "%a = tanh %x\nreturn %a"
-REFUSED = {
-    "recursion": (
-        main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
-        "@square calls itself: recursion is not compared",
-    ),
-    "a call of a function without a body": (
-        main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
-        "a func.func without a body cannot be compared",
-    ),
-    "several blocks": (
-        'func.func @main() {\n"cf.br"() [^a] : () -> ()\n^a:\nfunc.return\n}',
-        "func.func has a region of 2 blocks: only single blocks are compared",
-    ),
-    "a resource": (
-        one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
-        "the content of the resource 'weights' is unknown",
-    ),
-    "a resource in the text of an attribute": (
-        one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
-        "refers to something outside of it",
-    ),
-    "an alias in the text of an attribute": (
-        one("add %x, %y {value = #other.attr<[#map, 1]>}"),
-        "refers to something outside of it",
-    ),
-    "a function named by an attribute": (
-        main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
-        "it refers to the function @square by name",
-    ),
-    "a function named in the text of an attribute": (
-        main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
-        "it refers to the function @square by name",
-    ),
-    "a function with an odd name in the text of an attribute": (
-        main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
-        "refers to something outside of it",
-    ),
-    "a call with results that the function does not have": (
-        main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
-        "func.call of @square with operands or results that it does not have",
-    ),
-    "a function that does not return what its type says": (
-        main("%a = call @square %x\nreturn %a", SQUARE.replace("-> tensor<4xf32>", "-> tensor<4xf64>", 1)),
-        "@square does not take and return what its type says",
-    ),
-    "a composite": (
-        main('%a = composite %x {name = "my.square", decomposition = @square}\nreturn %a', SQUARE),
-        "it refers to the function @square by name",
-    ),
-    "a use before the definition": (
-        main("%b = tanh %a\n%a = sine %x\nreturn %b"),
-        "operand 0 of stablehlo.tanh is used before its definition",
-    ),
-    "an attribute that is also a property": (
-        main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
-        "stablehlo.iota has 'dim' both as attribute and as property",
-    ),
-    "a module in the module": (
-        main("return %x", "module {\n" + SQUARE + "\n}"),
-        "builtin.module: only symbols at the top level of the module are compared",
-    ),
-    "a symbol in a function": (
-        main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
-        "other.function: only symbols at the top level of the module are compared",
-    ),
-    "a barrier with results of other types": (
-        main(
-            '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
-            '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
-        ),
-        "stablehlo.optimization_barrier does not give back its values one by one, with the same types",
-    ),
-}
-
-
-@pytest.mark.parametrize("rule", REFUSED)
-def test_refused(rule: str) -> None:
-    """Even against itself, and on either side."""
-    text, reason = REFUSED[rule]
-    proof = compare(text, text)
-    assert not proof.proved
-    assert reason in proof.reason
-    assert "the program before cannot be compared" in proof.reason
-
-
-def test_a_value_of_a_region_read_outside_of_it_is_refused() -> None:
-    module = load(main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"))
-    ops = {name_of(op): op for op in module.walk()}
-    ops["func.return"].operands = ops["stablehlo.tanh"].results
-    assert "operand 0 of func.return is used before its definition" in prove(module, module).reason
-
-
-def test_a_refusal_names_the_side_and_the_place() -> None:
-    refused = main(
-        '%a = "func.call"(%x, %y) <{callee = @main}> : (T, T) -> T loc("a.py":3:4)\nreturn %a'.replace("T", T)
-    )
-    proof = compare(main("return %x"), refused)
-    assert proof.reason == (
-        "the program after cannot be compared at a.py:3:4: @main calls itself: recursion is not compared"
-    )
 
 
 def test_a_difference_names_the_places() -> None:
