@@ -111,6 +111,10 @@ EQUAL = {
         main(f"%e = custom_call %x {LOG}\n%a = tanh %x\nreturn %a"),
         main(f"%a = tanh %x\n%e = custom_call %x {LOG}\nreturn %a"),
     ),
+    "a function may return nothing": (
+        "func.func @main(%x: tensor<4xf32>) {\n%a = tanh %x\nfunc.return\n}",
+        "func.func @main(%x: tensor<4xf32>) {\nfunc.return\n}",
+    ),
     "public is the default": (
         main("return %x"),
         main("return %x").replace("func.func @main", "func.func public @main"),
@@ -453,13 +457,17 @@ def test_the_path_leads_from_the_result_to_the_difference() -> None:
 def test_the_sizes_of_what_was_proved() -> None:
     proof = compare(main("%a = tanh %x\nreturn %a"), main("%b = sine %x\n%a = tanh %x\nreturn %a"))
     assert (proof.results, proof.operations_before, proof.operations_after) == (1, 3, 4)
+    nothing = compare(main("%a = tanh %x\nreturn %a"), main("return %x"))
+    assert (nothing.results, nothing.operations_before, nothing.operations_after) == (0, 0, 0)
 
 
 def test_the_caller_can_vouch_for_an_operation() -> None:
     once = '%a = "other.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n'
     before, after = load(main(once + "return %a")), load(main(once + once.replace("%a", "%b") + "return %b"))
     assert not prove(before, after).proved
-    assert prove(before, after, pure={"other.op"}).proved
+    assert prove(before, after, pure={"other.op"}).believed == ()
+    also = prove(before, after, also_pure={"other.op", "other.absent", "stablehlo.tanh"})
+    assert also.proved and also.believed == ("other.op",)
 
 
 def test_the_programs_are_not_changed() -> None:

@@ -155,6 +155,14 @@ def test_the_number_of_an_outer_loop_is_not_that_of_an_inner_one() -> None:
     assert not proved(own, outer) and not proved(outer, own)
 
 
+def test_a_place_in_the_loops_is_read_nowhere_but_directly_in_them() -> None:
+    """Two branches look alike, whichever loops they count; the verifier takes neither."""
+    index = "%j = linalg.index 0 : index\nscf.yield %j : index"
+    branches = f"%i = scf.if %p -> (index) {{\n{index}\n}} else {{\n{index}\n}}"
+    text = generic(f"{branches}\n%s = arith.addf %a, %b : f32\nlinalg.yield %s : f32")
+    assert "linalg.index does not stand directly in the loops" in prove(load(text), load(text)).reason
+
+
 LOAD = "%g = memref.load %m[%c0] : memref<8xf32>"
 SPLAT = f"%r = tensor.splat %g : {T}"
 
