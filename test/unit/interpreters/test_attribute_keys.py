@@ -6,16 +6,30 @@ from dataclasses import dataclass
 
 import pytest
 from typing_extensions import override
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, StringAttr, TensorType, f32
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, StringAttr, TensorType, f32
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from recompute.dialects.dense import DenseAttr
 from recompute.interpreters.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
+
+DIFFERENT = """
+    1 : i32;  1 : i64;  2 : i32;  1 : index;  1.0 : f32;  1.0 : f64;  -0.0 : f32;  0.0 : f32;  "1";  "2";  unit;  true
+    i32;  si32;  i64;  f32;  f64;  index;  none;  tuple<i32>;  (i32) -> i64;  (i64) -> i32;  (i32, i64) -> ()
+    [];  [1 : i32];  [2 : i32];  [1 : i32, 1 : i32];  {};  {a};  {a = 1 : i32};  {b = 1 : i32};  {a = 2 : i32}
+    @a;  @b;  @a::@b;  @a::@a;  array<i32: 1>;  array<i64: 1>;  array<i32: 2>
+    tensor<2xf32>;  tensor<2xf64>;  tensor<2x1xf32>;  tensor<2xf32, 1 : i32>;  tensor<?xf32>;  tensor<*xf32>
+    vector<2xf32>;  memref<2xf32>;  memref<2xf32, 1 : i32>
+    dense<1> : tensor<2xi32>;  dense<2> : tensor<2xi32>;  dense<1> : tensor<2xi64>;  dense<1> : vector<2xi32>
+    #other.a<1>;  #other.b<1>;  #other.a<2>;  !other.a<1>;  !other.b<1>;  !other.a<2>
+    affine_map<(d0) -> (d0)>;  affine_map<(d0) -> (d0 + 1)>;  affine_map<(d0, d1) -> (d0)>
+"""
+TEXTS = [text.strip() for line in DIFFERENT.strip().splitlines() for text in line.split(";")]
 
 
 @irdl_attr_definition
@@ -43,6 +57,20 @@ class Hidden(Attribute):
     @override
     def __post_init__(self) -> None:
         """Without xDSL's check."""
+
+
+def parsed(text: str) -> Attribute:
+    context = Context(allow_unregistered=True)
+    context.load_dialect(Builtin)
+    return Parser(context, text).parse_attribute()
+
+
+def test_attributes_are_what_they_say() -> None:
+    """Each differs from all others, and equals itself read by another parser."""
+    keys = AttributeKeys(frozenset())
+    first, second = ({text: keys.number(parsed(text)) for text in TEXTS} for _ in range(2))
+    assert first == second
+    assert len(set(first.values())) == len(TEXTS)
 
 
 def same(*attributes: Attribute) -> bool:

@@ -107,6 +107,15 @@ EQUAL = {
         main("return %x"),
         "func.func @main(%x: tensor<4xf32> {}, %y: tensor<4xf32>) -> (tensor<4xf32> {}) {\nreturn %x\n}",
     ),
+    "empty argument attributes of a private function, and those of the passes": (
+        main(
+            "%a = call @square %x\nreturn %a",
+            SQUARE.replace("%p: T".replace("T", T), f'%p: {T} {{recompute.name = "p"}}').replace(
+                f"-> {T}", f"-> ({T} {{}})"
+            ),
+        ),
+        main("%a = multiply %x, %x\nreturn %a"),
+    ),
     "pure operations move across effects": (
         main(f"%e = custom_call %x {LOG}\n%a = tanh %x\nreturn %a"),
         main(f"%a = tanh %x\n%e = custom_call %x {LOG}\nreturn %a"),
@@ -164,6 +173,7 @@ EFFECT_IN_LOOP = """
 } yield %i
 return %x
 """
+ENDING = f'"func.return"(%x) ({{\n"other.op"() {{name = "log"}} : () -> ()\n}}) : ({T}) -> ()'
 PUBLIC = main("return %x", private("eval", "%a = tanh %p\nreturn %a").replace("private ", ""))
 BARRIER = "%a = tanh %x\n%b, %c = optimization_barrier %a, %y\n"
 DEPEND = (
@@ -407,6 +417,16 @@ UNEQUAL = {
         "module attributes {mhlo.num_partitions = 2 : i32} {\n" + main("return %x") + "\n}",
         "the module differs: before mhlo.num_partitions = 1 : i32, after mhlo.num_partitions = 2 : i32",
     ),
+    "a region of something that nobody knows": (
+        main('"other.op"() ({}) : () -> ()\nreturn %x'),
+        main('"other.op"() ({\n^a:\n}) : () -> ()\nreturn %x'),
+        "the effects of @main differs",
+    ),
+    "what a terminator does besides": (
+        main(ENDING),
+        main(ENDING.replace("log", "send")),
+        "the effects of @main differs",
+    ),
     "something else at the top level": (
         main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=2"}> : () -> ()'),
         main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=4"}> : () -> ()'),
@@ -482,6 +502,13 @@ def test_calls_that_double_at_each_level_are_refused_in_bounded_time(monkeypatch
     levels = [private(f"f{n}", f"%a = call @f{n + 1} %p\n%b = call @f{n + 1} %a\nreturn %b") for n in range(40)]
     text = main("%a = call @f0 %x\nreturn %a", "\n".join([*levels, private("f40", "return %p")]))
     assert "more than 10000 operations once calls are inlined" in compare(text, text).reason
+
+
+def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = main("%a = tanh %x\n%b = call @square %a\nreturn %b", SQUARE)
+    for limit, proved in ((3, True), (2, False)):
+        monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", limit)
+        assert compare(text, text).proved == proved
 
 
 def test_calls_nested_too_deeply_are_refused() -> None:

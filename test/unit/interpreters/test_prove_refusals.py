@@ -17,6 +17,7 @@ GROUP = """
 return %a
 """
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
+NOTHING = "function_type = () -> ()"
 NO_YIELD = "recompute.segment does not yield its results"
 
 
@@ -109,13 +110,13 @@ REFUSED = {
         "cf.br branches: only single blocks are compared",
     ),
     "two functions of one name": (main("return %x", main("return %y")), "a function needs a name of its own"),
-    "a function without a name": (function("function_type = () -> ()"), "a function needs a name of its own"),
+    "a function without a name": (function(NOTHING), "a function needs a name of its own"),
     "attributes of an argument that is not there": (
-        function('sym_name = "main", arg_attrs = [{}], function_type = () -> ()'),
+        function(f'sym_name = "main", arg_attrs = [{{}}], {NOTHING}'),
         "'arg_attrs' needs one dictionary for each of the 0 positions",
     ),
     "attributes of a result that are no dictionary": (
-        function('sym_name = "main", res_attrs = "a", function_type = () -> ()'),
+        function(f'sym_name = "main", res_attrs = "a", {NOTHING}'),
         "'res_attrs' needs one dictionary for each of the 0 positions",
     ),
     "a function that does not take what its type says": (
@@ -130,7 +131,7 @@ REFUSED = {
         "@p does not take and return what its type says",
     ),
     "a function that never returns": (
-        function('sym_name = "main", function_type = () -> ()', body='"other.op"() : () -> ()'),
+        function(f'sym_name = "main", {NOTHING}', body='"other.op"() : () -> ()'),
         "@main does not take and return what its type says",
     ),
     "a function in a function": (
@@ -173,6 +174,11 @@ REFUSED = {
     ),
     "a group with operands": (main(GROUP.replace('t"()', 't"(%x)').replace("}) : ()", f"}}) : ({T})")), NO_YIELD),
     "a group with arguments": (main(GROUP.replace("({\n", f"({{\n^a(%k: {T}):\n")), NO_YIELD),
+    "a group without operations": (main('"recompute.segment"() ({\n^a:\n}) : () -> ()\nreturn %x'), NO_YIELD),
+    "a function without operations": (
+        main('"func.call"() <{callee = @p}> : () -> ()\nreturn %x', function(f"{PRIVATE}, {NOTHING}", "^a:\n", "")),
+        "@p does not take and return what its type says",
+    ),
     "an empty group": (
         main('"recompute.segment"() ({\n}) : () -> ()\nreturn %x'),
         "a recompute.segment without a body cannot be compared",
