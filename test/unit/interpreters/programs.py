@@ -60,6 +60,14 @@ def private(name: str, body: str, attributes: str = "") -> str:
 
 SQUARE = private("square", "%q = multiply %p, %p\nreturn %q")
 
+GROUP = """
+%a = "recompute.segment"() ({
+%b = tanh %x
+"recompute.yield"(%b) : (tensor<4xf32>) -> ()
+}) : () -> tensor<4xf32>
+return %a
+"""
+
 
 def compare(before: str, after: str) -> Proof:
     return prove(load(before), load(after))

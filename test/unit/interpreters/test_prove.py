@@ -7,7 +7,7 @@ import pytest
 from recompute.interpreters import value_numbering
 from recompute.interpreters.prove import prove
 
-from .programs import SQUARE, T, compare, load, main, one, private
+from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
 LOG = '{call_target_name = "log"}'
 
@@ -173,6 +173,18 @@ EFFECT_IN_LOOP = """
 } yield %i
 return %x
 """
+KNOWN = f"""
+%a = "stablehlo.map"(%x) ({{
+^a(%k: f32):
+"stablehlo.return"(%y) : ({T}) -> ()
+}}) : ({T}) -> {T}
+return %a
+"""
+CONVERTED = f"""
+%a = "stablehlo.convert"(%x) : ({T}) -> tensor<4xf64>
+%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> {T}
+return %b
+"""
 ENDING = f'"func.return"(%x) ({{\n"other.op"() {{name = "log"}} : () -> ()\n}}) : ({T}) -> ()'
 PUBLIC = main("return %x", private("eval", "%a = tanh %p\nreturn %a").replace("private ", ""))
 BARRIER = "%a = tanh %x\n%b, %c = optimization_barrier %a, %y\n"
@@ -238,6 +250,41 @@ UNEQUAL = {
         main("%a = call @square %x\nreturn %a", SQUARE.replace("4xf32>)", '4xf32> {mhlo.sharding = "{replicated}"})')),
         main("%a = multiply %x, %x\nreturn %a"),
         "stablehlo.multiply operand 0: before attributes of a parameter, after argument 0",
+    ),
+    "an attribute of a result lost by inlining": (
+        main("%a = call @square %x\nreturn %a", SQUARE.replace(f"-> {T}", f'-> ({T} {{mhlo.sharding = "all"}})')),
+        main("%a = multiply %x, %x\nreturn %a"),
+        "before attributes of a result, after stablehlo.multiply",
+    ),
+    "an attribute of a function lost by inlining": (
+        main("%a = call @noted %x\nreturn %a", private("noted", "return %p", 'attributes {execution_thread = "a"} ')),
+        main("return %x"),
+        "before attributes of a function, after argument 0 of @main",
+    ),
+    "an attribute of a group lost": (
+        main(GROUP.replace("segment", "gradient").replace("}) :", "}) {other = 1 : i32} :")),
+        main(GROUP),
+        "before attributes of a group, after stablehlo.tanh",
+    ),
+    "another type in between": (
+        main(CONVERTED),
+        main(CONVERTED.replace("f64", "bf16")),
+        "before stablehlo.convert of type tensor<4xf64>, after stablehlo.convert of type tensor<4xbf16>",
+    ),
+    "another type of an argument that a region does not read": (
+        main(KNOWN),
+        main(KNOWN.replace("f32", "f64", 1)),
+        "result #0 of @main differs",
+    ),
+    "another terminator": (
+        main(KNOWN),
+        main(KNOWN.replace("stablehlo.return", "scf.yield", 1)),
+        "result #0 of @main differs",
+    ),
+    "another attribute of a terminator": (
+        main(KNOWN),
+        main(KNOWN.replace('return"(%y)', 'return"(%y) {other = 1 : i32}')),
+        "result #0 of @main differs",
     ),
     "the lowest bit of a constant": (
         one("constant 1.0"),

@@ -7,15 +7,8 @@ import pytest
 from recompute.interpreters.prove import prove
 from recompute.interpreters.value_numbering import name_of
 
-from .programs import SQUARE, T, compare, load, main, one, private
+from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 
-GROUP = """
-%a = "recompute.segment"() ({
-%b = tanh %x
-"recompute.yield"(%b) : (tensor<4xf32>) -> ()
-}) : () -> tensor<4xf32>
-return %a
-"""
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
 NOTHING = "function_type = () -> ()"
 NO_YIELD = "recompute.segment does not yield its results"
