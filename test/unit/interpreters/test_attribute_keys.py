@@ -48,6 +48,12 @@ class Pair(Data[tuple[float, float]]):
         raise NotImplementedError
 
 
+class Word(StringAttr):
+    """Another class with the same text."""
+
+    name = "acme.word"
+
+
 @dataclass(frozen=True)
 class Hidden(Attribute):
     """An attribute that does not say what it holds; xDSL of today lets nobody make one."""
@@ -112,6 +118,7 @@ def test_data_of_any_kind_is_compared_by_its_bits() -> None:
     assert not same(Pair((0.0, 1.0)), Pair((0.0, 2.0)))
     assert not same(FloatAttr(0.0, f32), FloatAttr(-0.0, f32))
     assert not same(StringAttr("1"), BytesAttr(b"1"))
+    assert not same(StringAttr("1"), Word("1"))
 
 
 def test_an_attribute_that_hides_its_content_is_refused() -> None:

@@ -52,6 +52,10 @@ REFUSED = {
         main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
         "it refers to the function @square by name",
     ),
+    "a function named in quotes in the text of an attribute": (
+        main('%a = custom_call %x {called = #other.attr<@"square">}\nreturn %a', SQUARE),
+        "it refers to the function @square by name",
+    ),
     "a function with an odd name in the text of an attribute": (
         main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
         "refers to something outside of it",
