@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
 from typing_extensions import override
@@ -18,6 +19,8 @@ from recompute.interpreters.attribute_keys import LONG_CONSTANT, AttributeKeys, 
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
 
+Content = TypeVar("Content")
+
 DIFFERENT = """
     1 : i32;  1 : i64;  2 : i32;  1 : index;  1.0 : f32;  1.0 : f64;  -0.0 : f32;  0.0 : f32;  "1";  "2";  unit;  true
     i32;  si32;  i64;  f32;  f64;  index;  none;  tuple<i32>;  (i32) -> i64;  (i64) -> i32;  (i32, i64) -> ()
@@ -32,15 +35,12 @@ DIFFERENT = """
 TEXTS = [text.strip() for line in DIFFERENT.strip().splitlines() for text in line.split(";")]
 
 
-@irdl_attr_definition
-class Pair(Data[tuple[float, float]]):
-    """Data that is neither text nor a number: Python compares its floats by value."""
-
-    name = "acme.pair"
+class Unwritten(Data[Content]):
+    """Data that is only made by hand."""
 
     @override
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[float, float]:
+    def parse_parameter(cls, parser: AttrParser) -> Content:
         raise NotImplementedError
 
     @override
@@ -48,8 +48,16 @@ class Pair(Data[tuple[float, float]]):
         raise NotImplementedError
 
 
-class Word(StringAttr):
-    """Another class with the same text."""
+@irdl_attr_definition
+class Pair(Unwritten[tuple[float, float]]):
+    """Data that is neither text nor a number: Python compares its floats by value."""
+
+    name = "acme.pair"
+
+
+@irdl_attr_definition
+class Word(Unwritten[str]):
+    """Text of another class than `StringAttr`."""
 
     name = "acme.word"
 
