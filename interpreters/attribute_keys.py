@@ -135,6 +135,6 @@ class AttributeKeys:
 
 def _without_repetition(data: bytes, count: int) -> bytes:
     """One element's bytes if all `count` elements are alike, otherwise the bytes of all."""
-    if count > 1 and len(data) % count == 0 and data == (element := data[: len(data) // count]) * count:
+    if count and data == (element := data[: len(data) // count]) * count:
         return element
     return data

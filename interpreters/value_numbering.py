@@ -226,6 +226,9 @@ class Numbering:
             raise Refusal(op, f"{name}: only symbols at the top level of the module are compared")
         operands = self._operands(op, scope)
         if name in OF_THE_REGION:
+            parent = op.parent_op()
+            if parent is None or not name_of(parent).startswith("linalg."):
+                raise Refusal(op, f"{name} does not stand directly in the loops that it counts")
             operands = (scope.entry, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         in_memory = any(_refers_to_memory(value.type) for value in (*op.operands, *op.results))

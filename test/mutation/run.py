@@ -36,7 +36,10 @@ PASSES = (
     "property/test_found.py",
 )
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
-PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")
+PROOF = tuple(
+    f"unit/interpreters/test_{name}.py"
+    for name in "pure_operations attribute_keys prove_refusals prove_dialects prove".split()
+)
 RULES = ("filecheck/transforms", "unit/rules")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),

@@ -48,9 +48,25 @@ def main(body: str, others: str = "", attributes: str = "") -> str:
     return f"func.func @main(%x: {T}, %y: {T}) -> {T} {attributes}{{\n{body}\n}}\n{others}"
 
 
+def one(operation: str) -> str:
+    """A module whose `@main` is one operation."""
+    return main(f"%a = {operation}\nreturn %a")
+
+
 def private(name: str, body: str, attributes: str = "") -> str:
     """A private function of one argument %p and one result."""
     return f"func.func private @{name}(%p: {T}) -> {T} {attributes}{{\n{body}\n}}"
+
+
+SQUARE = private("square", "%q = multiply %p, %p\nreturn %q")
+
+GROUP = """
+%a = "recompute.segment"() ({
+%b = tanh %x
+"recompute.yield"(%b) : (tensor<4xf32>) -> ()
+}) : () -> tensor<4xf32>
+return %a
+"""
 
 
 def compare(before: str, after: str) -> Proof:

@@ -1,0 +1,210 @@
+"""What the equivalence check refuses to compare, because equal text would not mean equal content."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.interpreters.prove import prove
+from recompute.interpreters.value_numbering import name_of
+
+from .programs import GROUP, SQUARE, T, compare, load, main, one, private
+
+PRIVATE = 'sym_name = "p", sym_visibility = "private"'
+NOTHING = "function_type = () -> ()"
+NO_YIELD = "recompute.segment does not yield its results"
+
+
+def function(properties: str, arguments: str = "", body: str = "func.return") -> str:
+    """A function in generic form, which can say of itself what it is not."""
+    return f'"func.func"() <{{{properties}}}> ({{\n{arguments}{body}\n}}) : () -> ()'
+
+
+REFUSED = {
+    "recursion": (
+        main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
+        "@square calls itself: recursion is not compared",
+    ),
+    "a call of a function without a body": (
+        main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
+        "a func.func without a body cannot be compared",
+    ),
+    "several blocks": (
+        'func.func @main() {\n"cf.br"() [^a] : () -> ()\n^a:\nfunc.return\n}',
+        "func.func has a region of 2 blocks: only single blocks are compared",
+    ),
+    "a resource": (
+        one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
+        "the content of the resource 'weights' is unknown",
+    ),
+    "a resource in the text of an attribute": (
+        one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
+        "refers to something outside of it",
+    ),
+    "an alias in the text of an attribute": (
+        one("add %x, %y {value = #other.attr<[#map, 1]>}"),
+        "refers to something outside of it",
+    ),
+    "a function named by an attribute": (
+        main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a function named in the text of an attribute": (
+        main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a function named in quotes in the text of an attribute": (
+        main('%a = custom_call %x {called = #other.attr<@"square">}\nreturn %a', SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a function with an odd name in the text of an attribute": (
+        main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
+        "refers to something outside of it",
+    ),
+    "a call with results that the function does not have": (
+        main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
+        "func.call of @square with operands or results that it does not have",
+    ),
+    "a function that does not return what its type says": (
+        main("%a = call @square %x\nreturn %a", SQUARE.replace("-> tensor<4xf32>", "-> tensor<4xf64>", 1)),
+        "@square does not take and return what its type says",
+    ),
+    "a composite": (
+        main('%a = composite %x {name = "my.square", decomposition = @square}\nreturn %a', SQUARE),
+        "it refers to the function @square by name",
+    ),
+    "a use before the definition": (
+        main("%b = tanh %a\n%a = sine %x\nreturn %b"),
+        "operand 0 of stablehlo.tanh is used before its definition",
+    ),
+    "an attribute that is also a property": (
+        main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
+        "stablehlo.iota has 'dim' both as attribute and as property",
+    ),
+    "a module in the module": (
+        main("return %x", "module {\n" + SQUARE + "\n}"),
+        "builtin.module: only symbols at the top level of the module are compared",
+    ),
+    "a symbol in a function": (
+        main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
+        "other.function: only symbols at the top level of the module are compared",
+    ),
+    "a barrier with results of other types": (
+        main(
+            '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
+            '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
+        ),
+        "stablehlo.optimization_barrier does not give back its values one by one, with the same types",
+    ),
+    "several blocks in a region": (
+        main(
+            f'%a = "stablehlo.case"(%x) ({{\n"stablehlo.return"(%x) : ({T}) -> ()\n'
+            f'^a:\n"stablehlo.return"(%x) : ({T}) -> ()\n}}) : ({T}) -> {T}\nreturn %a'
+        ),
+        "stablehlo.case has a region of 2 blocks: only single blocks are compared",
+    ),
+    "a block that branches to itself": (
+        main('"other.loop"() ({\n^a:\n"cf.br"() [^a] : () -> ()\n}) : () -> ()\nreturn %x'),
+        "cf.br branches: only single blocks are compared",
+    ),
+    "two functions of one name": (main("return %x", main("return %y")), "a function needs a name of its own"),
+    "a function without a name": (function(NOTHING), "a function needs a name of its own"),
+    "attributes of an argument that is not there": (
+        function(f'sym_name = "main", arg_attrs = [{{}}], {NOTHING}'),
+        "'arg_attrs' needs one dictionary for each of the 0 positions",
+    ),
+    "attributes of a result that are no dictionary": (
+        function(f'sym_name = "main", res_attrs = "a", {NOTHING}'),
+        "'res_attrs' needs one dictionary for each of the 0 positions",
+    ),
+    "a function that does not take what its type says": (
+        function('sym_name = "main", function_type = (f64) -> ()', "^a(%x: f32):\n"),
+        "@main does not take and return what its type says",
+    ),
+    "a function whose type is none": (
+        main(
+            "%a = call @p %x\nreturn %a",
+            function(f"{PRIVATE}, function_type = i32", f"^a(%p: {T}):\n", f"func.return %p : {T}"),
+        ),
+        "@p does not take and return what its type says",
+    ),
+    "a function that never returns": (
+        function(f'sym_name = "main", {NOTHING}', body='"other.op"() : () -> ()'),
+        "@main does not take and return what its type says",
+    ),
+    "a function in a function": (
+        main("func.func @inner() {\nfunc.return\n}\nreturn %x"),
+        "func.func: only symbols at the top level of the module are compared",
+    ),
+    "a call of nothing": (
+        main(f'%a = "func.call"(%x) : ({T}) -> {T}\nreturn %x'),
+        "func.call names no function at the top level",
+    ),
+    "a call into a module": (
+        main(f'%a = "func.call"(%x) <{{callee = @a::@square}}> : ({T}) -> {T}\nreturn %x', SQUARE),
+        "func.call names no function at the top level",
+    ),
+    "a call of a function that is not there": (
+        main("%a = call @there %x\nreturn %x"),
+        "func.call of @there, which does not exist",
+    ),
+    "a type whose text refers to something": (
+        main('%a = "other.op"() : () -> !other.type<#alias>\nreturn %x'),
+        "other.op has a type that cannot be compared",
+    ),
+    "a barrier with a region": (
+        main(f'%a = "stablehlo.optimization_barrier"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> {T}\nreturn %a'),
+        "stablehlo.optimization_barrier does not give back its values one by one",
+    ),
+    "a barrier that keeps a value to itself": (
+        main(f'%a = "stablehlo.optimization_barrier"(%x, %y) : ({T}, {T}) -> {T}\nreturn %a'),
+        "stablehlo.optimization_barrier does not give back its values one by one",
+    ),
+    "a depend without a token": (
+        main(f'%a = "recompute.depend"(%x) : ({T}) -> {T}\nreturn %a'),
+        "recompute.depend does not give back its values one by one",
+    ),
+    "a group that does not end with its yield": (main(GROUP.replace("recompute.yield", "stablehlo.return")), NO_YIELD),
+    "a group with fewer results than it has": (main(GROUP.replace(f"(%b) : ({T})", "() : ()")), NO_YIELD),
+    "a group with more results than it has": (
+        main(GROUP.replace(f"(%b) : ({T})", f"(%b, %b) : ({T}, {T})")),
+        NO_YIELD,
+    ),
+    "a group with operands": (main(GROUP.replace('t"()', 't"(%x)').replace("}) : ()", f"}}) : ({T})")), NO_YIELD),
+    "a group with arguments": (main(GROUP.replace("({\n", f"({{\n^a(%k: {T}):\n")), NO_YIELD),
+    "a group without operations": (main('"recompute.segment"() ({\n^a:\n}) : () -> ()\nreturn %x'), NO_YIELD),
+    "a function without operations": (
+        main('"func.call"() <{callee = @p}> : () -> ()\nreturn %x', function(f"{PRIVATE}, {NOTHING}", "^a:\n", "")),
+        "@p does not take and return what its type says",
+    ),
+    "an empty group": (
+        main('"recompute.segment"() ({\n}) : () -> ()\nreturn %x'),
+        "a recompute.segment without a body cannot be compared",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_refused(rule: str) -> None:
+    """Even against itself, and on either side."""
+    text, reason = REFUSED[rule]
+    proof = compare(text, text)
+    assert not proof.proved
+    assert reason in proof.reason
+    assert "the program before cannot be compared" in proof.reason
+
+
+def test_a_value_of_a_region_read_outside_of_it_is_refused() -> None:
+    module = load(main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"))
+    ops = {name_of(op): op for op in module.walk()}
+    ops["func.return"].operands = ops["stablehlo.tanh"].results
+    assert "operand 0 of func.return is used before its definition" in prove(module, module).reason
+
+
+def test_a_refusal_names_the_side_and_the_place() -> None:
+    refused = main(
+        '%a = "func.call"(%x, %y) <{callee = @main}> : (T, T) -> T loc("a.py":3:4)\nreturn %a'.replace("T", T)
+    )
+    proof = compare(main("return %x"), refused)
+    assert proof.reason == (
+        "the program after cannot be compared at a.py:3:4: @main calls itself: recursion is not compared"
+    )
