@@ -37,6 +37,9 @@ PASSES = (
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_the_verifier_refuses")
 PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialects.py")
 RULES = ("filecheck/transforms", "unit/rules")
+TABLES = "arith chlo counts effects facts flops kinds linalg math memref names permission registry sdy stablehlo tensor"
+STORAGE = ("unit/analysis/test_liveness.py",)
+XLA = ("unit/analysis/test_fusion.py", "unit/analysis/test_xla_memory.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
@@ -47,9 +50,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys pure_operations".split()),
         PROOF,
     ),
-    **dict.fromkeys(
-        (f"rules/{name}.py" for name in "stablehlo effects storage kinds counts permission".split()), RULES
-    ),
+    **dict.fromkeys((f"rules/{name}.py" for name in TABLES.split()), RULES),
+    **dict.fromkeys(("rules/storage.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
+    "rules/fusion.py": XLA,
 }
 """The quick tests below `test/` that speak of a file."""
 
