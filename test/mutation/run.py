@@ -39,7 +39,7 @@ PROOF = ("unit/interpreters/test_prove.py", "unit/interpreters/test_prove_dialec
 RULES = ("filecheck/transforms", "unit/rules")
 TABLES = "arith chlo counts effects facts flops kinds linalg math memref names permission registry sdy stablehlo tensor"
 STORAGE = ("unit/analysis/test_liveness.py",)
-XLA = ("unit/analysis/test_fusion.py", "unit/analysis/test_xla_memory.py")
+XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
