@@ -205,9 +205,10 @@ def test_bad_rules_are_one_line(
 
 
 def operation(name: str, operands: int = 0):
-    values = ", ".join("%x" for _ in range(operands))
-    types = ", ".join("tensor<4xf32>" for _ in range(operands))
-    text = f'func.func @f(%x: tensor<4xf32>) {{\n%r = "{name}"({values}) : ({types}) -> tensor<4xf32>\nreturn\n}}'
+    values, t = [f"%x{index}" for index in range(operands)], "tensor<4xf32>"
+    arguments = ", ".join(f"{value}: {t}" for value in values)
+    types = ", ".join(t for _ in values)
+    text = f'func.func @f({arguments}) {{\n%r = "{name}"({", ".join(values)}) : ({types}) -> {t}\nreturn\n}}'
     return next(op for op in parse_module(text, "f.mlir").walk() if op.results and op.result_types)
 
 
