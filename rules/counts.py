@@ -63,11 +63,10 @@ def loop_points(op: Operation) -> int:
 
 def trip_count(op: Operation) -> int:
     """Iterations of a counted loop whose bounds and step are constants; one where they are not."""
-    bounds = [_constant(value) for value in op.operands[:3]]
-    if len(bounds) < 3 or any(bound is None for bound in bounds):
+    low, high, step = (_constant(value) for value in op.operands[:3])
+    if low is None or high is None or step is None or step <= 0:
         return 1
-    low, high, step = (bound or 0 for bound in bounds)
-    return max(0, -((low - high) // step)) if step > 0 else 1
+    return max(0, -((low - high) // step))
 
 
 def _constant(value: SSAValue) -> int | None:

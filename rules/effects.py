@@ -30,6 +30,11 @@ def why_impure(op: Operation) -> str | None:
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
         return reason
+    return why_body_impure(op)
+
+
+def why_body_impure(op: Operation) -> str | None:
+    """The reason that lies in what the regions of the operation hold."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from .effects import why_impure
+from .effects import ON_MEMORY, why_body_impure, why_impure, works_on_memory
 from .kinds import is_collective
 from .names import name_of
 
@@ -27,7 +27,8 @@ class Permission:
     def why_not(self, op: Operation) -> str | None:
         """Why running the operation twice is not allowed; None where it is."""
         if self.collectives and is_collective(op):
-            return None
+            # Allowed is the communication, whatever else it may do is not.
+            return ON_MEMORY if works_on_memory(op) else why_body_impure(op)
         if not self.preserve_rng_state and name_of(op) in HIDDEN_STATE:
             return None
         return why_impure(op)

@@ -41,6 +41,9 @@ PROOF = tuple(
     for name in "pure_operations attribute_keys prove_refusals prove_dialects prove".split()
 )
 RULES = ("filecheck/transforms", "unit/rules")
+TABLES = "arith chlo counts effects facts flops kinds linalg math memref names permission registry sdy stablehlo tensor"
+STORAGE = ("unit/analysis/test_liveness.py",)
+XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
@@ -51,9 +54,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys pure_operations".split()),
         PROOF,
     ),
-    **dict.fromkeys(
-        (f"rules/{name}.py" for name in "stablehlo effects storage kinds counts permission".split()), RULES
-    ),
+    **dict.fromkeys((f"rules/{name}.py" for name in TABLES.split()), RULES),
+    **dict.fromkeys(("rules/storage.py", "rules/scf.py", "rules/func.py"), (*RULES, *STORAGE)),
+    "rules/fusion.py": XLA,
 }
 """The quick tests below `test/` that speak of a file."""
 

@@ -8,7 +8,16 @@ from recompute.analysis.constants import constants_only
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.order import Order
 from recompute.analysis.xla.fusion import Fusion, fusion
+from recompute.dialects.chlo import CHLO
 from recompute.dialects.parser import parse_module
+from recompute.dialects.stablehlo.binary import BINARY
+from recompute.dialects.stablehlo.elementwise import ELEMENTWISE
+from recompute.dialects.stablehlo.padding import PADDING
+from recompute.dialects.stablehlo.representation import REPRESENTATION
+from recompute.dialects.stablehlo.shapes import SHAPES
+from recompute.dialects.stablehlo.slices import SLICES
+from recompute.dialects.stablehlo.unary import UNARY
+from recompute.rules.fusion import FUSIBLE
 
 
 def fused(body: str, returned: str = "%z") -> Fusion:
@@ -127,6 +136,17 @@ def test_reshapes_are_the_memory_of_their_operand() -> None:
     found = fused(body(*lines))
     assert stored(found) == ["a", "z"]
     assert reads(found, "z") == {"a"}
+
+
+def test_which_operations_are_computed_inside_others() -> None:
+    """Whatever works element by element or picks elements; a reshape is the memory of its operand."""
+    elementwise = {kind.name for kind in (*UNARY, *BINARY, *ELEMENTWISE, *REPRESENTATION)}
+    picking = {kind.name for kind in (*SHAPES, *SLICES, *PADDING)} | {
+        f"stablehlo.{name}" for name in "dynamic_slice gather iota".split()
+    }
+    chlo = {kind.name for kind in CHLO.operations} - {"chlo.top_k"}
+    assert (elementwise | picking | chlo) - FUSIBLE == {"stablehlo.reshape", "stablehlo.count_leading_zeros"}
+    assert not FUSIBLE - (elementwise | picking | chlo)
 
 
 def test_constants_are_neither_stored_nor_read() -> None:

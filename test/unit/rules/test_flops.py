@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from recompute.dialects.parser import parse_module
 from recompute.rules.flops import flops
@@ -17,17 +19,23 @@ CASES = {
     "%r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} "
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
     "(tensor<2x10x3xf32>, tensor<5x3x7xf32>) -> tensor<2x6x7xf32>": 2 * (2 * 6 * 7) * (5 * 3),
+    "%r = stablehlo.convolution(%x, %o) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} "
+    "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+    "(tensor<2x10x3xf32>, tensor<5x3x1xf32>) -> tensor<2x6x1xf32>": 2 * (2 * 6 * 1) * (5 * 3),
     "%r = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x16xf32>) outs(%c : tensor<4x16xf32>) "
     "-> tensor<4x16xf32>": 2 * 4 * 16 * 8,
+    "%r = linalg.matmul ins(%e, %g : tensor<4x0xf32>, tensor<0x16xf32>) outs(%c : tensor<4x16xf32>) "
+    "-> tensor<4x16xf32>": 0,
+    # xDSL has no class for it and does not know its loops: the largest operand counts.
+    '%r = "linalg.batch_matmul"(%a, %b, %c) ({\n ^bb0(%u: f32, %v: f32, %w: f32):\n %y = arith.mulf %u, %v : f32\n'
+    "linalg.yield %y : f32\n }) : (tensor<4x8xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>": 128,
     "%r = linalg.fill ins(%s : f32) outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>": 0,
     "%r = math.fma %a, %a, %a : tensor<4x8xf32>": 64,
     "%r = arith.constant dense<1.0> : tensor<4x8xf32>": 0,
-    # Three iterations, with the bounds in sight.
-    "%l = arith.constant 1 : index\n %u = arith.constant 8 : index\n %t = arith.constant 3 : index\n"
-    "%r = scf.for %i = %l to %u step %t iter_args(%v = %a) -> (tensor<4x8xf32>) {\n"
-    "%w = math.exp %v : tensor<4x8xf32>\n scf.yield %w : tensor<4x8xf32>\n }": 3 * 32,
-    "%r = scf.for %i = %n to %n step %n iter_args(%v = %a) -> (tensor<4x8xf32>) {\n"
-    "%w = math.exp %v : tensor<4x8xf32>\n scf.yield %w : tensor<4x8xf32>\n }": 32,
+    # A branch counts as if both sides were taken.
+    '%r = "stablehlo.if"(%p) ({\n %u = stablehlo.sine %a : tensor<4x8xf32>\n'
+    "stablehlo.return %u : tensor<4x8xf32>\n }, {\n stablehlo.return %a : tensor<4x8xf32>\n }) "
+    ": (tensor<i1>) -> tensor<4x8xf32>": 32,
 }
 
 
@@ -35,8 +43,43 @@ CASES = {
 def test_flops(line: str) -> None:
     arguments = (
         "%a: tensor<4x8xf32>, %b: tensor<8x16xf32>, %z: tensor<f32>, %x: tensor<2x10x3xf32>, %k: tensor<5x3x7xf32>, "
-        "%c: tensor<4x16xf32>, %s: f32, %n: index"
+        "%c: tensor<4x16xf32>, %s: f32, %n: index, %o: tensor<5x3x1xf32>, %e: tensor<4x0xf32>, %g: tensor<0x16xf32>, "
+        "%p: tensor<i1>"
     )
     module = parse_module(f"func.func @f({arguments}) {{\n  {line}\n  func.return\n}}\n")
+    assert flops(the_result(module)) == CASES[line]
+
+
+def the_result(module: ModuleOp) -> Operation:
     (op,) = [op for op in module.walk() if any(result.name_hint == "r" for result in op.results)]
-    assert flops(op) == CASES[line]
+    return op
+
+
+# Bounds and step of a loop, and how often its body counts: once where they are not in sight, or make no sense.
+TRIPS = {
+    ("1", "8", "3"): 3,
+    ("0", "5", "1"): 5,
+    ("0", "6", "3"): 2,
+    ("8", "1", "1"): 0,
+    ("%n", "%n", "%n"): 1,
+    ("%n", "4", "1"): 1,
+    ("0", "%n", "1"): 1,
+    ("0", "4", "%n"): 1,
+    ("0", "4", "0"): 1,
+}
+
+
+@pytest.mark.parametrize("bounds", TRIPS)
+def test_trip_counts(bounds: tuple[str, str, str]) -> None:
+    constants = [(f"%b{i}", bound) for i, bound in enumerate(bounds) if bound != "%n"]
+    low, high, step = (bound if bound == "%n" else f"%b{i}" for i, bound in enumerate(bounds))
+    module = parse_module(f"""
+func.func @f(%a: tensor<4x8xf32>, %n: index) {{
+  {" ".join(f"{name} = arith.constant {bound} : index" for name, bound in constants)}
+  %r = scf.for %i = {low} to {high} step {step} iter_args(%v = %a) -> (tensor<4x8xf32>) {{
+    %w = math.exp %v : tensor<4x8xf32>
+    scf.yield %w : tensor<4x8xf32>
+  }}
+  func.return
+}}""")
+    assert flops(the_result(module)) == TRIPS[bounds] * 32

@@ -205,9 +205,10 @@ def test_bad_rules_are_one_line(
 
 
 def operation(name: str, operands: int = 0):
-    values = ", ".join("%x" for _ in range(operands))
-    types = ", ".join("tensor<4xf32>" for _ in range(operands))
-    text = f'func.func @f(%x: tensor<4xf32>) {{\n%r = "{name}"({values}) : ({types}) -> tensor<4xf32>\nreturn\n}}'
+    values, t = [f"%x{index}" for index in range(operands)], "tensor<4xf32>"
+    arguments = ", ".join(f"{value}: {t}" for value in values)
+    types = ", ".join(t for _ in values)
+    text = f'func.func @f({arguments}) {{\n%r = "{name}"({", ".join(values)}) : ({types}) -> {t}\nreturn\n}}'
     return next(op for op in parse_module(text, "f.mlir").walk() if op.results and op.result_types)
 
 
@@ -215,14 +216,43 @@ def test_every_declaration_is_read() -> None:
     rules.register("acme.bits", rules.random(state=1))
     rules.register("acme.sum", rules.collective())
     rules.register("acme.one", rules.constant())
-    rules.register("acme.ask", rules.impure("it asks the user"))
-    rules.register("acme.load", rules.reads_memory())
-    bits = operation("acme.bits", 2)
+    rules.register("acme.key", rules.random())
+    key, unknown = operation("acme.key", 2), operation("acme.unheard_of", 2)
+    bits, one = operation("acme.bits", 2), operation("acme.one")
     assert is_random(bits) and random_state(bits) is bits.operands[1] and why_impure(bits) is None
-    assert is_collective(operation("acme.sum", 1)) and "collective" in str(why_impure(operation("acme.sum", 1)))
-    assert is_constant(operation("acme.one")) and flops(operation("acme.one")) == 0
-    assert why_impure(operation("acme.ask")) == "it asks the user"
-    assert why_impure(operation("acme.load")) == "it reads memory that may have been written in between"
+    assert random_state(key) is key.operands[0]
+    assert is_constant(one) and flops(one) == 0 and random_state(one) is None
+    assert is_collective(operation("acme.sum", 1))
+    assert not is_random(unknown) and random_state(unknown) is None
+
+
+IMPURE = {
+    "it is a collective, and recomputing collectives is off": rules.collective(),
+    "it communicates": rules.communication(),
+    "it asks the user": rules.impure("it asks the user"),
+    "it reads memory that may have been written in between": rules.reads_memory(),
+    "it writes memory": rules.writes_memory(),
+}
+
+
+@pytest.mark.parametrize("reason", IMPURE)
+def test_what_is_declared_impure_says_why(reason: str) -> None:
+    rules.register("acme.ask", IMPURE[reason])
+    assert why_impure(operation("acme.ask", 1)) == reason
+
+
+def test_declarations_are_undone_to_what_was_declared_before() -> None:
+    rules.register("acme.ask", rules.pure())
+    with rules.registrations_undone():
+        rules.register("acme.ask", rules.impure("it asks the user"))
+    assert why_impure(operation("acme.ask")) is None
+
+
+@pytest.mark.parametrize("name", ["tile", "acme.", ".tile"])
+def test_a_declared_name_has_a_dialect(name: str) -> None:
+    for declare in (lambda: rules.register(name, rules.pure()), lambda: rules.register_type(name, lambda type: 8)):
+        with pytest.raises(ValueError, match=r"name: expected a name such as 'acme\.swish', not"):
+            declare()
 
 
 def test_a_declared_view_shares_the_storage_of_the_operand_named() -> None:
