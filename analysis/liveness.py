@@ -89,6 +89,23 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     )
 
 
+def peaks_of_orders(*orders: Order) -> tuple[int, ...]:
+    """For each of several orders of the same operations the `peak_bytes` of its timeline."""
+    constants, shared = constants_only(orders[0]), storages(orders[0])
+    returned = orders[0].operations[-1].operands
+    inner = {op: inner_bytes(op, constants, shared) for op in orders[0].operations}
+    return tuple(
+        max(
+            live_bytes(
+                len(order.operations),
+                _spans(order, returned, constants, shared),
+                [inner[op] for op in order.operations],
+            )
+        )
+        for order in orders
+    )
+
+
 @dataclass(frozen=True)
 class _Span:
     """A storage that `operation` makes, and the positions of the first and the last operation that need it."""
@@ -97,6 +114,10 @@ class _Span:
     root: SSAValue
     first: int
     last: int
+
+    @property
+    def bytes(self) -> int:
+        return value_bytes(self.root)
 
 
 def _spans(order: Order, returned: Iterable[SSAValue], constants: Container[SSAValue], shared: Storages) -> list[_Span]:
@@ -128,14 +149,14 @@ def _buffer(span: _Span, phase: str, region: str) -> Buffer:
         label=name_of(span.operation),
         phase=phase,
         region=stated.data if isinstance(stated, StringAttr) else region,
-        bytes=value_bytes(span.root),
+        bytes=span.bytes,
         first=span.first,
         last=span.last,
         recomputed=Names.DUPLICATED in span.operation.attributes,
     )
 
 
-def live_bytes(length: int, buffers: Iterable[Buffer], inner: Sequence[int]) -> tuple[int, ...]:
+def live_bytes(length: int, buffers: Iterable[Buffer | _Span], inner: Sequence[int]) -> tuple[int, ...]:
     """Bytes alive at each of `length` steps, those inside of the operation that runs there included."""
     change = [0] * (length + 1)
     for buffer in buffers:
@@ -174,8 +195,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     inner = [inner_bytes(op, constants, shared) for op in order.operations]
     if hands_on is not None:
         inner[-1] += _yield_copies(order, order.operations[-1].operands[hands_on:], constants, shared)
-    buffers = [_buffer(span, "", "") for span in _spans(order, (), constants, shared)]
-    return max(live_bytes(len(order.operations), buffers, inner), default=0)
+    return max(live_bytes(len(order.operations), _spans(order, (), constants, shared), inner), default=0)
 
 
 def _yield_copies(order: Order, handed_on: Iterable[SSAValue], constants: Container[SSAValue], shared: Storages) -> int:

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 
-from .eager import eager_timeline
-from .functions import functions_of
-from .liveness import timeline
+from .eager import eager as eager_order
+from .functions import functions_of, single_block
+from .liveness import peaks_of_orders
+from .order import Order
 from .phases import phases
 from .xla.memory import xla_timeline
 
@@ -31,8 +32,11 @@ class Peaks:
         in_order = eager = 0
         for function in functions_of(module):
             classified = phases(function)
-            in_order = max(in_order, timeline(function, classified).peak_bytes)
-            eager = max(eager, eager_timeline(function, classified).peak_bytes if classified else 0)
+            if classified is None:
+                in_order = max(in_order, *peaks_of_orders(Order.of(single_block(function))))
+            else:
+                here, ready = peaks_of_orders(classified.order, eager_order(classified).order)
+                in_order, eager = max(in_order, here), max(eager, ready)
         return cls(module, in_order, eager)
 
     @property

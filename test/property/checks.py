@@ -18,10 +18,9 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.constants import constants_only
-from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import single_block
-from recompute.analysis.liveness import timeline
 from recompute.analysis.order import read_values
+from recompute.analysis.peaks import Peaks
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.policy import explicit_mark
 from recompute.analysis.residuals import residuals
@@ -103,11 +102,11 @@ class Outcome:
 
 
 def holding(module: ModuleOp) -> Holding:
-    function = step_of(module)
     found = classified(module)
     owners = ((residual.value.owner, residual.value.type) for residual in residuals(found))
     names = sorted((name_of(owner), str(type_)) for owner, type_ in owners if isinstance(owner, Operation))
-    return Holding(tuple(names), timeline(function, found).peak_bytes, eager_timeline(function, found).peak_bytes)
+    peaks = Peaks.of(module)
+    return Holding(tuple(names), peaks.in_order, peaks.eager)
 
 
 def classified(module: ModuleOp) -> Phases:
