@@ -106,7 +106,8 @@ class _Planner:
             self.kept.append(Kept(demand.region, originals[0], FROM_CONSTANTS))
         elif originals:
             served = self._recomputed(originals)
-            reading = [op for op in originals if not set(inputs).isdisjoint(read_values(op))]
+            outside = set(inputs)
+            reading = [op for op in originals if not outside.isdisjoint(read_values(op))]
             gates = self._gates(demand, served, self._recomputed(reading))
             if not gates:
                 self.kept.append(Kept(demand.region, self.step.phases.order.operations[demand.position], NO_GATE))
@@ -190,4 +191,4 @@ class _Planner:
     def _stages(self, originals: Sequence[Operation], served: Sequence[SSAValue], freed: int) -> tuple[Stage, ...]:
         """Copies of several regions run region by region, in the order of the forward pass."""
         groups = [tuple(group) for _, group in groupby(originals, key=self.wanted.regions.__getitem__)]
-        return split(self.step, originals, freed) if len(groups) == 1 else in_turn(self.step, groups, served)
+        return split(self.step, originals, freed) if len(groups) == 1 else in_turn(self.step, groups, set(served))

@@ -10,7 +10,7 @@ matrix factorization", 1987.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -23,6 +23,8 @@ from .storage import value_bytes
 # A barrier also keeps a compiler from fusing across it. Worth it where it holds back at least this share of the bytes
 # that the region frees.
 WORTH = 0.25
+# How many parts of a region are looked at.
+PARTS = 32
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def split(step: Step, originals: Sequence[Operation], freed_bytes: int) -> tuple
     return Stage(early, early_inputs), Stage(late, late_inputs, awaited)
 
 
-def in_turn(step: Step, groups: Sequence[Sequence[Operation]], left: Collection[SSAValue]) -> tuple[Stage, ...]:
+def in_turn(step: Step, groups: Sequence[Sequence[Operation]], left: Set[SSAValue]) -> tuple[Stage, ...]:
     """One stage for each group; each waits for what the one before it leaves, of the values `left` for good."""
     stages, read = list[Stage](), set[SSAValue]()
     awaited: tuple[SSAValue, ...] = ()
@@ -77,11 +79,14 @@ def outside_values(step: Step, originals: Iterable[Operation]) -> tuple[SSAValue
 def _first_to_run(
     step: Step, originals: Sequence[Operation], inputs: Sequence[SSAValue], freed_bytes: int
 ) -> set[Operation]:
-    """The part that runs through most beyond what it leaves: all operations that need only some of the inputs."""
+    """The part that runs through most beyond what it leaves: all operations that need only some of the inputs.
+
+    Of a large region the parts that need the fewest inputs are looked at, so that the work is in proportion to it.
+    """
     needs = _needed_inputs(originals, inputs)
     inner = held_inside(step, originals)
     best, most = set[Operation](), WORTH * freed_bytes
-    for mask in sorted(set(needs.values())):
+    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:PARTS]):
         part = [op for op in originals if needs[op] | mask == mask]
         if len(part) < len(originals) and (excess := excess_bytes(step, part, inner)) > most:
             best, most = set(part), excess

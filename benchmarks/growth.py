@@ -24,6 +24,7 @@ from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import phases
 from recompute.analysis.selection import Selection
+from recompute.analysis.xla.memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
@@ -35,6 +36,7 @@ from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.inline_segments import inline_segments
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
+from recompute.transforms.pace import pace
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
@@ -78,7 +80,9 @@ def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stag
     yield "verify copies", verify
     yield "timeline", _timeline
     yield "eager timeline", _eager
+    yield "xla timeline", lambda module: xla_timeline(functions_of(module)[0])
     yield "lower", lambda module: lower(module, "stablehlo")
+    yield "pace", pace
     yield "proof", lambda module: _demand(bool(prove(original, module)))
     yield "print", lambda module: print_module(module, debuginfo=True)
 

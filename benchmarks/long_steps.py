@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from recompute.analysis.selection import AUTO, Selection
 
@@ -15,17 +16,18 @@ TYPE = "tensor<64xf32>"
 OPERATIONS_PER_BLOCK = 12
 HIDDEN, GRADIENT = "h{}", "g{}"
 BLOCKS_PER_SEGMENT = 4
+SEGMENTS = 4
 MARK = " {recompute.recompute = true}"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`scoped`: each block is a named scope. `marked`: by hand, outside of regions. `shared`: how many forward values
-    from outside of the blocks every block reads, in both directions."""
+    """`scoped`: each block is a named scope. `marked`: by hand, outside of regions. `weights`: whether all blocks read
+    one argument, one forward value from outside of them (both directions do), or each an argument of its own."""
 
     scoped: bool = True
     marked: bool = False
-    shared: bool = False
+    weights: Literal["argument", "value", "own"] = "argument"
     select: Callable[[int], Selection] = lambda blocks: AUTO
 
 
@@ -35,10 +37,11 @@ def _between(blocks: int) -> Selection:
 
 KINDS = {
     "chain": Kind(),
-    "shared": Kind(shared=True),
+    "shared": Kind(weights="value"),
     "outputs": Kind(select=lambda blocks: replace(AUTO, outputs=True)),
     "marks": Kind(scoped=False, marked=True),
-    "checkpoints": Kind(scoped=False, shared=True, select=_between),
+    "checkpoints": Kind(scoped=False, weights="value", select=_between),
+    "segments": Kind(weights="own", select=lambda blocks: replace(AUTO, segments=SEGMENTS)),
 }
 
 
@@ -74,7 +77,7 @@ def long_step(kind: Kind, blocks: int) -> str:
     body = "\n".join(text.lines)
     results = f"{TYPE}, {TYPE}, {TYPE}"
     return (
-        f"func.func public @main(%x: {TYPE}, %w: {TYPE}) -> ({results}) {{\n{body}\n"
+        f"func.func public @main(%x: {TYPE}, {_arguments(kind, blocks)}) -> ({results}) {{\n{body}\n"
         f"    func.return %h{blocks}, %g0, %v0 : {results}\n}}\n"
     )
 
@@ -83,15 +86,20 @@ def _scope(kind: Kind, index: int) -> str:
     return f"block{index}" if kind.scoped else ""
 
 
-def _weight(kind: Kind) -> str:
-    return "%s" if kind.shared else "%w"
+def _arguments(kind: Kind, blocks: int) -> str:
+    names = ["%w", *(_weight(kind, i) for i in range(blocks))]
+    return ", ".join(f"{name}: {TYPE}" for name in dict.fromkeys(names) if name != "%s")
+
+
+def _weight(kind: Kind, index: int) -> str:
+    return {"argument": "%w", "value": "%s", "own": f"%w{index}_"}[kind.weights]
 
 
 def _forward(text: _Text, i: int) -> None:
     scope = f"jvp({_scope(text.kind, i)})"
     text.add(f"a{i}", "sine", f"%h{i}", scope, mark=True)
     text.add(f"c{i}", "cosine", f"%h{i}", scope, mark=True)
-    text.add(f"m{i}", "multiply", f"%a{i}, {_weight(text.kind)}", scope, mark=True)
+    text.add(f"m{i}", "multiply", f"%a{i}, {_weight(text.kind, i)}", scope, mark=True)
     text.add(f"t{i}", "tanh", f"%m{i}", scope)
     text.add(HIDDEN.format(i + 1), "add", f"%t{i}, %h{i}", scope)
 
@@ -104,5 +112,5 @@ def _backward(text: _Text, i: int) -> None:
     text.add(f"v{i}_", "multiply", f"%p{i}, %a{i}", scope)
     text.add(f"v{i}", "add", f"%v{i + 1}, %v{i}_", scope)
     text.add(f"d{i}", "multiply", f"%p{i}, %c{i}", scope)
-    text.add(f"e{i}", "multiply", f"%d{i}, {_weight(text.kind)}", scope)
+    text.add(f"e{i}", "multiply", f"%d{i}, {_weight(text.kind, i)}", scope)
     text.add(GRADIENT.format(i), "add", f"%e{i}, %g{i + 1}", scope)
