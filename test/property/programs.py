@@ -32,16 +32,20 @@ class Program:
 
 @dataclass(frozen=True)
 class Block:
-    """One run of a body. Runs of the same `body` are the same code; `weights` names the weights that it reads."""
+    """One run of a body. Runs of the same `body` are the same code; `weights` names the weights that it reads.
+
+    `caller`: who has called the code, which is part of its position in the source.
+    """
 
     scope: tuple[str, ...]
     body: int
     weights: str
+    caller: int = 0
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What kind of step it is."""
+    """What kind of step it is. `towers`: the second half of the blocks starts anew, beside the first half."""
 
     rows: int
     width: int
@@ -54,16 +58,18 @@ class Shape:
     update: str
     head: bool
     unknown: bool
+    towers: bool = False
 
 
 def shape_of(random: Random) -> Shape:
     outer = ("model",) if random.random() < 0.3 else ()
     update = random.choices(("none", "descent", "momentum"), (5, 4, 2))[0]
+    towers = random.random() < 0.06
     return Shape(
         rows=random.choice((8, 16, 32)),
         width=random.choice((4, 8, 16)),
         outer=outer,
-        blocks=tuple(_blocks(random, outer)),
+        blocks=_towers(random, outer) if towers else tuple(_blocks(random, outer)),
         pieces=random.choice(((1, 2), (1, 3), (2, 4))),
         early=random.choice((1.0, 1.0, 0.8, 0.0)),
         takes_cotangent=random.random() < 0.2,
@@ -71,6 +77,15 @@ def shape_of(random: Random) -> Shape:
         update=update,
         head=random.random() < 0.6,
         unknown=random.random() < 0.03,
+        towers=towers,
+    )
+
+
+def _towers(random: Random, outer: tuple[str, ...]) -> tuple[Block, ...]:
+    """One encoder on two inputs: the same blocks, with the same weights, twice."""
+    count = random.choice((1, 2))
+    return tuple(
+        Block((*outer, f"block{index}"), index, f"b{index}", caller) for caller in (0, 1) for index in range(count)
     )
 
 
@@ -104,12 +119,16 @@ def generate(seed: int, change: Callable[[Shape], Shape] = lambda shape: shape) 
 
 def _forward_pass(f: Forward, shape: Shape, data: Value, seed: int) -> Value:
     """Head without a scope, blocks, and what comes after them; the value that the loss is of."""
-    h = mlp(f, data) if shape.head else f.apply("tanh", data)
+    h = beside = mlp(f, data) if shape.head else f.apply("tanh", data)
     for index, block in enumerate(shape.blocks):
+        if shape.towers and 2 * index == len(shape.blocks):
+            beside, h = h, f.apply("sine", data)
         f.known.append(h)
         h = _run(f, Random(f"{seed}/{block.body}"), block, shape, h)
         if shape.unknown and index == 0:
             h = unknown(f, h)
+    if shape.towers:
+        h = f.apply(f.random.choice(("subtract", "multiply")), beside, h)
     return activation(f, h) if f.random.random() < 0.5 else h
 
 
@@ -118,7 +137,7 @@ def _run(f: Forward, random: Random, block: Block, shape: Shape, h: Value) -> Va
     outer, place, known = f.random, f.pen.place, f.known
     again = sum(one.body == block.body for one in shape.blocks) > 1
     f.random, f.weight_prefix, f.known = random, block.weights, [h] if again else [*known]
-    f.pen = f.pen.at(Place(block.scope, LINES_PER_BODY * (block.body + 1)))
+    f.pen = f.pen.at(Place(block.scope, LINES_PER_BODY * (block.body + 1) + LINES_PER_BODY // 2 * block.caller))
     entered = len(f.known)
     for _ in range(random.randint(*shape.pieces)):
         h = _nested(f, h) if random.random() < 0.2 else some_piece(f, h)
