@@ -23,7 +23,7 @@ from recompute.interpreters.pure_operations import PURE_OPERATIONS
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
 from recompute.rules.facts import Kind
-from recompute.rules.kinds import reads_memory, writes_memory
+from recompute.rules.kinds import is_random, random_state, reads_memory, writes_memory
 from recompute.rules.registry import facts_named
 
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}
@@ -53,7 +53,7 @@ NOT_TWICE = {
     "calls are recomputed after inlining; run recompute-inline first": "func.call",
     "what it calls is not known": "func.call_indirect",
     "it allocates memory, and a copy would be other memory": "memref.alloc memref.alloca",
-    "it refers to memory, which may change": "memref.subview memref.get_global memref.dim",
+    "it refers to memory, which may change": "memref.subview memref.get_global memref.dim memref.transpose",
     "it declares memory": "memref.global",
     "it reads memory that may have been written in between": "memref.load",
     "it writes memory": "memref.store memref.realloc memref.generic_atomic_rmw memref.prefetch",
@@ -122,6 +122,16 @@ def test_collectives_and_communication() -> None:
     for name, kind in kinds.items():
         facts = facts_named(f"stablehlo.{name}")
         assert facts is not None and facts.kinds == {kind}
+
+
+def test_random_numbers_come_from_the_state_that_is_given() -> None:
+    text = """func.func @f(%state: tensor<2xui64>) {
+      %next, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY
+        : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+      return
+    }"""
+    (op,) = [op for op in parse_module(text, "f.mlir").walk() if is_random(op)]
+    assert op.name == "stablehlo.rng_bit_generator" and random_state(op) is op.operands[0]
 
 
 MEMORY = """
