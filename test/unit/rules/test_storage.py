@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.func import FuncOp
 
 from recompute.dialects.parser import parse_module
 from recompute.rules.storage import carried_values, region_storage, type_bytes
@@ -33,7 +34,8 @@ BYTES = {
 @pytest.mark.parametrize("type_", BYTES)
 def test_bytes_of_types(type_: str) -> None:
     (function,) = parse_module(f"func.func private @f({type_})", "f.mlir").ops
-    (argument,) = function.properties["function_type"].inputs  # pyright: ignore
+    assert isinstance(function, FuncOp)
+    (argument,) = function.function_type.inputs
     assert type_bytes(argument) == BYTES[type_]
 
 
