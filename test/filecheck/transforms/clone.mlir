@@ -149,7 +149,7 @@ func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %s = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp()/sin")
   %c = stablehlo.cosine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
   %d = stablehlo.sine %s {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %y = stablehlo.add %c, %d : tensor<4xf32> loc("jit(f)/jvp()/add")
+  %y = stablehlo.add %c, %d {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
   %g = stablehlo.negate %one : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
   %h = stablehlo.multiply %g, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %i = stablehlo.multiply %h, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
