@@ -99,7 +99,7 @@ class _Planner:
     def _unit(self, demand: Demand, outputs: Collection[SSAValue]) -> None:
         """Copies of a region's inside, after the outputs of other regions that they read."""
         self._leave_out_late(demand.operations, demand.position)
-        originals = [op for op in demand.operations if not self._is_held(op) and self._recomputed([op])]
+        originals = [op for op in demand.operations if not self._is_held(op)]
         made = {result for op in originals for result in op.results}
         inputs = outside_values(self.step, originals)
         if not inputs and originals:

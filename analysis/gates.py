@@ -61,7 +61,7 @@ def _waits(step: Step, value: SSAValue, after: int) -> bool:
 
 def hold_back(step: Step, gates: Iterable[SSAValue], values: Iterable[SSAValue]) -> bool:
     """Whether one of the gates comes after all of the values, or needs a cotangent from outside."""
-    after = max((step.phases.order.definition(value) for value in values), default=-1)
+    after = max(step.phases.order.definition(value) for value in values)
     return any(gate.owner in step.needs_cotangent or _waits(step, gate, after) for gate in gates)
 
 

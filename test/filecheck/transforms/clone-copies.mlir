@@ -128,3 +128,44 @@ func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 // CHECK-NEXT:    recompute.token %g2 :
 // CHECK:         [[A2:%\S+]] = stablehlo.sine {{.*}} recompute.copy = 2
 // CHECK-NEXT:    %g3 = stablehlo.multiply %g2, [[A2]] {
+
+// -----
+
+// A spine has brought %b, which is held. The inside of p that comes later reads that copy: only %a is copied again.
+func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %e = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
+  %f = stablehlo.add %e, %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
+  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tan")
+  %d = stablehlo.add %c, %f {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/add")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g2 = stablehlo.multiply %g1, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g3 = stablehlo.multiply %g2, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %d, %g3 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @held
+// CHECK:         [[B:%\S+]] = stablehlo.exponential {{.*}} recompute.copy = 1
+// CHECK:         %g1 = stablehlo.multiply
+// CHECK-NOT:     stablehlo.exponential
+// CHECK:         [[BD:%\S+]] = recompute.depend
+// CHECK-NOT:     stablehlo.exponential
+// CHECK:         stablehlo.cosine
+// CHECK-NOT:     stablehlo.exponential
+// CHECK:         %g3 = stablehlo.multiply
+
+// -----
+
+// An output that comes from constants alone needs no copy.
+func.func @constant_output(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %k = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %a = stablehlo.sine %k {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %d = stablehlo.add %a, %x : tensor<4xf32> loc("jit(f)/jvp()/add")
+  %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g0, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %d, %g1 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @constant_output
+// CHECK:         %g0 = stablehlo.multiply
+// CHECK-NEXT:    %g1 = stablehlo.multiply %g0, %a :

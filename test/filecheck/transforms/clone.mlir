@@ -122,3 +122,41 @@ func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, te
 // CHECK-LABEL: func.func @known_between
 // CHECK:         recompute.token %u :
 // CHECK:         %h = stablehlo.multiply
+
+// -----
+
+// The same with a cotangent from outside, which nobody has early: %g, which leads to the first reader, is the gate.
+func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %e = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tan")
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
+  %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
+  %u = stablehlo.cosine %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
+  %g = stablehlo.multiply %ct, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %h = stablehlo.multiply %g, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %i = stablehlo.multiply %h, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %u, %i : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @known_with_cotangent
+// CHECK:         recompute.token %g :
+// CHECK:         %h = stablehlo.multiply
+
+// -----
+
+// %d is read before any gradient has arrived: it is kept. %c, of the same region, waits for %h.
+func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %s = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp()/sin")
+  %c = stablehlo.cosine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
+  %d = stablehlo.sine %s {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %y = stablehlo.add %c, %d {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
+  %g = stablehlo.negate %one : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
+  %h = stablehlo.multiply %g, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  %i = stablehlo.multiply %h, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %i : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @read_at_once
+// CHECK:         %h = stablehlo.multiply %g, %d :
+// CHECK-NEXT:    recompute.token %h :
+// CHECK:         [[C:%\S+]] = stablehlo.cosine
+// CHECK-NEXT:    %i = stablehlo.multiply %h, [[C]] {

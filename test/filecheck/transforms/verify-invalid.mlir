@@ -1,4 +1,5 @@
 // RUN: not recompute-opt %s -p recompute-verify 2>&1 | filecheck %s
+// RUN: recompute-opt %s -p recompute-verify --split-input-file --verify-diagnostics
 
 // A copy that reads its input as it is would run in the forward pass.
 func.func @ungated(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
