@@ -8,7 +8,16 @@ from typing import TypeVar
 import pytest
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import (
+    Builtin,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    FloatAttr,
+    StringAttr,
+    TensorType,
+    f32,
+)
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -92,7 +101,7 @@ def same(*attributes: Attribute) -> bool:
     return len({keys.number(attribute) for attribute in attributes}) == 1
 
 
-def elements(type_: TensorType[Attribute], raw: bytes) -> DenseIntOrFPElementsAttr:
+def elements(type_: TensorType[Float32Type], raw: bytes) -> DenseIntOrFPElementsAttr:
     return DenseIntOrFPElementsAttr(type_, BytesAttr(raw))
 
 

@@ -58,6 +58,10 @@ EQUAL = {
         main("%a = tanh %x\n%b = sine %y\nreturn %a"),
         main("%a = tanh %x\nreturn %a"),
     ),
+    "at the end of a region without a terminator neither": (
+        main('"other.op"() ({\n%a = tanh %x\n}) : () -> ()\nreturn %x'),
+        main('"other.op"() ({\n^a:\n}) : () -> ()\nreturn %x'),
+    ),
     "a loop that nobody reads does not count, even if it never ends": (
         main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"),
         main("return %y"),
