@@ -21,7 +21,7 @@ from xdsl.traits import IsTerminator
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.functions import functions_of, single_block
-from ..analysis.phases import Phases, phases
+from ..analysis.phases import BACKWARD, Phases, phases
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
@@ -94,7 +94,7 @@ def _merge_twins(block: Block, place: Callable[[Operation], str]) -> None:
         if not _may_merge(op):
             continue
         kept = first.setdefault(Twin(op, place(op)), op)
-        if kept is not op:
+        if kept is not op and not _one_is_held(kept, op, place):
             for old, new in zip(op.results, kept.results, strict=True):
                 old.replace_all_uses_with(new)
             _keep_marks(kept, op)
@@ -102,9 +102,23 @@ def _merge_twins(block: Block, place: Callable[[Operation], str]) -> None:
             op.erase()
 
 
+def _one_is_held(one: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
+    """Whether one of two twins is recomputed, and the backward pass reads the other one, which is not.
+
+    Merged they would be held, and the copy would be for nothing.
+    """
+    if (Names.ID in one.attributes) == (Names.ID in other.attributes):
+        return False
+    held = other if Names.ID in one.attributes else one
+    block = held.parent
+    assert block is not None, "twins stand in a block"
+    readers = (block.find_ancestor_op_in_block(use.operation) for result in held.results for use in result.uses)
+    return any(reader is not None and place(reader) in BACKWARD for reader in readers)
+
+
 def _keep_marks(kept: Operation, merged: Operation) -> None:
-    """Notes for readers survive on the operation that stays."""
-    for name in (Names.TARGET_GRAD, Names.CHECKPOINT):
+    """Notes for readers survive on the operation that stays, and who its copies are."""
+    for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
         if name in merged.attributes:
             kept.attributes[name] = merged.attributes[name]
 

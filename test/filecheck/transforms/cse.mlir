@@ -33,6 +33,37 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %c1 = stablehlo.sine
 // CHECK-NEXT:    %g3 = stablehlo.add %c1, %c1
 
+// %f is recomputed. Its twin %h is held for the backward pass, and merged with it %f would be held too.
+func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
+  %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %e = stablehlo.exponential %f : tensor<4xf32> loc("jit(f)/jvp(b)/exp")
+  %h = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(c)/sin")
+  %g1 = stablehlo.multiply %ct, %h : tensor<4xf32> loc("jit(f)/transpose(jvp(c))/mul")
+  %c = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %g2 = stablehlo.multiply %g1, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  %g3 = stablehlo.multiply %g2, %e : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %g3 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @held
+// CHECK-NEXT:    %f = stablehlo.sine
+// CHECK-NEXT:    %e = stablehlo.exponential %f
+// CHECK-NEXT:    %h = stablehlo.sine
+// CHECK-NEXT:    %g1 = stablehlo.multiply %ct, %h
+
+// Where only the forward pass reads the twin, they merge, and the original stays known by its number.
+func.func @not_held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
+  %h = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(c)/sin")
+  %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %e = stablehlo.add %f, %h : tensor<4xf32> loc("jit(f)/jvp(b)/add")
+  %c = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
+  %g1 = stablehlo.multiply %ct, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  %g2 = stablehlo.multiply %g1, %e : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %g2 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @not_held
+// CHECK-NEXT:    %h = stablehlo.sine %x {recompute.id = 0
+// CHECK-NEXT:    %e = stablehlo.add %h, %h
+
 // What no CSE may merge needs no phase.
 func.func @unknown(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f = "test.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/unknown")
