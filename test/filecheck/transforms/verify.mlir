@@ -83,7 +83,22 @@ func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %u = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
-  %v = "stablehlo.optimization_barrier"(%u) {recompute.phase = "gradient"} : (tensor<4xf32>) -> tensor<4xf32>
-  %h = stablehlo.multiply %ct, %v {recompute.phase = "gradient"} : tensor<4xf32>
+  %v:2 = "stablehlo.optimization_barrier"(%u, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %h = stablehlo.multiply %ct, %v#1 {recompute.phase = "gradient"} : tensor<4xf32>
+  func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Without a cotangent from outside the gate is known once the last of the originals has run. %b has a mark, but no copy:
+// it is read as it is. Nobody reads %a behind the token.
+func.func @no_cotangent(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
+  %g = stablehlo.negate %b {recompute.phase = "gradient"} : tensor<4xf32>
+  %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
+  %d:2 = recompute.depend %x, %a after %t {recompute.phase = "gradient"} : tensor<4xf32>, tensor<4xf32>
+  %c = stablehlo.sine %d#0 {recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
