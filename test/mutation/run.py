@@ -28,6 +28,7 @@ from .lit_here import failing
 from .mutants import Mutant, mutants, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
+QUIETLY = ("-x", "-q", "-p", "no:cacheprovider")
 
 PASSES = (
     "filecheck/transforms",
@@ -48,6 +49,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (f"analysis/{name}.py" for name in "copies demands needs gates wanted stages savings naming".split()), PASSES
     ),
+    "analysis/parts.py": ("unit/analysis/test_parts.py", "unit/analysis/test_demands.py"),
+    "analysis/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/invariants.py"), VERIFIER),
     **dict.fromkeys(
         (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys".split()), PROOF
@@ -96,7 +99,7 @@ def _run_mutant(path: Path, mutant: Mutant | None, tests: Sequence[str]) -> None
         folders = [test for test in tests if test.startswith("filecheck")]
         others = [str(ROOT / "test" / test) for test in tests if test not in folders]
         lit = sorted(file for folder in folders for file in (ROOT / "test" / folder).glob("*.mlir"))
-        code = int(any(True for _ in failing(lit)) or pytest.main(["-x", "-q", "-p", "no:cacheprovider", *others]))
+        code = int(any(True for _ in failing(lit)) or (others and pytest.main([*QUIETLY, *others])) or 0)
     finally:
         os._exit(code)
 

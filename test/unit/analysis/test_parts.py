@@ -39,6 +39,11 @@ def test_not_while_the_first_is_still_read() -> None:
     assert starts(*LEFT, *RIGHT, *mixed) == []
 
 
+def test_nor_where_one_operation_reads_both() -> None:
+    both = (BACK_RIGHT[0], f"%h = stablehlo.multiply %c, %b {PHASE}", BACK_LEFT[1].replace("%i", "%h"))
+    assert starts(*LEFT, *RIGHT, *both) == []
+
+
 @pytest.mark.parametrize(
     "right",
     [

@@ -8,6 +8,7 @@ from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.peaks import Peaks, why_worse
+from recompute.dialects.parser import parse_module
 from recompute.test.examples import SMALL, classified, inlined
 
 
@@ -17,6 +18,16 @@ def test_the_peaks_are_those_of_the_timelines(name: str) -> None:
     function, phases, peaks = functions_of(module)[0], classified(module), Peaks.of(module)
     assert peaks.in_order == timeline(function, phases).peak_bytes
     assert peaks.eager == eager_timeline(function, phases).peak_bytes
+
+
+def test_a_step_without_temporaries_needs_nothing() -> None:
+    text = "func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {\n  func.return %x : tensor<8xf32>\n}"
+    found = Peaks.of(parse_module(text))
+    assert (found.in_order, found.eager, found.xla) == (0, 0, 0)
+
+
+def test_steady_is_within_a_tenth_of_program_order() -> None:
+    assert peaks(100, 110, 0).is_steady and not peaks(100, 111, 0).is_steady
 
 
 def peaks(in_order: int, eager: int, xla: int) -> Peaks:
