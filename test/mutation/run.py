@@ -99,7 +99,9 @@ def _run_mutant(path: Path, mutant: Mutant | None, tests: Sequence[str]) -> None
         folders = [test for test in tests if test.startswith("filecheck")]
         others = [str(ROOT / "test" / test) for test in tests if test not in folders]
         lit = sorted(file for folder in folders for file in (ROOT / "test" / folder).glob("*.mlir"))
-        code = int(any(True for _ in failing(lit)) or (others and pytest.main([*QUIETLY, *others])) or 0)
+        code = int(any(True for _ in failing(lit)))
+        if not code and others:
+            code = int(pytest.main([*QUIETLY, *others]))
     finally:
         os._exit(code)
 
