@@ -11,8 +11,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# The tests of one file stay together: see test/conftest.py.
-PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadgroup
+# The tests of one file stay together, since they share what is slow to make.
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .PHONY: demo test lint test-oldest mutation conformance
 .DELETE_ON_ERROR:

@@ -1,8 +1,7 @@
 """Runs the lit suite with pytest: every `.mlir` file below `test/filecheck` is one test.
 
 lit runs once, in parallel, over all files that were collected; each test then reports what lit said about its file.
-With pytest-xdist (`--dist loadgroup`) the lit suite is the work of one process, and so is each other file, since the
-tests of a file share what is slow to make.
+With pytest-xdist, whose processes share the files, each runs lit on the files that it gets.
 """
 
 # pytest does not type `from_parent`.
@@ -11,6 +10,7 @@ tests of a file share what is slow to make.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,12 +33,6 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        group = SUITE.name if isinstance(item, LitItem) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 class LitFile(pytest.File):
     @override
     def collect(self) -> Iterator[pytest.Item]:
@@ -48,7 +42,7 @@ class LitFile(pytest.File):
 class LitItem(pytest.Item):
     @override
     def runtest(self) -> None:
-        report = reports_of(self.session)[self.path]
+        report = reports_of(self)[self.path]
         if report["code"] == "UNSUPPORTED":
             pytest.skip(report["output"])
         if report["code"] not in PASSED:
@@ -59,8 +53,11 @@ class LitItem(pytest.Item):
         return self.path, 0, str(self.path.relative_to(SUITE))
 
 
-def reports_of(session: pytest.Session) -> Reports:
-    """What lit says about every collected file; lit runs when the first of them is asked for."""
+def reports_of(asked: LitItem) -> Reports:
+    """What lit says about every collected file, the one that is asked for at least; lit runs when it is the first."""
+    session = asked.session
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return run_lit([asked.path])
     if REPORTS not in session.stash:
         session.stash[REPORTS] = run_lit([item.path for item in session.items if isinstance(item, LitItem)])
     return session.stash[REPORTS]
@@ -71,7 +68,7 @@ def run_lit(files: list[Path]) -> Reports:
     lit = Path(sys.executable).with_name("lit")
     with TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
-        command = [lit, "--quiet", "--ignore-fail", "--output", results, *files]
+        command = [lit, "--quiet", "--ignore-fail", "--skip-test-time-recording", "--output", results, *files]
         done = subprocess.run(command, capture_output=True, text=True)
         if not results.exists():
             pytest.fail(f"lit did not run:\n{done.stdout}{done.stderr}", pytrace=False)

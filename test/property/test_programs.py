@@ -105,7 +105,7 @@ def only_loss_and_gradients(shape: Shape) -> Shape:
 def test_the_backward_pass_is_the_derivative() -> None:
     """The loss changes along a random direction as the gradients say, in all but a few programs: corners, such as a
     maximum's, make a difference quotient wrong."""
-    errors = [error for seed in range(110) if (error := error_of_gradient(seed)) is not None]
+    errors = [error for seed in range(150) if (error := error_of_gradient(seed)) is not None]
     assert len(errors) >= 30
     assert np.median(errors) < 0.01
     assert np.mean([error < 0.1 for error in errors]) > 0.85
