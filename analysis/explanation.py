@@ -15,7 +15,7 @@ from .liveness import Timeline, timeline
 from .phases import Phases
 from .policy import Decision, decide
 from .residuals import residuals
-from .selection import AUTO, Selection
+from .selection.selection import AUTO, Selection
 from .storage import storages, value_bytes
 from .xla.memory import xla_timeline
 

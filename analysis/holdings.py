@@ -15,14 +15,14 @@ from ..dialects.diagnostics import position_of
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from .copied import is_copy
+from .copies.units import why_not_recomputable
 from .marks import mark_of
 from .phases import Phases
 from .policy import Decision, Decisions
 from .residuals import residuals
-from .selection import Selection
+from .selection.selection import Selection
 from .step import Step
 from .storage import value_bytes
-from .units import why_not_recomputable
 
 OUTSIDE = "it belongs to no region"
 MARKED = "it is marked to be kept"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ..rules.kinds import is_constant
+from .copies.stages import WORTH, excess_bytes, held_inside, outside_values
 from .order import producers, read_values
 from .phases import Phases
 from .regions import find_regions
-from .stages import WORTH, excess_bytes, held_inside, outside_values
 from .step import Step
 from .storage import value_bytes
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.recompute import Names
-from .copies import plan_copies
-from .copying import Copying
+from .copies.copying import Copying
+from .copies.moves import movable
+from .copies.plan import plan_copies
+from .copies.units import ALL_KEPT, NO_GATE, SKIPPED, Kept, Unit
+from .copies.wanted import Wanted
 from .marks import Policy, is_forced, mark_of
-from .moves import movable
 from .phases import Phases
-from .selected import Selected, select
-from .selection import Selection
+from .selection.selected import Selected, select
+from .selection.selection import Selection
 from .step import Step
-from .units import ALL_KEPT, NO_GATE, SKIPPED, Kept, Unit
-from .wanted import Wanted
 
 
 @dataclass(frozen=True)

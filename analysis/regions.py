@@ -14,7 +14,7 @@ from ..dialects.recompute import Names
 from ..rules.names import name_of
 from .phases import Phases
 from .scopes import scope_of
-from .selection import BadSelection
+from .selection.selection import BadSelection
 
 Path = tuple[str, ...]
 # One scope around this share of the forward operations is the model, not one of its blocks.

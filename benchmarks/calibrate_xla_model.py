@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from examples.export import BUILDERS
 from examples.with_jax import compile_with, with_module
 from recompute.analysis.functions import functions_of
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.analysis.xla.memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

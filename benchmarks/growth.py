@@ -23,7 +23,7 @@ from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import phases
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.analysis.xla.memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

@@ -16,10 +16,10 @@ from time import perf_counter
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from recompute.analysis.copies.units import Unit
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.liveness import Timeline, timeline
-from recompute.analysis.selection import Selection
-from recompute.analysis.units import Unit
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.execute_check import differing

@@ -18,7 +18,7 @@ from ..analysis.explanation import Explanation, explain
 from ..analysis.functions import functions_of
 from ..analysis.liveness import Timeline, timeline
 from ..analysis.phases import Phases, phases
-from ..analysis.selection import BadSelection, Selection
+from ..analysis.selection.selection import BadSelection, Selection
 from ..analysis.xla.memory import xla_timeline
 from ..dialects.diagnostics import Refusal
 from ..reports import explain as explain_report

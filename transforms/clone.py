@@ -31,15 +31,15 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.copies import plan_copies
-from ..analysis.copying import DEFAULT, Copying
+from ..analysis.copies.copying import DEFAULT, Copying
+from ..analysis.copies.plan import plan_copies
+from ..analysis.copies.stages import Stage
+from ..analysis.copies.units import Kept, Unit, why_not_recomputable
+from ..analysis.copies.wanted import Wanted, with_views
 from ..analysis.marks import asks_to_recompute, mark_of
 from ..analysis.phases import Phases
 from ..analysis.scopes import as_backward, path_of, split_path
-from ..analysis.stages import Stage
 from ..analysis.step import Step
-from ..analysis.units import Kept, Unit, why_not_recomputable
-from ..analysis.wanted import Wanted, with_views
 from ..dialects.channels import free_channels, take_channel
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Remark

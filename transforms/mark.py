@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.marks import Policy, is_forced
 from ..analysis.policy import Decision, Decisions, decide, explicit_mark
-from ..analysis.selection import AUTO, BadSelection, Selection
+from ..analysis.selection.selection import AUTO, BadSelection, Selection
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
@@ -104,7 +104,7 @@ def _what(decision: Decision) -> str:
 
 @dataclass(frozen=True)
 class MarkPass(Selection, ModulePass):
-    """Mark operations by policy; the options are those of `analysis/selection.py`.
+    """Mark operations by policy; the options are those of `analysis/selection/selection.py`.
 
     `regions` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
     which segments lie; `skip` numbers regions to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`

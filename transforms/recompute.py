@@ -15,13 +15,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
-from ..analysis.copying import Copying
+from ..analysis.copies.copying import Copying
+from ..analysis.copies.units import Unit
 from ..analysis.functions import functions_of
 from ..analysis.marks import is_forced
-from ..analysis.naming import named_by
 from ..analysis.peaks import Peaks, why_worse
-from ..analysis.selection import AUTO, Selection
-from ..analysis.units import Unit
+from ..analysis.selection.naming import named_by
+from ..analysis.selection.selection import AUTO, Selection
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from .clone import Cloned, clone

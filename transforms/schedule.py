@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.functions import functions_of
 from ..analysis.order import Order
-from ..analysis.schedule import low_peak
+from ..analysis.schedules.schedule import low_peak
 from ..dialects.context import tell
 from ..dialects.diagnostics import Remark
 

@@ -15,7 +15,7 @@ from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names

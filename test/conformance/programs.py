@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from recompute.analysis.copied import is_copy
-from recompute.analysis.copying import Copying
+from recompute.analysis.copies.copying import Copying
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare

@@ -13,7 +13,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from recompute import interpreters, rules
 from recompute.analysis.copied import is_copy
 from recompute.analysis.residuals import residuals
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from recompute.analysis.copied import is_copy
 from recompute.analysis.explanation import explain
 from recompute.analysis.functions import functions_of
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names

@@ -13,7 +13,7 @@ from recompute.analysis.explanation import explain
 from recompute.analysis.functions import functions_of
 from recompute.analysis.order import Order
 from recompute.analysis.residuals import residuals
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names

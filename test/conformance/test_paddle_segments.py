@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

@@ -12,7 +12,7 @@ from recompute.analysis.copied import is_copy
 from recompute.analysis.eager import eager
 from recompute.analysis.functions import functions_of
 from recompute.analysis.residuals import residuals
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp

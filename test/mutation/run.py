@@ -47,9 +47,10 @@ XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
-        (f"analysis/{name}.py" for name in "copies demands needs gates wanted stages savings naming".split()), PASSES
+        (f"analysis/copies/{name}.py" for name in "plan demands needs gates wanted stages savings".split()), PASSES
     ),
-    "analysis/parts.py": ("unit/analysis/test_parts.py", "unit/analysis/test_demands.py"),
+    "analysis/selection/naming.py": PASSES,
+    "analysis/copies/parts.py": ("unit/analysis/test_parts.py", "unit/analysis/test_demands.py"),
     "analysis/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/invariants.py"), VERIFIER),
     **dict.fromkeys(

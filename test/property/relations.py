@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.analysis.functions import single_block
-from recompute.analysis.precedence import Precedence
+from recompute.analysis.schedules.precedence import Precedence
 from recompute.analysis.scopes import Direction, path_of, scope_of, split_path
 from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.unary import TanhOp

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.marks import Policy
 from recompute.analysis.scopes import Direction, scope_of
-from recompute.analysis.selection import AUTO, Selection
+from recompute.analysis.selection.selection import AUTO, Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.rules.names import name_of

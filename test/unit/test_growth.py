@@ -11,10 +11,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from recompute.analysis import naming, step
+from recompute.analysis import step
+from recompute.analysis.copies.stages import PARTS
 from recompute.analysis.order import Order
-from recompute.analysis.selection import Selection
-from recompute.analysis.stages import PARTS
+from recompute.analysis.selection import naming
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.transforms.clone import clone
 from recompute.transforms.mark import mark
@@ -78,7 +79,7 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
     with monkeypatch.context() as patch:
         patch.setattr(SSAValue, "__eq__", equal)
         patch.setattr(Order, "owner_here", owner)
-        for module_of in ("order", "gates", "copies", "stages", "step"):
+        for module_of in ("order", "copies.gates", "copies.plan", "copies.stages", "step"):
             patch.setattr(f"recompute.analysis.{module_of}.read_values", reads)
         patch.setattr(naming, "names_of", names)
         mark(module, selection)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import Operation, SSAValue
 
-from recompute.analysis.demands import Demand, demands
+from recompute.analysis.copies.demands import Demand, demands
+from recompute.analysis.copies.wanted import Wanted
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.step import Step
-from recompute.analysis.wanted import Wanted
 from recompute.dialects.parser import parse_module
 from recompute.rules.names import name_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import SSAValue
 
+from recompute.analysis.copies.gates import gates_for, is_gate
 from recompute.analysis.functions import functions_of
-from recompute.analysis.gates import gates_for, is_gate
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import decide
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.analysis.copies.units import SKIPPED
 from recompute.analysis.explanation import Explanation, explain
 from recompute.analysis.functions import functions_of
 from recompute.analysis.holdings import CHOSEN, MARKED, OUTPUT, OUTSIDE
 from recompute.analysis.phases import phases
-from recompute.analysis.selection import Selection
-from recompute.analysis.units import SKIPPED
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 
 STEP = """

@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import Operation
 
 from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.naming import is_named, named_by, names_of
+from recompute.analysis.selection.naming import is_named, named_by, names_of
 from recompute.dialects.parser import parse_module
 
 T = "tensor<4xf32>"

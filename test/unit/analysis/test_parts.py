@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.analysis.copies.needs import first_needs
+from recompute.analysis.copies.parts import later_parts
 from recompute.analysis.functions import functions_of
-from recompute.analysis.needs import first_needs
-from recompute.analysis.parts import later_parts
 from recompute.analysis.phases import phases
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import SSAValue
 
+from recompute.analysis.copies.savings import freed_bytes, pinned_bytes
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.phases import phases
-from recompute.analysis.savings import freed_bytes, pinned_bytes
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 

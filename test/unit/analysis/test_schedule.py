@@ -6,11 +6,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.eager import eager_timeline
-from recompute.analysis.footprint import Footprint, Held
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import Order
-from recompute.analysis.schedule import low_peak
+from recompute.analysis.schedules.footprint import Footprint, Held
+from recompute.analysis.schedules.schedule import low_peak
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

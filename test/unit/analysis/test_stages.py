@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import Operation, SSAValue
 
+from recompute.analysis.copies.stages import excess_bytes, in_turn, outside_values, split
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.phases import phases
-from recompute.analysis.stages import excess_bytes, in_turn, outside_values, split
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import Decision, decide
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.rules.names import name_of
 

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.functions import functions_of, single_block
 from recompute.analysis.liveness import timeline
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.analysis.xla.memory import xla_timeline
 from recompute.analysis.xla.run import Run
 from recompute.dialects.parser import parse_module

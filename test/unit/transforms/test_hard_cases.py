@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copying import Copying
+from recompute.analysis.copies.copying import Copying
 from recompute.analysis.peaks import EAGER_SHARE, Peaks
-from recompute.analysis.selection import Selection
+from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
 from recompute.test.examples import inlined, original, recomputed

@@ -13,7 +13,7 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis import gates
+from recompute.analysis.copies import gates
 from recompute.analysis.eager import eager, eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Set
 
 from xdsl.ir import Operation, SSAValue
 
-from .step import Step
-from .storage import value_bytes
+from ..step import Step
+from ..storage import value_bytes
 
 
 def freed_bytes(step: Step, served: Iterable[SSAValue], inputs: Iterable[SSAValue], insertion: int) -> int:

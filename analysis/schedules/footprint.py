@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from .constants import constants_only
-from .liveness import inner_bytes
-from .order import Order, read_values
-from .storage import storages, value_bytes
+from ..constants import constants_only
+from ..liveness import inner_bytes
+from ..order import Order, read_values
+from ..storage import storages, value_bytes
 
 
 @dataclass(frozen=True)

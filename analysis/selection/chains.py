@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from xdsl.ir import Operation
 
-from ..rules.names import name_of
+from ...rules.names import name_of
 from .selection import BadSelection
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 
-from .eager import eager_timeline
+from ..eager import eager_timeline
+from ..functions import single_block
+from ..liveness import timeline
+from ..order import Order
+from ..phases import Phases, phases
 from .footprint import Footprint, Held
-from .functions import single_block
 from .list_schedules import RULES, Stretch
-from .liveness import timeline
-from .order import Order
-from .phases import Phases, phases
 from .precedence import Precedence
 
 

@@ -14,14 +14,14 @@ from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.recompute import Names
-from ..rules.effects import why_impure
-from ..rules.names import name_of
-from .constants import constants_only
-from .dominance import ORDERING
-from .order import Order, producers
-from .phases import Phases
-from .scopes import Direction, scope_of
+from ...dialects.recompute import Names
+from ...rules.effects import why_impure
+from ...rules.names import name_of
+from ..constants import constants_only
+from ..dominance import ORDERING
+from ..order import Order, producers
+from ..phases import Phases
+from ..scopes import Direction, scope_of
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Collection
 
 from xdsl.ir import Operation
 
-from ..rules.effects import why_impure
-from ..rules.kinds import is_constant
-from .order import producers
-from .step import Step
+from ...rules.effects import why_impure
+from ...rules.kinds import is_constant
+from ..order import producers
+from ..step import Step
 
 
 def movable(step: Step, taken: Collection[Operation]) -> list[list[Operation]]:

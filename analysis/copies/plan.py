@@ -5,7 +5,7 @@ The copies of a region form a unit, in front of its first reader. Two things mak
 - A region's output that is recomputed too is needed before the region's own backward pass, for the copies of the
   regions after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
   whose inside is not held, and the inside is copied a second time when the region's own gradient arrives.
-- A region whose readers come in several arrivals has a unit for each (`analysis/needs.py`).
+- A region whose readers come in several arrivals has a unit for each (`analysis/copies/needs.py`).
 
 Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
 """
@@ -18,14 +18,14 @@ from itertools import groupby
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.flops import flops
+from ...rules.flops import flops
+from ..order import read_values
+from ..step import Step
 from .copying import DEFAULT, Copying
 from .demands import Demand, demands
 from .gates import gates_for, hold_back
-from .order import read_values
 from .savings import freed_bytes, pinned_bytes
 from .stages import Stage, in_turn, outside_values, split
-from .step import Step
 from .units import FROM_CONSTANTS, NO_GATE, NOT_READ, Kept, Unit, gradient_readers
 from .wanted import Wanted, outputs_of, possible
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from .liveness import inner_bytes
-from .order import producers, read_values
-from .step import Step
-from .storage import value_bytes
+from ..liveness import inner_bytes
+from ..order import producers, read_values
+from ..step import Step
+from ..storage import value_bytes
 
 # A barrier also keeps a compiler from fusing across it. Worth it where it holds back at least this share of the bytes
 # that the region frees.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.recompute import Names
-from ..rules.kinds import is_constant
-from ..rules.names import name_of
-from ..rules.permission import Permission
-from ..rules.storage import viewed_operand
-from .step import Step
+from ...dialects.recompute import Names
+from ...rules.kinds import is_constant
+from ...rules.names import name_of
+from ...rules.permission import Permission
+from ...rules.storage import viewed_operand
+from ..step import Step
 
 Regions = Mapping[Operation, str]
 

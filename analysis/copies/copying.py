@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..rules.permission import Permission
+from ...rules.permission import Permission
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from ..dialects.recompute import Names
-from ..rules.names import name_of
-from .scopes import path_of, scope_of, split_path
+from ...dialects.recompute import Names
+from ...rules.names import name_of
+from ..scopes import path_of, scope_of, split_path
 
 
 def names_of(op: Operation) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.diagnostics import Remark
+from ...dialects.diagnostics import Remark
+from ..phases import Phases
+from ..regions import find_regions
 from .chains import parse_chain, saved_by
 from .checkpoints import segments_between
 from .naming import is_named, named_by
-from .phases import Phases
-from .regions import find_regions
 from .saveable import OFFLOADING, saves
 from .selection import BadSelection, Selection
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
-from .copied import is_copy
-from .order import read_values
-from .step import Step
+from ..copied import is_copy
+from ..order import read_values
+from ..step import Step
 
 
 def find_gates(step: Step, readers: Iterable[Operation], after: int, insertion: int) -> tuple[SSAValue, ...]:

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
-from ..dialects.stablehlo.records import DotAttr
-from ..rules.names import name_of
+from ...dialects.stablehlo.records import DotAttr
+from ...rules.names import name_of
 from .naming import is_named
 from .selection import BadSelection
 

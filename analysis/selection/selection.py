@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..rules.permission import Permission
+from ...rules.permission import Permission
 
 
 class BadSelection(ValueError):
@@ -22,7 +22,7 @@ class Selection:
     outputs: recompute what leaves a region too: MindSpore's `output_recompute`.
     policy: what is saved inside, by the name of a `jax.checkpoint_policies`; `names` are those that it speaks of.
     save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
-    exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `analysis/chains.py`.
+    exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `chains.py`.
     collectives, preserve_rng_state: see `rules/permission.py`.
     """
 

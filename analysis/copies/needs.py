@@ -8,9 +8,9 @@ from itertools import accumulate
 
 from xdsl.ir import Operation, SSAValue
 
-from .order import producers
+from ..order import producers
+from ..step import Step
 from .parts import later_parts
-from .step import Step
 
 
 def first_needs(step: Step, operations: Iterable[Operation], values: Collection[SSAValue]) -> dict[Operation, int]:

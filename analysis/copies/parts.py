@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.names import name_of
-from .order import read_values
-from .step import Step
+from ...rules.names import name_of
+from ..order import read_values
+from ..step import Step
 
 
 def later_parts(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]) -> Iterator[int]:

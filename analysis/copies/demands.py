@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from ..order import read_values
+from ..step import Step
 from .needs import arrivals, first_needs
-from .order import read_values
-from .step import Step
 from .units import gradient_readers
 from .wanted import Wanted
 

@@ -15,10 +15,10 @@ from difflib import get_close_matches
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.diagnostics import Remark
+from ...dialects.diagnostics import Remark
+from ..order import producers, read_values
+from ..phases import Phases
 from .naming import is_named, named_by, names_of
-from .order import producers, read_values
-from .phases import Phases
 from .selection import BadSelection
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.names import name_of
-from ..rules.permission import NOTHING, Permission
+from ...rules.names import name_of
+from ...rules.permission import NOTHING, Permission
+from ..step import Step
 from .stages import Stage
-from .step import Step
 
 FROM_CONSTANTS = "it is computed from constants alone, and keeping it costs nothing"
 NO_GATE = "its values are needed as soon as the backward pass begins: no gradient has arrived that could gate them"

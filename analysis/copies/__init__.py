@@ -1,0 +1,1 @@
+"""From marks to copies: which operations are copied, when, behind which gates, for whom; `plan.py` puts it together."""

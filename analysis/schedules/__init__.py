@@ -1,0 +1,1 @@
+"""Orders of a step with a low peak; `schedule.py` compares them."""
