@@ -8,10 +8,10 @@ from .names import name_of
 from .storage import type_bytes
 
 _CHEAP = """
-abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert divide dynamic_slice floor
-gather imag iota is_finite maximum minimum multiply negate not or pad popcnt real reduce_precision reverse
-round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign slice subtract
-transpose xor
+abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert count_leading_zeros divide
+dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or pad popcnt real reduce_precision
+reverse round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign slice
+subtract transpose xor
 """.split()
 
 # Not computed twice, and not computed once for each element of a larger reader.
