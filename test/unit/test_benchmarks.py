@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("jax", reason="the benchmark runs JAX")
+from recompute.test.benchmark_scripts import script
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "against_jax_checkpoint.py"
+pytest.importorskip("jax", reason="the benchmark runs JAX")
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    spec = importlib.util.spec_from_file_location(PATH.stem, PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up here.
-    sys.modules[PATH.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("against_jax_checkpoint")
 
 
 PLAIN = {"temp_bytes": 1000, "flops": 1000.0, "alias_bytes": 64}

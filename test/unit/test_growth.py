@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,26 +14,16 @@ from recompute.analysis.order import Order
 from recompute.analysis.selection import naming
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
+from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone
 from recompute.transforms.mark import mark
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "long_steps.py"
 FACTOR = 4
 # A little above the factor: the ends of a step are not like its middle.
 SLACK = 1.15
 
 
-def long_steps() -> Any:
-    spec = importlib.util.spec_from_file_location(PATH.stem, PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up here.
-    sys.modules[PATH.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-STEPS = long_steps()
+STEPS = script("long_steps")
 # So many blocks that each segment has more parts than are looked at.
 LARGE_SEGMENTS = STEPS.SEGMENTS * (PARTS + 8)
 

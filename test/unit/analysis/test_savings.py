@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.ir import SSAValue
 
 from recompute.analysis.copies.savings import freed_bytes, pinned_bytes
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.test.named_steps import named_step
 
 T = "tensor<256xf32>"
 
@@ -41,15 +37,6 @@ STEP = "\n".join(
 )
 
 
-def step_of(text: str) -> tuple[Step, dict[str | None, SSAValue]]:
-    function = functions_of(parse_module(text))[0]
-    found = phases(function)
-    assert found is not None
-    block = single_block(function)
-    values = [*block.args, *(result for op in block.ops for result in op.results)]
-    return Step.of(found), {value.name_hint: value for value in values}
-
-
 @pytest.mark.parametrize(
     ("served", "inputs", "insertion", "freed"),
     [
@@ -65,12 +52,12 @@ def step_of(text: str) -> tuple[Step, dict[str | None, SSAValue]]:
     ],
 )
 def test_what_is_freed(served: str, inputs: str, insertion: int, freed: int) -> None:
-    step, value = step_of(STEP)
+    step, value = named_step(STEP)
     assert freed_bytes(step, [value[name] for name in served], [value[name] for name in inputs], insertion) == freed
 
 
 def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
-    step, value = step_of(STEP.replace("cosine %a", "cosine %x"))
+    step, value = named_step(STEP.replace("cosine %a", "cosine %x"))
     assert freed_bytes(step, [value["a"]], [], 6) == 1024
     assert freed_bytes(step, [value["a"]], [], 7) == 1024
     assert freed_bytes(step, [value["a"]], [], 8) == 0
@@ -87,5 +74,5 @@ def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
     ],
 )
 def test_what_is_pinned(inputs: str, insertion: int, pinned: int) -> None:
-    step, value = step_of(STEP)
+    step, value = named_step(STEP)
     assert pinned_bytes(step, [value[name] for name in inputs], insertion) == pinned

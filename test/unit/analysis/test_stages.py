@@ -6,10 +6,7 @@ import pytest
 from xdsl.ir import Operation, SSAValue
 
 from recompute.analysis.copies.stages import excess_bytes, in_turn, outside_values, split
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.test.named_steps import Values, named_step
 
 T, M = "tensor<256xf32>", "tensor<256xi1>"
 P, G = '{recompute.phase = "primal"}', '{recompute.phase = "gradient"}'
@@ -31,16 +28,6 @@ func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
   func.return %y, %h : {T}, {T}
 }}
 """
-Values = dict[str | None, SSAValue]
-
-
-def step_of(text: str = STEP) -> tuple[Step, Values]:
-    function = functions_of(parse_module(text))[0]
-    found = phases(function)
-    assert found is not None
-    block = single_block(function)
-    values = [*block.args, *(result for op in block.ops for result in op.results)]
-    return Step.of(found), {value.name_hint: value for value in values}
 
 
 def makers(value: Values, names: str) -> list[Operation]:
@@ -52,12 +39,12 @@ def names_of(values: tuple[SSAValue, ...]) -> str:
 
 
 def test_what_comes_from_outside_is_listed_once_and_without_constants() -> None:
-    step, value = step_of()
+    step, value = named_step(STEP)
     assert names_of(outside_values(step, makers(value, "acd"))) == "zwn"
 
 
 def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
-    step, value = step_of()
+    step, value = named_step(STEP)
     groups = [makers(value, names) for names in ("kab", "vmn", "cd")]
     stages = in_turn(step, groups, {value[name] for name in "kbnd"})
     assert [stage.originals for stage in stages] == [tuple(group) for group in groups]
@@ -77,7 +64,7 @@ def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
     ],
 )
 def test_excess_is_the_peak_beyond_what_is_left(part: str, held: dict[str, int], excess: int) -> None:
-    step, value = step_of()
+    step, value = named_step(STEP)
     operations = makers(value, part)
     inner = {op: held.get(op.results[0].name_hint or "", 0) for op in operations}
     assert excess_bytes(step, operations, inner) == excess
@@ -88,13 +75,13 @@ EXCESS = 2 * 1024 - 256
 
 @pytest.mark.parametrize(("freed", "first"), [(4 * EXCESS - 1, "abvmn"), (4 * EXCESS, "cabvmnd")])
 def test_a_stage_of_its_own_is_worth_a_quarter_of_what_is_freed(freed: int, first: str) -> None:
-    step, value = step_of(STEP.replace("%c, %z {", "%c, %w {"))
+    step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
     stages = split(step, makers(value, "cabvmnd"), freed)
     assert stages[0].originals == tuple(makers(value, first))
 
 
 def test_the_late_stage_reads_what_the_early_one_does_not() -> None:
-    step, value = step_of(STEP.replace("%c, %z {", "%c, %w {"))
+    step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
     early, late = split(step, makers(value, "cabvmnd"), 0)
     assert (names_of(early.inputs), names_of(early.awaited)) == ("z", "")
     assert (names_of(late.inputs), names_of(late.awaited)) == ("w", "n")

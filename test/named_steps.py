@@ -1,0 +1,22 @@
+"""Steps written by hand, for tests that speak of values by their names."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from recompute.analysis.functions import functions_of, single_block
+from recompute.analysis.phases import phases
+from recompute.analysis.step import Step
+from recompute.dialects.parser import parse_module
+
+Values = dict[str | None, SSAValue]
+
+
+def named_step(text: str) -> tuple[Step, Values]:
+    """The step of the first function of a module, and the values of its block by name."""
+    function = functions_of(parse_module(text))[0]
+    found = phases(function)
+    assert found is not None
+    block = single_block(function)
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    return Step.of(found), {value.name_hint: value for value in values}
