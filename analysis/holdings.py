@@ -29,14 +29,16 @@ MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
 OUTPUT = "it is an output of its region: operations after the region read it"
 
-# They carry the order, not the data.
-ORDERING = frozenset({"recompute.token", "stablehlo.optimization_barrier"})
+BARRIER = "stablehlo.optimization_barrier"
 SILENT = frozenset({"recompute.depend", "func.return"})
 
 
 @dataclass(frozen=True)
 class OperationCounts:
-    """Operations by what they are for; constants, delays and the terminator are left out."""
+    """Operations by what they are for; constants, delays and the terminator are left out.
+
+    `tokens`: what copies wait for, before and after lowering. Barriers of others are left out too.
+    """
 
     forward: int
     gradient: int
@@ -63,17 +65,21 @@ class Holding:
 
 def count_operations(phases: Phases) -> OperationCounts:
     """Copies and tokens are counted apart from the gradient operations, which stand beside them."""
-    kinds = Counter(
-        _kind(phases, op) for op in phases.order.operations if not is_constant(op) and name_of(op) not in SILENT
-    )
+    kinds = Counter(_kind(phases, op) for op in phases.order.operations)
     return OperationCounts(*(kinds[field.name] for field in fields(OperationCounts)))
 
 
-def _kind(phases: Phases, op: Operation) -> str:
+def _kind(phases: Phases, op: Operation) -> str | None:
+    """The field of `OperationCounts` that counts the operation."""
+    if is_constant(op) or name_of(op) in SILENT:
+        return None
     if is_copy(op):
         return "copies"
-    if name_of(op) in ORDERING and phases.is_gradient(op):
+    if name_of(op) == "recompute.token":
         return "tokens"
+    if name_of(op) == BARRIER:
+        readers = (reader for result in op.results for reader in phases.order.readers(result))
+        return "tokens" if any(is_copy(reader) for reader in readers) else None
     return "forward" if phases.is_forward(op) else phases.phase[op]
 
 

@@ -33,11 +33,14 @@ class Storages:
 
 
 def value_bytes(value: SSAValue) -> int:
-    size = type_bytes(value.type)
-    if size is not None:
-        return size
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
+    try:
+        size = type_bytes(value.type)
+    except ValueError as error:
+        raise Refusal(owner, str(error)) from error
+    if size is not None:
+        return size
     remedy = "declare them with recompute.rules.register_type"
     if is_shaped(value.type):
         remedy = "recomputation needs static shapes"

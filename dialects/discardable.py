@@ -41,6 +41,13 @@ def _is_path(value: Attribute) -> bool:
     return isinstance(value, StringAttr)
 
 
+def _is_name(value: Attribute) -> bool:
+    """One, or several: an operation that stands for a call has the call's name besides its own."""
+    if isinstance(value, ArrayAttr):
+        return all(isinstance(one, StringAttr) for one in cast(ArrayAttr[Attribute], value))
+    return isinstance(value, StringAttr)
+
+
 def _is_unit(value: Attribute) -> bool:
     return isinstance(value, UnitAttr)
 
@@ -66,7 +73,10 @@ KNOWN: dict[str, Known] = {
         "forward operation, copy", 'a region path, such as "block0"', _is_path, "the region instance it belongs to"
     ),
     Names.NAME: Known(
-        "any operation", "a name", _is_path, "what policies and checkpoints call it, as `checkpoint_name` does in JAX"
+        "any operation",
+        "a name, or a list of names",
+        _is_name,
+        "what policies and checkpoints call it, as `checkpoint_name` does in JAX",
     ),
     Names.PHASE: Known(
         "any operation",

@@ -11,25 +11,34 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ..rules.registry import facts_of
+from .foreign import MakeKernel
 from .kernels.arrays import Array, Kernel, dtype_at, row_by_row, shape_at
 
 
-def checked(op: Operation, compute: Callable[..., tuple[Any, ...]]) -> Kernel:
-    """Raises `ValueError` where a result is not what the operation's types say.
+def checked(op: Operation, make: MakeKernel) -> Kernel:
+    """Raises `ValueError` where a kernel fails, or a result is not what the operation's types say.
 
     Unless the operation is declared a view, results own their buffers.
     """
+    compute = _asked(make, op)
     facts = facts_of(op)
     is_view = facts is not None and facts.view is not None
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        found = cast("object", compute(*operands))
+        found = cast("object", _asked(compute, *operands))
         if not isa(found, tuple[Any, ...]) or len(found) != len(op.results):
             raise ValueError(f"its kernel should return a tuple of {len(op.results)} arrays")
         arrays = [_of_type(value, result) for value, result in zip(found, op.results, strict=True)]
         return tuple(arrays if is_view else [_owned(array, operands) for array in arrays])
 
     return run
+
+
+def _asked(function: Callable[..., Any], *operands: Any) -> Any:
+    try:
+        return function(*operands)
+    except Exception as error:
+        raise ValueError(f"its kernel raises {type(error).__name__}: {error}") from error
 
 
 def _of_type(value: Any, result: SSAValue) -> Array:

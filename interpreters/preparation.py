@@ -97,7 +97,7 @@ class Preparation:
         if works_on_memory(op):
             raise ValueError("it works on a memref; what is executed here computes with values")
         if (make := registered_kernel(name_of(op))) is not None:
-            return checked(op, make(op))
+            return checked(op, make)
         if op.name in CONTROL_FLOW:
             return CONTROL_FLOW[op.name](self, op)
         if isinstance(op, GroupOp):

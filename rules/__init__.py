@@ -1,6 +1,8 @@
 """Facts about operations. A foreign dialect declares its own: docs/foreign_dialects.md."""
 
 from .facts import (
+    Carry,
+    RegionStorage,
     View,
     collective,
     communication,
@@ -17,6 +19,8 @@ from .facts import (
 from .registry import register, register_type, registrations_undone
 
 __all__ = [
+    "Carry",
+    "RegionStorage",
     "View",
     "collective",
     "communication",

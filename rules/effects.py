@@ -20,6 +20,7 @@ TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
+NO_STATE = "it is not given the random state that its declaration speaks of, and would draw other numbers"
 # Exactly these classes: types of xDSL are not derived from.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
@@ -50,6 +51,8 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
         return None
     if facts.effect is Effect.IMPURE:
         return facts.reason
+    if facts.state is not None and facts.state >= len(op.operands):
+        return NO_STATE
     return ON_MEMORY if works_on_memory(op) else None
 
 

@@ -49,9 +49,7 @@ class Kind(Enum):
     """What an operation is besides its effect."""
 
     CONSTANT = "constant"
-    RANDOM = "random"
     COLLECTIVE = "collective"
-    COMMUNICATION = "communication"
     READS_MEMORY = "reads memory"
     WRITES_MEMORY = "writes memory"
 
@@ -135,7 +133,7 @@ def constant() -> Facts:
 
 
 def random(state: int = 0, flops: Count | None = None) -> Facts:
-    return Facts(Effect.PURE, kinds=frozenset({Kind.RANDOM}), state=state, flops=flops)
+    return Facts(Effect.PURE, state=state, flops=flops)
 
 
 def view(of: int = 0, layout: View = View.STRIDED) -> Facts:
@@ -151,7 +149,7 @@ def collective() -> Facts:
 
 
 def communication() -> Facts:
-    return impure(COMMUNICATION_REASON, Kind.COMMUNICATION)
+    return impure(COMMUNICATION_REASON)
 
 
 def reads_memory(reason: str = READS_REASON) -> Facts:

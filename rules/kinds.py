@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from .facts import Kind
 from .registry import facts_of
@@ -13,25 +13,9 @@ def is_constant(op: Operation) -> bool:
     return _is(op, Kind.CONSTANT)
 
 
-def is_random(op: Operation) -> bool:
-    """It makes random numbers from a state that it is given, see `random_state`."""
-    return _is(op, Kind.RANDOM)
-
-
-def random_state(op: Operation) -> SSAValue | None:
-    """The operand that holds the random state; a copy must be given the same one."""
-    facts = facts_of(op)
-    return None if facts is None or facts.state is None else op.operands[facts.state]
-
-
 def is_collective(op: Operation) -> bool:
     """All devices must take part, as often and in the same order."""
     return _is(op, Kind.COLLECTIVE)
-
-
-def is_communication(op: Operation) -> bool:
-    """It sends to or receives from another device: never run twice."""
-    return _is(op, Kind.COMMUNICATION)
 
 
 def reads_memory(op: Operation) -> bool:

@@ -14,7 +14,9 @@ from typing import Any
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.diagnostics import Refusal
 from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
+from .declarations import number_from, why_misfit, with_checked_counts
 from .facts import Facts
 from .names import name_of
 
@@ -29,20 +31,28 @@ _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 def register(name: str, facts: Facts) -> None:
     """Declare the facts about the operations of that name, as `acme.swish`; a later declaration replaces an earlier.
 
-    `ValueError` for a name without a dialect and for an operation whose facts are built in.
+    `ValueError` for a name without a dialect and for an operation whose facts are built in. Facts that do not fit an
+    operation of that name, and functions among them that fail, are a `Refusal` there.
     """
     _check_name(name)
     if name in BUILT_IN:
         raise ValueError(f"name: the facts about {name} are built in and cannot be declared anew")
     if not isinstance(facts, Facts):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"facts: {name} needs facts, such as pure() or impure('why'), not {facts!r}")
-    _declared[name] = facts
+    _declared[name] = with_checked_counts(name, facts)
 
 
 def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
     """Declare how many bytes a value of the type takes, by the type's name without `!`, as `acme.tile`."""
     _check_name(name)
-    _type_bytes[name] = bytes_of
+
+    def checked(type_: Attribute) -> int:
+        number, wrong = number_from(bytes_of, type_)
+        if number is None:
+            raise ValueError(f"the function that is declared as the bytes of {name} {wrong}")
+        return number
+
+    _type_bytes[name] = checked
 
 
 def _check_name(name: Any) -> None:
@@ -67,8 +77,13 @@ def facts_named(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """None for an operation that nobody has declared anything about."""
-    return facts_named(name_of(op))
+    """None for an operation that nobody has declared anything about. `Refusal` where what is declared does not fit."""
+    name = name_of(op)
+    if (known := BUILT_IN.get(name)) is not None or (known := _declared.get(name)) is None:
+        return known
+    if (wrong := why_misfit(op, known)) is not None:
+        raise Refusal(op, f"{name} {wrong}")
+    return known
 
 
 def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:

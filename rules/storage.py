@@ -28,7 +28,8 @@ def element_bytes(element: Attribute) -> int | None:
 def type_bytes(type_: Attribute) -> int | None:
     """Bytes that a value of the type occupies; tokens and the like 0.
 
-    None for a dynamic shape, and for a foreign type whose bytes nobody has declared.
+    None for a dynamic shape, and for a foreign type whose bytes nobody has declared. `ValueError` where the function
+    that was declared for them fails.
     """
     if is_shaped(type_):
         size = element_bytes(type_.element_type)

@@ -19,7 +19,10 @@ from ..dialects.diagnostics import Remark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.recompute import Names
+from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import prove
+from ..rules.names import name_of
+from ..rules.registry import BUILT_IN
 from .command_line import Instrumentation, Request, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .verification import verify_module
@@ -104,7 +107,16 @@ def _demand_proof(before: ModuleOp, after: ModuleOp) -> list[Remark]:
     if not proof.proved:
         raise DiagnosticException(
             f"nothing is written: the result is not proved equal to the input: {proof.reason} "
-            "(--no-proof writes it all the same)"
+            f"{_without_word(after)}(--no-proof writes it all the same)"
         )
     believed = ", ".join(proof.believed)
     return [Remark(after, f"the proof takes your word that these are pure: {believed}")] if believed else []
+
+
+def _without_word(module: ModuleOp) -> str:
+    """What to do where copies are of operations that the user declared to the passes alone."""
+    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
+    names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
+    if not names:
+        return ""
+    return f"(the proof takes {names} for an effect: vouch for it with recompute.interpreters.register_pure) "

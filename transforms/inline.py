@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.functions import single_block
 from ..analysis.scopes import path_of
+from ..analysis.selection.naming import hand_on_names
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 
@@ -68,14 +69,16 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
     for op in single_block(callee).ops:
         if isinstance(op, ReturnOp):
             returned = [mapping[value] for value in op.operands]
-            for result, value in zip(call.results, returned, strict=True):
-                result.replace_all_uses_with(value)
             break
         copies.append(copy := op.clone(mapping))
         _inherit(copy, call)
         for inner in copy.walk():
             inner.location = called_from(call.location, inner.location)
-    _inherit_by_result(call, returned, set(copies))
+    inlined = set(copies)
+    _inherit_by_result(call, returned, inlined)
+    hand_on_names(call, returned, inlined)
+    for result, value in zip(call.results, returned, strict=True):
+        result.replace_all_uses_with(value)
     block.insert_ops_before(copies, call)
     call.detach()
     call.erase()

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from ..analysis.order import Order
 from ..analysis.phases import Phases, phases
 from ..analysis.policy import explicit_mark, kept_outputs
+from ..analysis.selection.naming import hand_on_names
 from ..analysis.step import Step
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
@@ -84,6 +85,7 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
     """The segment and those inside of it, the outermost first."""
     said = dict(segment.attributes)
     region = _region(segment, outer, taken)
+    hand_on_names(segment, segment.terminator.operands, set(segment.body.block.ops))
     operations = splice(segment)
     own = tuple(op for op in operations if not isinstance(op, SegmentOp))
     for op in operations:

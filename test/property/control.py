@@ -1,6 +1,6 @@
 """Pieces with control flow, indices that the program computes, and reductions with several results.
 
-None of them has a derivative of its own: what they find scales the block's value, as a mask or a learning rate would.
+Only `lookup` has a derivative: what the others find scales the block's value, as a mask or a learning rate would.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .forward import KEY, Forward
+from .indexing import gather_rows
 from .writer import CONSTANT_LOCATION, Parameters, Pen, Type, Value, head
 
 I32 = Type((), "i32")
@@ -53,7 +54,7 @@ def indexed(f: Forward, h: Value) -> Value:
     rows, width = h.type.shape
     if f.random.random() < 0.4:
         indices = pen.op("broadcast_in_dim", row, type=Type((rows, 1), "i32"))
-        return f.apply("multiply", h, _gather(pen, h, indices))
+        return f.apply("multiply", h, gather_rows(pen, h, indices))
     one = _line(pen, "dynamic_slice", [h, row, zero], Type((1, width)), f", sizes = [1, {width}]")
     worked = pen.op("sine", one)
     return f.apply("multiply", h, _line(pen, "dynamic_update_slice", [h, worked, zero, zero], h.type, ""))
@@ -67,18 +68,14 @@ def _line(pen: Pen, kind: str, operands: Sequence[Value], type_: Type, words: st
     return result
 
 
-def _gather(pen: Pen, table: Value, indices: Value) -> Value:
-    result, width = pen.writer.fresh(table.type), table.type.shape[1]
-    numbers = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
-    properties = f"dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = array<i64: 1, {width}>"
-    types = f"({table.type}, {indices.type}) -> {result.type}"
-    place = pen.writer.locate("gather", pen.place, pen.direction)
-    pen.writer.write(
-        f'{result} = "stablehlo.gather"({table}, {indices}) <{{{properties}, indices_are_sorted = false}}> : '
-        f"{types} {place}",
-        pen.indent,
-    )
-    return result
+def lookup(f: Forward, h: Value) -> Value:
+    """Rows of a table that is learnt, as an embedding is: the same row may be read several times."""
+    rows, width = h.type.shape
+    table = f.weight(f"table{f.pen.place.line}", 4, width)
+    pen = f.here()
+    counted = pen.op("iota", type=Type((rows, 1), "i32"), parameters=Parameters(dim=0))
+    moved = pen.op("add", counted, pen.broadcast(_bits(f, pen, 3), counted.type, []))
+    return f.apply("add", h, f.gather(table, pen.op("and", moved, pen.full(3, moved.type))))
 
 
 def largest(f: Forward, h: Value) -> Value:
@@ -116,4 +113,4 @@ def _reduce_both(pen: Pen, values: Value, places: Value) -> tuple[Value, Value]:
     return results[0], results[1]
 
 
-PIECES: dict[Callable[[Forward, Value], Value], int] = {conditional: 3, indexed: 4, largest: 3}
+PIECES: dict[Callable[[Forward, Value], Value], int] = {conditional: 3, indexed: 4, lookup: 3, largest: 3}

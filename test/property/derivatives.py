@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .indexing import scatter_add_rows
 from .writer import Dot, Parameters, Pen, Place, Type, Value
 
 Residuals = tuple[Value, ...]
@@ -181,6 +182,11 @@ def _dot_side(pen: Pen, numbers: Dot, residuals: Residuals, ct: Value, side: int
     return pull
 
 
+def _gather(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
+    table, indices = op.operands[0].type, residuals[0]
+    return lambda: scatter_add_rows(pen, pen.full("0.0", table), indices, ct), None
+
+
 def _call(pen: Pen, op: Applied, residuals: Residuals, ct: Value) -> Pulled:
     name = op.parameters.backward
     return (lambda: pen.call(name, (*residuals, ct), [op.operands[0].type])[0],)
@@ -226,6 +232,7 @@ RULES: dict[str, Rule] = {
     "slice": Rule(_nothing, _slice),
     "concatenate": Rule(_nothing, _concatenate),
     "dot_general": Rule(_both, _dot),
+    "gather": Rule(lambda pen, op: op.operands[1:], _gather),
     # The forward function returns the residuals.
     "call": Rule(_nothing, _call),
 }

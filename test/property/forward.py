@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from .derivatives import RULES, Applied, backward
+from .indexing import gather_rows
 from .writer import NONE, Dot, Parameters, Pen, Place, Type, Value, Writer, inner_location
 
 KEY = Value("key", Type((2,), "ui32"))
@@ -38,6 +39,7 @@ class Forward:
     """The forward pass so far. `random` is that of the body which is being built: a body built again is the same.
 
     `early` is the share of local derivatives that are computed in forward time, as JAX does, and not with the gradient.
+    `state` is that of a random generator after its last draw.
     """
 
     pen: Pen
@@ -50,6 +52,7 @@ class Forward:
     returned: list[Value] = field(default_factory=list[Value])
     weight_prefix: str = ""
     reads_key: bool = False
+    state: Value | None = None
 
     def here(self) -> Pen:
         """A pen at the next line of the source."""
@@ -100,6 +103,12 @@ class Forward:
 
     def scale(self, value: Value, factor: float) -> Value:
         return self.apply("multiply", value, self.pen.full(repr(factor), value.type))
+
+    def gather(self, table: Value, indices: Value) -> Value:
+        pen = self.here()
+        result = gather_rows(pen, table, indices)
+        self.tape.append(Applied("gather", (table, indices), result, NONE, pen.place, None))
+        return result
 
     def weight(self, name: str, *shape: int) -> Value:
         return self.weights.get(self.weight_prefix + name, Type(shape))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import control
 from .forward import KEY, Forward, make_function, make_plain_function
-from .writer import CONSTANT_LOCATION, Dot, Parameters, Pen, Type, Value
+from .writer import CONSTANT_LOCATION, Dot, Parameters, Pen, Type, Value, head
 
 Piece = Callable[[Forward, Value], Value]
 
@@ -131,7 +131,7 @@ def mask(f: Forward, h: Value) -> Value:
 
 
 def dropout(f: Forward, h: Value) -> Value:
-    draw = f.random.choice((_unrolled_bits, _looped_bits))
+    draw = f.random.choice((_unrolled_bits, _looped_bits, _generated_bits))
     bits = draw(f, f.here(), _counters(f, f.pen, h.type), f.random.randint(0, 99))
     where = f.pen.compare("LT", bits, f.pen.full("3435973836", bits.type))
     return f.apply("select", where, f.scale(h, 1.25), f.pen.full("0.0", h.type))
@@ -173,6 +173,20 @@ def _looped_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
         return counted, mixed, inner.op("add", names["word"], inner.scalar(0x9E3779B9, "ui32"))
 
     return _loop(pen, carried, bound, body)[1]
+
+
+def _generated_bits(f: Forward, pen: Pen, counters: Value, site: int) -> Value:
+    """From a generator that hands on its state: each draw reads what the one before, in another layer, left behind."""
+    f.reads_key = True
+    state = f.state or pen.op("convert", KEY, type=Type((2,), "ui64"))
+    drawn = pen.writer.several([state.type, counters.type])
+    place = pen.writer.locate("rng_bit_generator", pen.place, pen.direction)
+    types = f"({state.type}) -> ({state.type}, {counters.type})"
+    how = f"algorithm = {f.random.choice(('THREE_FRY', 'PHILOX'))}"
+    pen.writer.write(f"{head(drawn)} = stablehlo.rng_bit_generator {state}, {how} : {types} {place}", pen.indent)
+    # Now and then a layer starts from the key again.
+    f.state = drawn[0] if f.random.random() < 0.8 else None
+    return drawn[1]
 
 
 def _loop(

@@ -60,7 +60,8 @@ def test_the_pipeline_has_something_to_do() -> None:
     assert sum(one.fired for one in ledgers) >= 0.7 * COUNT
     operations = sum((one.operations for one in ledgers), Counter[str]())
     expected = "stablehlo.while func.call stablehlo.dot_general other.mystery stablehlo.if stablehlo.case"
-    expected += " stablehlo.gather stablehlo.dynamic_slice stablehlo.dynamic_update_slice"
+    expected += " stablehlo.gather stablehlo.dynamic_slice stablehlo.dynamic_update_slice stablehlo.scatter"
+    expected += " stablehlo.rng_bit_generator"
     assert set(expected.split()) <= operations.keys()
 
 
@@ -111,7 +112,7 @@ def test_the_backward_pass_is_the_derivative() -> None:
     assert np.mean([error < 0.1 for error in errors]) > 0.85
 
 
-NO_SLOPE = ("bf16", "stablehlo.if", "stablehlo.case", "stablehlo.dynamic", "stablehlo.gather", "reducer(")
+NO_SLOPE = ("bf16", "stablehlo.if", "stablehlo.case", "stablehlo.dynamic", "reducer(")
 
 
 def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
@@ -121,6 +122,9 @@ def error_of_gradient(seed: int, step: float = 1e-2) -> float | None:
     function = step_of(parse_module(program.text))
     weights = [index for index, one in enumerate(function.body.block.args) if (one.name_hint or "").startswith("w")]
     if not weights or any(one in program.text for one in NO_SLOPE):
+        return None
+    # Rows of a table are differentiated, rows of a block's value are not.
+    if program.text.count('"stablehlo.gather"') != program.text.count('"stablehlo.scatter"'):
         return None
     inputs = random_inputs(function, seed)
     generator = np.random.default_rng(seed)

@@ -123,3 +123,26 @@ func.func @policies(%x: tensor<4xf32>) -> tensor<4xf32> {
   } : tensor<4xf32>
   func.return %g : tensor<4xf32>
 }
+
+// A segment's name is that of what makes its results, through nested segments.
+// CHECK-LABEL: func.func @named
+// CHECK-NEXT:    stablehlo.sine %x {recompute.name = "kept",
+// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = ["kept", "inner"],
+// CHECK-NEXT:    stablehlo.negate
+// CHECK-NOT:     recompute.name
+func.func @named(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a, %c = recompute.segment attributes {recompute.name = "kept"} {
+    %a = stablehlo.sine %x : tensor<4xf32>
+    %b = recompute.segment attributes {recompute.name = "inner"} {
+      %b = stablehlo.tanh %a : tensor<4xf32>
+      recompute.yield %b : tensor<4xf32>
+    } : tensor<4xf32>
+    recompute.yield %a, %b : tensor<4xf32>, tensor<4xf32>
+  } : tensor<4xf32>, tensor<4xf32>
+  %y = stablehlo.negate %c : tensor<4xf32>
+  %g = recompute.gradient {
+    %g = stablehlo.multiply %y, %a : tensor<4xf32>
+    recompute.yield %g : tensor<4xf32>
+  } : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}

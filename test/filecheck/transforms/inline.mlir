@@ -72,3 +72,25 @@ func.func private @two(%a: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func public @marked
 // CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.recompute = true}
 // CHECK-NEXT:    stablehlo.tanh {{.*}} {recompute.recompute = false}
+
+// -----
+
+// A call's name is that of the operations that make its results, besides their own; each call has its own name.
+func.func public @named(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0:2 = func.call @layer(%x) {recompute.name = "first"} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %1:2 = func.call @layer(%0#1) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  func.return %0#0, %1#1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.sine %a : tensor<4xf32>
+  %1 = stablehlo.negate %0 : tensor<4xf32>
+  %2 = stablehlo.tanh %1 {recompute.name = "out"} : tensor<4xf32>
+  func.return %0, %2 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @named
+// CHECK-NEXT:    stablehlo.sine %x {recompute.name = "first"}
+// CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
+// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = ["first", "out"]}
+// CHECK-NEXT:    stablehlo.sine {{%\S+}} : tensor
+// CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
+// CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = "out"}

@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.copies.units import SKIPPED
 from recompute.analysis.explanation import Explanation, explain
 from recompute.analysis.functions import functions_of
-from recompute.analysis.holdings import CHOSEN, MARKED, OUTPUT, OUTSIDE
+from recompute.analysis.holdings import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
 from recompute.analysis.phases import phases
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
@@ -81,3 +81,26 @@ def test_places_bytes_and_regions() -> None:
 def test_operations_are_counted_by_what_they_are_for() -> None:
     counted = explained(Selection()).operations
     assert (counted.forward, counted.gradient, counted.copies, counted.tokens, counted.update) == (8, 8, 0, 0, 0)
+
+
+BARRIERS = """
+func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a = stablehlo.sine %x {recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<64xf32>
+  %p = stablehlo.optimization_barrier {recompute.phase = "primal"} %a : tensor<64xf32>
+  %b = stablehlo.tanh %p {recompute.phase = "primal"} : tensor<64xf32>
+  %f = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<64xf32>
+  %g = stablehlo.optimization_barrier {recompute.phase = "gradient"} %f : tensor<64xf32>
+  %d:2 = stablehlo.optimization_barrier {recompute.phase = "gradient"} %g, %x : tensor<64xf32>, tensor<64xf32>
+  %c = stablehlo.sine %d#1 {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated,
+                            recompute.phase = "gradient"} : tensor<64xf32>
+  %h = stablehlo.multiply %d#0, %c {recompute.phase = "gradient"} : tensor<64xf32>
+  func.return %b, %h : tensor<64xf32>, tensor<64xf32>
+}
+"""
+
+
+def test_a_barrier_is_a_token_where_copies_wait_for_it() -> None:
+    (function,) = functions_of(parse_module(BARRIERS, "step.mlir"))
+    classified = phases(function)
+    assert classified is not None
+    assert count_operations(classified) == OperationCounts(forward=2, gradient=2, copies=1, tokens=1, update=0)

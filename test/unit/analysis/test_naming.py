@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Operation
 
 from recompute.analysis.functions import functions_of, single_block
@@ -46,6 +47,13 @@ def test_names_and_patterns(pattern: str, named: list[int]) -> None:
     listed = operations()
     assert named_by(listed, [pattern, "nobody"]) == {pattern: [listed[index] for index in named], "nobody": []}
     assert [index for index, op in enumerate(listed) if is_named(op, [pattern])] == named
+
+
+def test_an_operation_may_have_several_names() -> None:
+    tanh, _ = operations()
+    tanh.attributes["recompute.name"] = ArrayAttr([StringAttr("outer"), StringAttr("first")])
+    assert names_of(tanh)[:3] == ("outer", "first", "%h0")
+    assert named_by([tanh], ["first", "out*"]) == {"first": [tanh], "out*": [tanh]}
 
 
 def test_without_patterns_nothing_is_named() -> None:

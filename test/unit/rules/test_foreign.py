@@ -24,7 +24,7 @@ from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
 from recompute.rules.effects import why_impure
 from recompute.rules.flops import flops
-from recompute.rules.kinds import is_collective, is_constant, is_random, random_state
+from recompute.rules.kinds import is_collective, is_constant
 from recompute.tools import recompute_check, recompute_opt, recompute_run
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
@@ -170,6 +170,18 @@ def test_the_commands_of_the_page(
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}"]) == 1
 
 
+def test_what_nobody_vouches_for_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.mlir").write_text(STEP)
+    Path("acme_rules.py").write_text(RULES.replace('"acme.swish", "acme.swish_grad"', '"acme.swish_grad"'))
+    assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", "--load-rules", "acme_rules.py"]) == 1
+    said = capsys.readouterr()
+    assert "the proof takes acme.swish for an effect: vouch for it with recompute.interpreters" in said.err
+    assert said.out == ""
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -216,14 +228,63 @@ def test_every_declaration_is_read() -> None:
     rules.register("acme.bits", rules.random(state=1))
     rules.register("acme.sum", rules.collective())
     rules.register("acme.one", rules.constant())
-    rules.register("acme.key", rules.random())
-    key, unknown = operation("acme.key", 2), operation("acme.unheard_of", 2)
-    bits, one = operation("acme.bits", 2), operation("acme.one")
-    assert is_random(bits) and random_state(bits) is bits.operands[1] and why_impure(bits) is None
-    assert random_state(key) is key.operands[0]
-    assert is_constant(one) and flops(one) == 0 and random_state(one) is None
-    assert is_collective(operation("acme.sum", 1))
-    assert not is_random(unknown) and random_state(unknown) is None
+    one, total = operation("acme.one"), operation("acme.sum", 1)
+    assert why_impure(operation("acme.bits", 2)) is None
+    assert is_constant(one) and flops(one) == 0 and is_collective(total)
+    assert not is_constant(total) and not is_collective(one)
+
+
+@pytest.mark.parametrize(("state", "operands"), [(0, 0), (1, 0), (1, 1)])
+def test_random_numbers_without_the_state_that_was_declared_are_not_drawn_again(state: int, operands: int) -> None:
+    rules.register("acme.bits", rules.random(state=state))
+    assert "it is not given the random state" in str(why_impure(operation("acme.bits", operands)))
+
+
+MISFITS = {
+    "acme.f is declared a view of operand 1, and has 1 operand": (rules.view(of=1), 1),
+    "acme.f is declared a view of operand 0, and has no operands": (rules.view(layout=rules.View.DENSE), 0),
+    "acme.f is declared to forward its operands, and has 1 result for no operands": (rules.forwards(), 0),
+    "acme.f is declared a constant, and reads 2 operands": (rules.constant(), 2),
+    "the function that is declared as flops of acme.f raises ZeroDivisionError": (rules.pure(lambda op: 1 // 0), 1),
+    "the function that is declared as flops of acme.f gives None, and not a whole": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
+    "the function that is declared as flops of acme.f gives -1, and not a whole": (rules.pure(lambda op: -1), 1),
+    "the function that is declared as body_runs of acme.f gives 0.5, and": (
+        rules.pure_if_body_is(body_runs=lambda op: 0.5),  # pyright: ignore[reportArgumentType]
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("said", MISFITS)
+def test_declarations_that_do_not_fit_are_refused_at_the_operation(said: str) -> None:
+    facts, operands = MISFITS[said]
+    rules.register("acme.f", facts)
+    with pytest.raises(Refusal, match=rf"^f.mlir:2:\d+: error: {re.escape(said)}"):
+        flops(operation("acme.f", operands))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    rules.register("acme.f", rules.pure(lambda op: np.int64(7)))  # pyright: ignore[reportArgumentType]
+    assert flops(operation("acme.f", 1)) == 7
+
+
+@pytest.mark.parametrize(
+    ("bytes_of", "said"),
+    [("1 // 0", "raises ZeroDivisionError"), ("'8'", "gives '8', and not"), ("-1", "gives -1, and not")],
+)
+def test_bytes_that_cannot_be_had_are_refused_where_they_are_needed(bytes_of: str, said: str) -> None:
+    load_the_rules()
+    rules.register_type("acme.tile", lambda type: eval(bytes_of))
+    with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* bytes of acme.tile {said}"):
+        recompute(step(), target="none")
+
+
+@pytest.mark.parametrize("make", ["1 // 0", "lambda x: 1 // 0"])
+def test_a_kernel_that_fails_is_named(make: str) -> None:
+    load_the_rules()
+    interpreters.register_kernel("acme.unpack", lambda op: eval(make))
+    with pytest.raises(Refusal, match=r"acme.unpack cannot be executed: its kernel raises ZeroDivisionError"):
+        execute(function_named(step()), random_inputs(function_named(step())))
 
 
 IMPURE = {

@@ -20,11 +20,11 @@ from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters.pure_operations import PURE_OPERATIONS
-from recompute.rules import pure, register, registrations_undone
+from recompute.rules import communication, pure, random, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
 from recompute.rules.facts import Kind
-from recompute.rules.kinds import is_random, random_state, reads_memory, writes_memory
-from recompute.rules.registry import facts_named
+from recompute.rules.kinds import reads_memory, writes_memory
+from recompute.rules.registry import facts_named, facts_of
 
 TABLES = {"PURE": PURE, "PURE_IF_BODY_IS": PURE_IF_BODY_IS, "TERMINATORS": TERMINATORS, "IMPURE": IMPURE}
 
@@ -118,10 +118,11 @@ def test_the_tables_grow_with_what_is_registered() -> None:
 
 def test_collectives_and_communication() -> None:
     """Written out by hand: others rely on these kinds."""
-    kinds = dict.fromkeys(COLLECTIVES.split(), Kind.COLLECTIVE) | dict.fromkeys(("send", "recv"), Kind.COMMUNICATION)
-    for name, kind in kinds.items():
+    for name in COLLECTIVES.split():
         facts = facts_named(f"stablehlo.{name}")
-        assert facts is not None and facts.kinds == {kind}
+        assert facts is not None and facts.kinds == {Kind.COLLECTIVE}
+    for name in ("send", "recv"):
+        assert facts_named(f"stablehlo.{name}") == communication()
 
 
 def test_random_numbers_come_from_the_state_that_is_given() -> None:
@@ -130,8 +131,8 @@ def test_random_numbers_come_from_the_state_that_is_given() -> None:
         : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
       return
     }"""
-    (op,) = [op for op in parse_module(text, "f.mlir").walk() if is_random(op)]
-    assert op.name == "stablehlo.rng_bit_generator" and random_state(op) is op.operands[0]
+    (op,) = [op for op in parse_module(text, "f.mlir").walk() if op.name == "stablehlo.rng_bit_generator"]
+    assert facts_of(op) == random(state=0) and why_impure(op) is None
 
 
 MEMORY = """
