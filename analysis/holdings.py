@@ -15,7 +15,7 @@ from ..dialects.diagnostics import position_of
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from .copied import is_copy
-from .copies.units import why_not_recomputable
+from .copies.units import why_not_recomputable, why_stays
 from .marks import mark_of
 from .phases import Phases
 from .policy import Decision, Decisions
@@ -132,6 +132,8 @@ def _why_held(
         return MARKED
     if (refused := why_not_recomputable(step, op, selection.permission)) is not None:
         return refused
+    if (stays := why_stays(step, value)) is not None:
+        return stays
     if decision is None:
         return OUTSIDE
     if value in saved:

@@ -16,7 +16,7 @@ from ..dialects.recompute import Names
 from ..rules.names import name_of
 from ..rules.storage import FORWARDS
 from .copied import is_copy
-from .marks import asks_to_recompute, mark_of
+from .marks import asks_to_recompute, is_to_recompute
 from .order import read_values
 from .phases import Phases
 from .step import Step
@@ -79,7 +79,7 @@ def _originals_read(function: Recomputed) -> Iterator[Violation]:
     for op in phases.order.operations:
         if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
             for result in op.results:
-                if result not in function.constants and (mark := mark_of(result)) is not None and mark.recomputes:
+                if result not in function.constants and is_to_recompute(result):
                     yield from (
                         (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
                         for reader in _gradient_readers(function, result)

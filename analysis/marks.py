@@ -9,10 +9,11 @@ The names are those of PyTorch's `CheckpointPolicy`; `offload` is a kept value t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.discardable import POLICIES
@@ -44,17 +45,29 @@ def mark_of(value: SSAValue) -> Policy | None:
     return None if mark is None else _policy(mark)
 
 
+def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
+    """The marks of an operation as a list, one entry for each result, in which those that are `kept` say so."""
+    mark = op.attributes[Names.RECOMPUTE]
+    said = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
+    return ArrayAttr(
+        BoolAttr.from_bool(False) if value in kept else entry for value, entry in zip(op.results, said, strict=True)
+    )
+
+
 def _policy(mark: Attribute) -> Policy | None:
     if isinstance(mark, IntegerAttr):
         return Policy.MUST_RECOMPUTE if mark.value.data else Policy.MUST_SAVE
     return Policy(mark.data) if isinstance(mark, StringAttr) and mark.data in POLICIES else None
 
 
+def is_to_recompute(value: SSAValue) -> bool:
+    """Whether the result is marked to be recomputed."""
+    return (mark := mark_of(value)) is not None and mark.recomputes
+
+
 def asks_to_recompute(op: Operation) -> bool:
     """Whether some result of the operation is marked to be recomputed."""
-    return Names.RECOMPUTE in op.attributes and any(
-        (mark := mark_of(result)) is not None and mark.recomputes for result in op.results
-    )
+    return Names.RECOMPUTE in op.attributes and any(map(is_to_recompute, op.results))
 
 
 def is_forced(op: Operation) -> bool:

@@ -32,11 +32,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.copies.copying import DEFAULT, Copying
-from ..analysis.copies.plan import plan_copies
+from ..analysis.copies.plan import Plan, plan_copies
 from ..analysis.copies.stages import Stage
-from ..analysis.copies.units import Kept, Unit, why_not_recomputable
+from ..analysis.copies.units import NO_GATE, Kept, Unit, gradient_readers, why_not_recomputable, why_stays
 from ..analysis.copies.wanted import Wanted, with_views
-from ..analysis.marks import asks_to_recompute, mark_of
+from ..analysis.marks import asks_to_recompute, is_to_recompute, with_kept
 from ..analysis.phases import Phases
 from ..analysis.scopes import as_backward, path_of, split_path
 from ..analysis.step import Step
@@ -65,6 +65,7 @@ def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
         remarks.extend(_refused(step, how))
         plan = plan_copies(step, with_views(step, _wanted(phases)), how)
         remarks.extend(_left_alone(kept) for kept in plan.kept)
+        remarks.extend(_taken_back(step, plan))
         cloner = _Cloner(phases, ids, channels)
         for unit in plan.units:
             cloner.recompute(unit)
@@ -83,7 +84,7 @@ def _wanted(phases: Phases) -> Wanted:
             regions[op] = region.data
         if phases.is_forward(op) and asks_to_recompute(op):
             regions.setdefault(op, "")
-            values.update(value for value in op.results if (mark := mark_of(value)) is not None and mark.recomputes)
+            values.update(filter(is_to_recompute, op.results))
     return Wanted(regions, frozenset(values))
 
 
@@ -106,6 +107,19 @@ def _refused(step: Step, how: Copying) -> Iterator[Remark]:
 def _left_alone(kept: Kept) -> Remark:
     what = f"region '{kept.region}'" if kept.region else "the marked operation"
     return Remark(kept.operation, f"{what} is not recomputed: {kept.reason}")
+
+
+def _taken_back(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Marks on results that stay, while the operation is copied for the sake of another result."""
+    served = {value for unit in plan.units for value in unit.served}
+    for op in dict.fromkeys(op for unit in plan.units for op in unit.originals):
+        marked = [value for value in op.results if value not in served and is_to_recompute(value)]
+        staying = [value for value in marked if gradient_readers(step, value)]
+        if staying:
+            op.attributes[Names.RECOMPUTE] = with_kept(op, staying)
+        for value in staying:
+            reason = why_stays(step, value) or NO_GATE
+            yield Remark(op, f"result {op.results.index(value)} of {name_of(op)} is kept: {reason}")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from .wanted import Wanted, outputs_of, possible
 
 @dataclass(frozen=True)
 class Plan:
-    """Units in the order in which they are put into the backward pass, and the marks that have no effect."""
+    """Units in the order in which they are put into the backward pass, and where marks have no effect: each region
+    once, at the first place that says why."""
 
     units: tuple[Unit, ...]
     kept: tuple[Kept, ...]
@@ -43,14 +44,14 @@ def plan_copies(step: Step, wanted: Wanted, how: Copying = DEFAULT) -> Plan:
     gated, kept = _without_ungated(step, possible(step, wanted, how.permission))
     planner = _Planner(step, gated, how.chain)
     planner.run(how.copies)
-    kept = [*kept, *planner.kept]
-    spoken_of = {one.region for one in kept}
-    spoken_of.update(wanted.regions[op] for unit in planner.units for op in unit.originals)
-    unread = dict[str, Operation]()
+    left = dict[str, Kept]()
+    for one in (*kept, *planner.kept):
+        left.setdefault(one.region, one)
+    copied = {wanted.regions[op] for unit in planner.units for op in unit.originals}
     for op, region in wanted.regions.items():
-        if region not in spoken_of and any(result in wanted.values for result in op.results):
-            unread.setdefault(region, op)
-    return Plan(tuple(planner.units), (*kept, *(Kept(region, op, NOT_READ) for region, op in unread.items())))
+        if region not in copied and any(result in wanted.values for result in op.results):
+            left.setdefault(region, Kept(region, op, NOT_READ))
+    return Plan(tuple(planner.units), tuple(left.values()))
 
 
 def _without_ungated(step: Step, wanted: Wanted) -> tuple[Wanted, list[Kept]]:
@@ -89,12 +90,19 @@ class _Planner:
         outputs = outputs_of(self.step, self.wanted)
         for demand in demands(self.step, self.wanted, outputs, copies):
             if demand.reader is not None:
-                read = [value for value in read_values(demand.reader) if value in outputs]
-                gates = gates_for(self.step, read, [demand.reader], demand.position, self.chain)
-                if gates:
-                    self._spine(demand, read, outputs, gates)
+                self._outputs_for(demand, demand.reader, outputs)
             else:
                 self._unit(demand, outputs)
+
+    def _outputs_for(self, demand: Demand, reader: Operation, outputs: Collection[SSAValue]) -> None:
+        read = [value for value in read_values(reader) if value in outputs and value not in self.held]
+        if not read:
+            return
+        gates = gates_for(self.step, read, [reader], demand.position, self.chain)
+        if gates:
+            self._spine(demand, read, outputs, gates)
+        else:
+            self.kept.append(Kept(demand.region, reader, NO_GATE))
 
     def _unit(self, demand: Demand, outputs: Collection[SSAValue]) -> None:
         """Copies of a region's inside, after the outputs of other regions that they read."""

@@ -75,10 +75,17 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOT
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := permission.why_not(op)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
-    if op.results and all(step.storages.of(result) in step.lives_on for result in op.results):
-        reason = LIVES_ON if any(result in step.returned for result in op.results) else UPDATE_READS
-        return f"{name_of(op)} is not recomputed: {reason}"
+    staying = [why_stays(step, result) for result in op.results]
+    if staying and None not in staying:
+        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else UPDATE_READS}"
     return None
+
+
+def why_stays(step: Step, value: SSAValue) -> str | None:
+    """Why a value is there after the backward pass anyway; None where it need not be."""
+    if step.storages.of(value) not in step.lives_on:
+        return None
+    return LIVES_ON if value in step.returned else UPDATE_READS
 
 
 def gradient_readers(step: Step, value: SSAValue) -> list[Operation]:

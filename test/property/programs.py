@@ -175,6 +175,7 @@ class _Step:
         gradients = {value: found[value] if value in found else pen.full("0.0", value.type) for value in wanted}
         first = [loss] if shape.returns_loss else []
         first += f.returned if self.random.random() < 0.8 else []
+        first += [f.state] if f.state and self.random.random() < 0.5 else []
         self.gradients_from = len(first)
         updated, extra = self._update(gradients, weights)
         returned = [*first, *updated]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.analysis.functions import functions_of, single_block
 from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.transforms.clone import clone
+from recompute.transforms.verify import verify
 
 T = "tensor<256xf32>"
 MARK = "recompute.recompute = true"
@@ -36,3 +40,73 @@ def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() 
     read = [by_name[f"g{index}"].operands[1].owner for index in (0, 2, 4)]
     assert not isinstance(read[0], Operation)
     assert read[1:] == [first, second]
+
+
+def of_two_results(first: str = "%ct", returned: str = "%z", outside: str = "%w") -> ModuleOp:
+    """Region `p` makes %v and %u at once. `first` is what the backward pass reads first; `outside`: what comes after `p`."""
+    reading = f'%r1 = stablehlo.negate {first} : {T} loc("jit(f)/transpose(jvp(p))/neg")'
+    squared = f'%g0 = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")'
+    begin, then = (reading, squared) if outside == "%w" else (squared, reading)
+    return parse_module(
+        f"""
+func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %a = stablehlo.sine %x {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
+  %v, %u = "stablehlo.case"(%i) ({{
+    %s = stablehlo.sine %a : {T}
+    %t = stablehlo.tanh %a : {T}
+    stablehlo.return %s, %t : {T}, {T}
+  }}) {{{MARK}, recompute.region = "p"}} : (tensor<i32>) -> ({T}, {T}) loc("jit(f)/jvp(p)/cond")
+  %w = stablehlo.multiply %v, %u {{recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/mul")
+  %o = stablehlo.add {outside}, %x : {T} loc("jit(f)/jvp()/add")
+  %b = stablehlo.sine %o {{{MARK}, recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
+  %z = stablehlo.tanh %b {{recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  {begin}
+  {then}
+  %g1 = stablehlo.multiply %g0, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
+  %q = stablehlo.multiply %g1, %b : {T} loc("jit(f)/transpose(jvp(q))/mul")
+  %r2 = stablehlo.multiply %q, %u : {T} loc("jit(f)/transpose(jvp(p))/mul")
+  %r3 = stablehlo.multiply %r2, %v : {T} loc("jit(f)/transpose(jvp(p))/mul")
+  %s = stablehlo.add %r3, %r1 : {T} loc("jit(f)/transpose(jvp(p))/add")
+  func.return {returned}, %s : {T}, {T}
+}}
+""",
+        "f.mlir",
+    )
+
+
+def marks_of_case(module: ModuleOp) -> str:
+    (original,) = (
+        op for op in module.walk() if name_of(op) == "stablehlo.case" and "recompute.copy" not in op.attributes
+    )
+    return str(original.attributes["recompute.recompute"])
+
+
+@pytest.mark.parametrize(
+    ("returned", "marks", "reason"),
+    [
+        ("%v", "[false, true]", "result 0 of stablehlo.case is kept: the function returns it"),
+        ("%u", "[true, false]", "result 1 of stablehlo.case is kept: the function returns it"),
+        ("%z", "true", None),
+    ],
+)
+def test_of_two_results_one_is_returned_and_stays(returned: str, marks: str, reason: str | None) -> None:
+    module = of_two_results(returned=returned)
+    done = clone(module)
+    verify(module)
+    assert len(done.units) == 2 and marks_of_case(module) == marks
+    said = [remark.reason for remark in done.remarks if "result" in remark.reason]
+    assert len(said) == (reason is not None) and all(str(reason) in one for one in said)
+    assert prove(of_two_results(returned=returned), module)
+
+
+@pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
+def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, marks: str) -> None:
+    """Whether it is an output of its region, which is asked for reader by reader, or not."""
+    for outside in ("%w", first):
+        module = of_two_results(first=first, outside=outside)
+        done = clone(module)
+        verify(module)
+        assert done.units and marks_of_case(module) == marks
+        assert any("is kept: its values are needed as soon as" in remark.reason for remark in done.remarks)
+        assert prove(of_two_results(first=first, outside=outside), module)
