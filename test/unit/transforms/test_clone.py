@@ -43,7 +43,7 @@ def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() 
 
 
 def of_two_results(first: str = "%ct", returned: str = "%z", outside: str = "%w") -> ModuleOp:
-    """Region `p` makes %v and %u at once. `first` is what the backward pass reads first; `outside`: what comes after `p`."""
+    """Region `p` makes %v and %u at once. The backward pass reads `first` first; `outside` is read after `p`."""
     reading = f'%r1 = stablehlo.negate {first} : {T} loc("jit(f)/transpose(jvp(p))/neg")'
     squared = f'%g0 = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")'
     begin, then = (reading, squared) if outside == "%w" else (squared, reading)
