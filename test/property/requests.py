@@ -15,7 +15,6 @@ from recompute.analysis.scopes import Direction, scope_of
 from recompute.analysis.selection.selection import AUTO, Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
-from recompute.rules.names import name_of
 from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases
@@ -98,9 +97,8 @@ def _selection(random: Random, module: ModuleOp) -> Selection:
 
 
 def _points(random: Random, module: ModuleOp) -> tuple[int, ...]:
-    """A few operations of the forward pass, by position; no calls, whose names go with them when they are inlined."""
-    operations = enumerate(single_block(step_of(module)).ops)
-    forward = [at for at, op in operations if _is_forward(op) and name_of(op) != "func.call"]
+    """A few operations of the forward pass, by position."""
+    forward = [at for at, op in enumerate(single_block(step_of(module)).ops) if _is_forward(op)]
     return tuple(sorted(random.sample(forward, min(len(forward), random.randint(1, 4)))))
 
 
@@ -144,10 +142,10 @@ def parsed(program: Program) -> ModuleOp:
 def written(policy: Policy, op: Operation) -> Attribute:
     """The policy in one of the ways to write it: a truth value, a name, a list with an entry for each result."""
     name = StringAttr(policy.value)
-    if len(op.results) > 1:
-        return ArrayAttr([name, *[StringAttr(Policy.PREFER_RECOMPUTE.value)] * (len(op.results) - 1)])
     if policy in (Policy.MUST_RECOMPUTE, Policy.MUST_SAVE):
         return BoolAttr.from_bool(policy.recomputes)
+    if len(op.results) > 1:
+        return ArrayAttr([name, *[StringAttr(Policy.PREFER_RECOMPUTE.value)] * (len(op.results) - 1)])
     return name
 
 
