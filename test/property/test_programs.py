@@ -95,7 +95,9 @@ def test_values_are_moderate() -> None:
         if not is_executable(module):
             continue
         results = execute(step_of(module), random_inputs(step_of(module), seed))
-        largest = max(float(np.max(np.abs(result.astype(np.float64)))) for result in results)
+        # The state of a random generator is no number to be moderate.
+        numbers = (result.astype(np.float64) for result in results if result.dtype != np.uint64)
+        largest = max(float(np.max(np.abs(one))) for one in numbers)
         assert largest < 1e4, f"seed {seed}"
 
 
