@@ -82,8 +82,10 @@ def recompute(
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
 
-    Raises `Refusal` when there is no gradient, no such region, or when the result breaks an invariant.
+    Raises `Refusal` for marks that say nothing, when there is no gradient, no such region, or when the result breaks an
+    invariant.
     """
+    verify_input(module)
     work = module.clone()
     inline(work)
     is_structured = inline_gradient(work) > 0

@@ -17,7 +17,9 @@ func.func @not_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
   %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-remark@+1 {{stablehlo.add is not recomputed: it runs in phase 'gradient', not in the forward pass}}
   %k = stablehlo.add %g, %b {recompute.recompute = true} : tensor<4xf32>
-  %h = stablehlo.multiply %k, %d {recompute.phase = "gradient"} : tensor<4xf32>
+  // Nothing is said of what is to be kept.
+  %l = stablehlo.add %k, %b {recompute.recompute = false, recompute.phase = "gradient"} : tensor<4xf32>
+  %h = stablehlo.multiply %l, %d {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %e, %h : tensor<4xf32>, tensor<4xf32>
 }
 

@@ -263,6 +263,11 @@ def test_declarations_that_do_not_fit_are_refused_at_the_operation(said: str) ->
         flops(operation("acme.f", operands))
 
 
+def test_as_many_results_as_operands_are_forwarded() -> None:
+    rules.register("acme.f", rules.forwards())
+    assert flops(operation("acme.f", 1)) == 0
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     rules.register("acme.f", rules.pure(lambda op: np.int64(7)))  # pyright: ignore[reportArgumentType]
     assert flops(operation("acme.f", 1)) == 7

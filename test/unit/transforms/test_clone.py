@@ -7,10 +7,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.analysis.functions import functions_of, single_block
+from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.transforms.clone import clone
+from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 T = "tensor<256xf32>"
@@ -110,3 +112,10 @@ def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, ma
         assert done.units and marks_of_case(module) == marks
         assert any("is kept: its values are needed as soon as" in remark.reason for remark in done.remarks)
         assert prove(of_two_results(first=first, outside=outside), module)
+
+
+@pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
+def test_marks_that_say_nothing_are_refused_without_the_driver_too(mark: str) -> None:
+    text = str(of_two_results()).replace("recompute.recompute = true", f"recompute.recompute = {mark}")
+    with pytest.raises(Refusal, match=r"attribute 'recompute.recompute' (must be true, false|has 1 entries for)"):
+        recompute(parse_module(text))
