@@ -79,7 +79,13 @@ func.func private @two(%a: tensor<4xf32>) -> tensor<4xf32> {
 func.func public @named(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0:2 = func.call @layer(%x) {recompute.name = "first"} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %1:2 = func.call @layer(%0#1) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  func.return %0#0, %1#1 : tensor<4xf32>, tensor<4xf32>
+  %2 = stablehlo.cosine %0#0 : tensor<4xf32>
+  // What is handed back as it came in is named where it is made, or not at all.
+  %3 = func.call @itself(%2) {recompute.name = "same"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %3, %1#1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @itself(%a: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
 }
 func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.sine %a : tensor<4xf32>
@@ -94,3 +100,4 @@ func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    stablehlo.sine {{%\S+}} : tensor
 // CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
 // CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = "out"}
+// CHECK-NEXT:    stablehlo.cosine {{%\S+}} : tensor

@@ -114,6 +114,30 @@ def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, ma
         assert prove(of_two_results(first=first, outside=outside), module)
 
 
+def test_an_output_that_is_read_before_any_gradient_stays_and_its_region_is_named() -> None:
+    """%a and %b are copied; %v, which %b reads, is not: nothing could hold its copy back for %g0."""
+    module = parse_module(f"""
+func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
+  %a = stablehlo.sine %x {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
+  %v = stablehlo.tanh %a {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/tanh")
+  %b = stablehlo.sine %v {{{MARK}, recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
+  %z = stablehlo.tanh %b {{recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  %h = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")
+  %g0 = stablehlo.negate %v : {T} loc("jit(f)/transpose(jvp(p))/neg")
+  %g1 = stablehlo.multiply %h, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
+  %g2 = stablehlo.multiply %g1, %b : {T} loc("jit(f)/transpose(jvp(q))/mul")
+  %g3 = stablehlo.multiply %g2, %a : {T} loc("jit(f)/transpose(jvp(p))/mul")
+  %s = stablehlo.add %g3, %g0 : {T} loc("jit(f)/transpose(jvp(p))/add")
+  func.return %z, %s : {T}, {T}
+}}
+""")
+    done = clone(module)
+    verify(module)
+    assert [unit.region for unit in done.units] == ["q", "p"]
+    (said,) = (remark.reason for remark in done.remarks)
+    assert said.startswith("region 'p' is not recomputed: its values are needed as soon as the backward pass begins")
+
+
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
 def test_marks_that_say_nothing_are_refused_without_the_driver_too(mark: str) -> None:
     text = str(of_two_results()).replace("recompute.recompute = true", f"recompute.recompute = {mark}")
