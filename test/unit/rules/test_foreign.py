@@ -229,7 +229,8 @@ def test_every_declaration_is_read() -> None:
     rules.register("acme.sum", rules.collective())
     rules.register("acme.one", rules.constant())
     one, total = operation("acme.one"), operation("acme.sum", 1)
-    assert why_impure(operation("acme.bits", 2)) is None
+    rules.register("acme.key", rules.random())
+    assert why_impure(operation("acme.bits", 2)) is None and why_impure(operation("acme.key", 1)) is None
     assert is_constant(one) and flops(one) == 0 and is_collective(total)
     assert not is_constant(total) and not is_collective(one)
 
@@ -237,7 +238,16 @@ def test_every_declaration_is_read() -> None:
 @pytest.mark.parametrize(("state", "operands"), [(0, 0), (1, 0), (1, 1)])
 def test_random_numbers_without_the_state_that_was_declared_are_not_drawn_again(state: int, operands: int) -> None:
     rules.register("acme.bits", rules.random(state=state))
-    assert "it is not given the random state" in str(why_impure(operation("acme.bits", operands)))
+    reason = "it is not given the random state that its declaration speaks of, and would draw other numbers"
+    assert why_impure(operation("acme.bits", operands)) == reason
+
+
+@pytest.mark.parametrize("type_", ["memref<4xf32>", "memref<*xf32>"])
+def test_what_is_declared_pure_is_not_where_it_works_on_memory(type_: str) -> None:
+    rules.register("acme.f", rules.pure())
+    text = f'func.func @f(%m: {type_}) {{\n%r = "acme.f"(%m) : ({type_}) -> f32\nreturn\n}}'
+    (op,) = (op for op in parse_module(text, "f.mlir").walk() if op.results)
+    assert str(why_impure(op)).startswith("it works on a memref")
 
 
 MISFITS = {
