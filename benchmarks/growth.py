@@ -3,7 +3,8 @@
     python benchmarks/growth.py                              # all kinds of steps, 1,000 to 100,000 operations
     python benchmarks/growth.py chain marks --sizes 1000 10000
 
-Each stage is run by itself on what the stages before it have made. Exit status 1: an exponent is above the bar.
+Each stage is run by itself on what the stages before it have made, with the garbage collector as in the tools. Exit
+status 1: an exponent is above the bar.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from recompute.analysis.xla.memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.tools.collection import rare_collections
 from recompute.tools.verification import verify_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -129,6 +131,7 @@ def report(name: str, sizes: Sequence[int]) -> bool:
     return fits
 
 
+@rare_collections()
 def main() -> int:
     parser = argparse.ArgumentParser(description="Seconds of every stage, and how they grow.")
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")

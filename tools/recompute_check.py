@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..dialects.parser import parse_module
 from ..interpreters.prove import Proof, prove
+from .collection import rare_collections
 from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both
 from .files import FileError, read_text
@@ -33,6 +34,7 @@ from .verification import verify_module
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
 
+@rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     parser = _argument_parser()

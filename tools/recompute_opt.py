@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+from .collection import rare_collections
 from .command_line import CHUNK, Request, UsageError, parse_arguments
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
@@ -30,6 +31,7 @@ class Failed(Exception):
         super().__init__(*map(str, self.diagnostics))
 
 
+@rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     try:

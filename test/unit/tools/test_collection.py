@@ -1,0 +1,35 @@
+"""The garbage collector is as it was once a tool is done, however it ends."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from recompute.tools import recompute_check, recompute_opt
+from recompute.tools.collection import THRESHOLDS, rare_collections
+
+
+def test_inside_it_is_rare() -> None:
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_threshold() == THRESHOLDS
+    assert gc.get_threshold() == before
+
+
+def test_it_is_as_before_when_a_tool_fails(tmp_path: Path) -> None:
+    before, missing = gc.get_threshold(), str(tmp_path / "missing.mlir")
+    assert recompute_opt.main([missing]) == 1 and recompute_check.main([missing, missing]) == 2
+    with pytest.raises(SystemExit):
+        recompute_check.main(["--no-such-option"])
+    assert gc.get_threshold() == before
+
+
+def test_the_tools_run_inside(tmp_path: Path) -> None:
+    module, rules, seen = (tmp_path / name for name in ("m.mlir", "rules.py", "seen"))
+    module.write_text("func.func @f() { func.return }")
+    rules.write_text(f"import gc\nwith open({str(seen)!r}, 'a') as file:\n    print(gc.get_threshold(), file=file)\n")
+    assert recompute_opt.main([str(module), "--load-rules", str(rules), "-o", str(tmp_path / "out.mlir")]) == 0
+    assert recompute_check.main([str(module), str(module), "--load-rules", str(rules)]) == 0
+    assert seen.read_text().splitlines() == [str(THRESHOLDS)] * 2
