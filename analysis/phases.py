@@ -26,7 +26,7 @@ from ..rules.names import name_of
 from .constants import constants_only
 from .functions import single_block
 from .order import Order, producers
-from .scopes import Direction, scope_of
+from .scopes import Direction, path_of, scope_of
 
 FORWARD = frozenset({"primal", "residual"})
 BACKWARD = frozenset({"gradient"})
@@ -130,12 +130,16 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
 def _direction(op: Operation, stated: str | None) -> Direction:
     scope = scope_of(op.location)
     if scope.direction is Direction.NESTED:
-        raise Refusal(op, f"'{scope.name}' is a gradient of a gradient; only first-order gradients are supported")
+        raise Refusal(
+            op, f"'{path_of(op.location)}' is a gradient of a gradient; only first-order gradients are supported"
+        )
     if stated is None:
         return scope.direction
     located, said = scope.direction, _FROM_PHASE[stated]
     if Direction.NONE not in (located, said) and located is not said:
-        raise Refusal(op, f"the attribute says phase '{stated}', the location '{scope.name}' says {located.value}")
+        raise Refusal(
+            op, f"the attribute says phase '{stated}', the location '{path_of(op.location)}' says {located.value}"
+        )
     return said
 
 
@@ -157,7 +161,7 @@ def _check_position(
 def _source(op: Operation, explicit: Mapping[Operation, str]) -> str:
     if op in explicit:
         return f'the attribute {Names.PHASE} = "{explicit[op]}"'
-    return f"the location '{scope_of(op.location).name}'"
+    return f"the location '{path_of(op.location)}'"
 
 
 def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:

@@ -36,13 +36,12 @@ class Direction(Enum):
 class Scope:
     """`path`: named scopes from the outside in; `functions`: called functions, the entry function left out."""
 
-    name: str
     path: tuple[str, ...]
     functions: tuple[str, ...]
     direction: Direction
 
 
-NOWHERE = Scope("", (), (), Direction.NONE)
+NOWHERE = Scope((), (), Direction.NONE)
 
 
 def path_of(location: Attribute) -> str:
@@ -87,14 +86,21 @@ def _direction(wrappers: list[str]) -> Direction:
 _STRENGTH = [Direction.NONE, Direction.FORWARD, Direction.BACKWARD, Direction.NESTED]
 
 
-@lru_cache(maxsize=100_000)
 def parse_path(path: str) -> Scope:
     """Read one path; the last part is the operation itself."""
-    if not path:
+    around, _, last = path.rpartition("/")
+    # A slash inside of parentheses parts nothing: `jvp(model/block0)`.
+    is_apart = ")" not in last and around.count("(") == around.count(")")
+    return _read(around if is_apart else "/".join(split_path(path)[:-1]))
+
+
+# Without the operation: those of a scope share one entry, so that large steps fit.
+@lru_cache(maxsize=100_000)
+def _read(around: str) -> Scope:
+    if not around:
         return NOWHERE
     scopes, functions, direction = list[str](), list[str](), Direction.NONE
-    *parts, _operation = split_path(path)
-    for index, part in enumerate(parts):
+    for index, part in enumerate(split_path(around)):
         wrappers, inner = unwrap(part)
         direction = max(direction, _direction(wrappers), key=_STRENGTH.index)
         if not inner or inner in _PLUMBING:
@@ -103,7 +109,7 @@ def parse_path(path: str) -> Scope:
             functions.extend([inner] if index else [])
         else:
             scopes.extend(inner.split("/"))
-    return Scope(path, tuple(scopes), tuple(functions), direction)
+    return Scope(tuple(scopes), tuple(functions), direction)
 
 
 def scope_of(location: Attribute) -> Scope:

@@ -21,6 +21,9 @@ PATHS = {
     "jit(f)/transpose(jvp(transpose(jvp(s))))/mul": (("s",), (), Direction.NESTED),
     "jit(f)/transpose(jvp(jvp(s)))/mul": (("s",), (), Direction.NESTED),
     "jit(f)/transpose(jvp(b))/jvp(b)/checkpoint/rematted_computation/sin": (("b", "b"), (), Direction.BACKWARD),
+    "jit(f)/jvp(model/block0)": ((), (), Direction.NONE),
+    "jit(f)/jvp(a/b)/c(d/e)": (("a", "b"), (), Direction.FORWARD),
+    "jit(f)/jvp(a(/sin": ((), (), Direction.NONE),
     "": ((), (), Direction.NONE),
 }
 
