@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class Order:
 
     def definition(self, value: SSAValue) -> int:
         """Position of the operation that makes the value; -1 for arguments and values from outside the block."""
-        owner = value.owner
-        return -1 if isinstance(owner, Block) else self.position.get(owner, -1)
+        return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""
@@ -47,9 +46,10 @@ class Order:
 
 def read_values(op: Operation) -> list[SSAValue]:
     """The operands, and what its regions read from outside of it, each once, in order of reading."""
-    values = dict.fromkeys(op.operands)
+    operands = list(op.operands)
     if not op.regions:
-        return list(values)
+        return operands if len(operands) < 2 else list(dict.fromkeys(operands))
+    values = dict.fromkeys(operands)
     inside: set[SSAValue] = set()
     for region in op.regions:
         for block in region.blocks:
@@ -63,4 +63,4 @@ def read_values(op: Operation) -> list[SSAValue]:
 
 def producers(op: Operation) -> list[Operation]:
     """The operations that make what `op` reads."""
-    return [owner for value in read_values(op) if isinstance(owner := value.owner, Operation)]
+    return [value.op for value in read_values(op) if isinstance(value, OpResult)]

@@ -9,6 +9,7 @@ console scripts and its configuration are tested, and those that ask for more th
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,12 @@ from typing_extensions import override
 from recompute.test.run_lines.report import report_of
 
 SUITE = Path(__file__).resolve().parent / "filecheck"
+# Modules are made of cycles and are shared among tests: to look through them again and again takes an eighth of the time.
+RARE_COLLECTIONS = (500_000, 20, 100)
+
+
+def pytest_configure() -> None:
+    gc.set_threshold(*RARE_COLLECTIONS)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
