@@ -38,7 +38,7 @@ The rules, each used in both programs alike
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
-  and around the effects between: losing a sharding is not proved.
+  and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
 * Effects: everything else that is not on the list is an ordered effect: what it does may depend on all effects before
   it. So effects keep their number and order, and what they return is equal only to itself. So is whatever takes or
   makes a memref, be it on the list or not, and whatever holds such an operation in a region.
