@@ -51,7 +51,8 @@ The rules, each used in both programs alike
   attributes, all others and those of its return. Empty dictionaries are as good as none.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
   functions that nobody calls, and discardable attributes that start with `recompute.` do not count.
-* Identical text: two modules whose generic text is the same to the byte are equal, whatever they hold.
+* Identical text: two files that are the same to the byte are equal, whatever they hold; so are a module and what was
+  made from it, if their generic text is the same.
 
 Refused otherwise, because equal text would not mean equal content: several blocks, dense resources, attribute aliases
 in unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations, functions
@@ -113,17 +114,20 @@ def prove(
     *,
     pure: Collection[str] = PURE_OPERATIONS,
     also_pure: Collection[str] | None = None,
+    one_source: bool = False,
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
     Both modules must verify. `pure`: names of the operations that are functions of their operands, attributes, regions.
     `also_pure`: those that the caller vouches for; what `recompute.interpreters.register_pure` was told if not given.
+    `one_source`: `after` was made from `before`, so that a name in one of them stands for the same in the other, also
+    where it names what lies outside of the module.
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
         return _compare(before, after, pure, declared.difference(pure))
     except Refusal as refusal:
-        if same_text(before, after):
+        if one_source and same_text(before, after):
             return proof_of_identity(before)
         side = "before" if _module_of(refusal.operation) is before else "after"
         position = position_of(refusal.operation)
