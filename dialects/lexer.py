@@ -1,8 +1,8 @@
-"""xDSL's lexer, except that a string without an end is found at once, and that names and numbers are ASCII.
+"""xDSL's lexer, except that a string without an end is found at once, and that all outside of strings is ASCII.
 
 The pattern of xDSL 0.74 tries every way to split such a string into pieces: at forty characters that takes longer than
 anyone waits, and a truncated file ends in one more often than not. Outside of strings xDSL takes letters and digits of
-any script, `५` for 5; MLIR takes none but ASCII.
+any script, `५` for 5, and a form feed for white space; MLIR takes none but ASCII, and blanks, tabs and line ends.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
 class Lexer(MLIRLexer):
+    _whitespace_regex = re.compile(r"(//[^\n]*\n?|[ \t\r\n]+)*")
+
     def _lex_number(self, start_pos: Position) -> MLIRToken:
         self._refuse_other_scripts(start_pos)
         return super()._lex_number(start_pos)
