@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
@@ -25,6 +26,7 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
+from .declarations import attributes_of_arguments
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
 from .float_repair import repair_floats
@@ -103,6 +105,10 @@ class ModuleParser(LocationParser, NumberParser):
         op = super().parse_operation()
         if self.pos != self._end_of_location:
             op.location = self.operation_location()
+        if isinstance(op, FuncOp) and not op.body.blocks and op.arg_attrs is None:
+            end = self.pos
+            op.arg_attrs = attributes_of_arguments(self, self._name_start())
+            self._resume_from(end)
         self._operations.pop()
         self._outermost = op
         return op

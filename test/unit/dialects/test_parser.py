@@ -110,3 +110,13 @@ def test_a_resource_whose_name_another_text_has_taken_keeps_its_content():
         assert printed.count(weights) == 1
         (name,) = set(re.findall(r"dense_resource<(\w+)>", printed))
         assert f"{name}: {weights}" in printed
+
+
+@pytest.mark.parametrize("visibility", ["", "private "])
+@pytest.mark.parametrize("name", ["@f", '@"f g"', '@"a\\22("'])
+def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: str, name: str):
+    text = f'func.func {visibility}{name}(f32, f64 {{foo.x = "a"}} loc("p"), (f32) -> f32) -> (f32 {{foo.y}})\n'
+    printed = print_module(parse_module(text + "func.func private @g()\n"), generic=True)
+    assert 'arg_attrs = [{}, {foo.x = "a"}, {}]' in printed
+    assert "res_attrs = [{foo.y}]" in printed
+    assert '"g"' in printed
