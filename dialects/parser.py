@@ -72,8 +72,9 @@ class ModuleParser(LocationParser, NumberParser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
-            self.resolve_aliases()
+            self.read_definitions()
             module = super().parse_module(allow_implicit_module)
+            self.check_definitions()
         except ParseError as error:
             raise self._at_first_use(error) from error
         except RecursionError as error:

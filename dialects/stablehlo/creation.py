@@ -73,20 +73,41 @@ class ConstantOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
+        if parser.parse_optional_punctuation("(") is not None:
+            return cls._parse_with_properties(parser)
         _, attributes = parse_attributes(parser, cls, ("value",))
-        if parser.parse_optional_keyword("dense") is not None:
-            value = parse_constant(parser)
-        else:
-            start = parser.pos
-            value = parser.parse_attribute()
-            if not isinstance(value, DenseResourceAttr):
-                parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+        value = _parse_value(parser)
         return cls.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
+
+    @classmethod
+    def _parse_with_properties(cls, parser: Parser) -> Self:
+        """`stablehlo.constant() <{value = dense<…> : …}> : () -> tensor<…>`, the generic form without quotes."""
+        parser.parse_punctuation(")")
+        properties = parser.parse_optional_properties_dict()
+        attributes = parser.parse_optional_attr_dict()
+        if "value" in attributes:
+            properties = {"value": attributes.pop("value"), **properties}
+        parser.parse_punctuation(":")
+        signature = parser.parse_function_type()
+        return cls.create(result_types=signature.outputs.data, properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         print_attributes(printer, self, ("value",))
         printer.print_string(" ")
         printer.print_attribute(self.value)
+
+
+def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
+    """`dense<…> : type`, which is not expanded, the content of a resource, or an alias of either."""
+    if parser.parse_optional_keyword("dense") is not None:
+        return parse_constant(parser)
+    start = parser.pos
+    value = parser.parse_attribute()
+    if is_standard_dense(value) and is_tensor(value.type):
+        return to_small(value)
+    if not isinstance(value, DenseResourceAttr):
+        parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+    return value
 
 
 @irdl_op_definition
