@@ -26,8 +26,13 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from .context import make_context
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
+from .float_repair import repair_floats
 from .location_syntax import LocationParser
+from .number_syntax import NumberParser
 from .stablehlo.creation import ConstantOp
+
+# Attributes keep the bits that are read here only if the types of xDSL do.
+repair_floats()
 
 _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
@@ -38,7 +43,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
-class ModuleParser(LocationParser):
+class ModuleParser(LocationParser, NumberParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
     An operation that the text gives no location is where it stands in the text, as in MLIR.

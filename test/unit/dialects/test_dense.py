@@ -85,6 +85,14 @@ def module_with(*values: DenseAttr) -> str:
         ("", "tensor<2x0xf32>", []),
         ("[[], []]", "tensor<2x0xf32>", []),
         ("1.0", "tensor<0xf32>", []),
+        ('[1.0, // one > two\n 2.0 // "and"\n]', "tensor<2xf32>", [0x3F800000, 0x40000000]),
+        ("// one\n1.0", "tensor<f32>", [0x3F800000]),
+        ('// a string of bytes\n"0x0000803F" // "1.0"\n', "tensor<f32>", [0x3F800000]),
+        ("- 1.0", "tensor<f32>", [0xBF800000]),
+        ("[1, - 2]", "tensor<2xi8>", [1, 0xFE]),
+        ("0.0", "tensor<f8E8M0FNU>", [0]),  # which has no zero: the smallest number
+        ("7.3e-39", "tensor<f8E8M0FNU>", [0]),
+        ("9.0e-39", "tensor<f8E8M0FNU>", [1]),
     ],
 )
 def test_bits(literal: str, type: str, expected: list[int]):
@@ -92,7 +100,7 @@ def test_bits(literal: str, type: str, expected: list[int]):
 
 
 def test_complex():
-    array = to_numpy(attribute("[(1.0,-0.0), (0x7FC00001, 2.0)]", "tensor<2xcomplex<f32>>"))
+    array = to_numpy(attribute("[( 1.0 , - 0.0), (0x7FC00001, // a NaN\n 2.0)]", "tensor<2xcomplex<f32>>"))
     assert array.dtype == np.complex64
     assert array.view(np.uint32).tolist() == [0x3F800000, 0x80000000, 0x7FC00001, 0x40000000]
 
@@ -104,7 +112,7 @@ def test_complex():
         ("-0x1", "tensor<f32>", "not a float"),
         ("0x100000000", "tensor<f32>", "does not fit the 32 bits"),
         ("0x40", "tensor<f6E2M3FN>", "does not fit the 6 bits"),
-        ("-1.0", "tensor<f8E8M0FNU>", "neither zero nor negative"),
+        ("-1.0", "tensor<f8E8M0FNU>", "no negative values"),
         ("2", "tensor<i1>", "does not fit an integer of 1 bits"),
         ("-9", "tensor<i4>", "does not fit an integer of 4 bits"),
         ("-1", "tensor<ui32>", "does not fit an unsigned integer of 32 bits"),
@@ -120,6 +128,9 @@ def test_complex():
         ("", "tensor<2xf32>", "empty literal"),
         ('"0000803F"', "tensor<f32>", "hexadecimal digits"),
         ('"0x0000803F00"', "tensor<f32>", "5 bytes of data"),
+        ("1.0 // no end", "tensor<f32>", "expected '<' literal '>'"),
+        ('"0x00', "tensor<f32>", "expected '<' literal '>'"),
+        ("1.0 / 2.0", "tensor<f32>", "expected a number"),
         ("1.0", "tensor<f80>", "no numpy type holds elements of type f80"),
         ("1.0", "tensor<?xf32>", "static shape"),
         ("1.0", "vector<2xf32>", "a constant is a tensor"),
