@@ -54,8 +54,16 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
             "t:2:44",
             "expected one of stablehlo.add",
         ),
-        ('"test.op"() {a = #stablehlo.dot<lhs = [0]>} : () -> ()', "t:1:32", "has the entries lhs_batching_dimensions"),
-        ('"test.op"() {a = #stablehlo.gather<index_vector_dim = [0]>} : () -> ()', "t:1:35", "of another kind"),
+        (
+            '"test.op"() {a = #stablehlo.dot<lhs = [0]>} : () -> ()',
+            "t:1:33",
+            "one of the entries lhs_batching_dimensions",
+        ),
+        (
+            '"test.op"() {a = #stablehlo.gather<index_vector_dim = [0]>} : () -> ()',
+            "t:1:55",
+            "Expected integer literal",
+        ),
         ('"test.op"() {a = #stablehlo<precision LOW>} : () -> ()', "t:1:39", "Expected `DEFAULT`"),
     ],
 )
