@@ -20,7 +20,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
 from ..dense import DenseAttr, parse_constant, to_small
-from ..guards import AnyDense, is_standard_dense, is_tensor
+from ..guards import is_standard_dense, is_tensor
 from .checks import check_dimensions, check_shape, check_types, element_of, is_numeric, shape_of
 from .formats import parse_attributes, print_attributes, print_function_type
 
@@ -109,16 +109,6 @@ class ConstantOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         print_function_type(printer, self)
-
-
-def _parse_value(parser: Parser) -> DenseAttr | AnyDense | DenseResourceAttr:
-    if parser.parse_optional_keyword("dense") is not None:
-        return parse_constant(parser)
-    start = parser.pos
-    value = parser.parse_attribute()
-    if isinstance(value, DenseResourceAttr) or (is_standard_dense(value) and is_tensor(value.type)):
-        return value
-    parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
 
 
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
