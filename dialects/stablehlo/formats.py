@@ -42,6 +42,13 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
     return operands or []
 
 
+def parse_located_argument(parser: Parser) -> Parser.Argument:
+    """`%a: type loc(…)`, an argument of a region; the location may be missing."""
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
+
+
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
