@@ -25,16 +25,11 @@ from .checks import check_dimensions, check_shape, check_types, element_of, is_n
 from .formats import parse_attributes, print_attributes, print_function_type
 
 
-@irdl_op_definition
-class ConstantOp(IRDLOperation):
-    """`stablehlo.constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
-
-    name = "stablehlo.constant"
+class DenseConstantOp(IRDLOperation):
+    """`constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
 
     value = prop_def(DenseAttr | DenseResourceAttr)
     output = result_def(TensorType)
-
-    traits = traits_def(ConstantLike(), Pure())
 
     def __init__(self, value: DenseAttr | DenseResourceAttr):
         super().__init__(result_types=[value.type], properties={"value": value})
@@ -109,6 +104,15 @@ class ConstantOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         print_function_type(printer, self)
+
+
+@irdl_op_definition
+class ConstantOp(DenseConstantOp):
+    """`stablehlo.constant dense<…> : tensor<…>`"""
+
+    name = "stablehlo.constant"
+
+    traits = traits_def(ConstantLike(), Pure())
 
 
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:

@@ -30,9 +30,9 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ),
         ('sdy.mesh @m = <["a"=2)>', "t:1:22", "Expected ']'"),
         (
-            "sdy.manual_computation(%0) in_shardings=[]",
+            "sdy.all_gather(%0) in_shardings=[]",
             "t:1:1",
-            "unknown operation 'sdy.manual_computation': only the generic form can be read; mlir-opt writes it with",
+            "unknown operation 'sdy.all_gather': only the generic form can be read; mlir-opt writes it with",
         ),
         (
             "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
