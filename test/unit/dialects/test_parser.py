@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.tools.verification import verify_module
 
 SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
@@ -128,3 +129,20 @@ def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: s
     assert 'arg_attrs = [{}, {foo.x = "a"}, {}]' in printed
     assert "res_attrs = [{foo.y}]" in printed
     assert '"g"' in printed
+
+
+@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    ['"foo.x"() {a = "é", b = @"é", "é" = "\\C3\\A9"} : () -> ()', 'module @"é" {\n}', 'func.func private @"é\\22"()'],
+)
+def test_text_outside_of_ascii_is_text_when_it_is_read_again(text: str, generic: bool):
+    module = parse_module(text)
+    again = parse_module(print_module(module, generic=generic))
+    assert module.is_structurally_equivalent(again)
+    verify_module(again)
+
+
+def test_bytes_that_are_no_text_stay_bytes():
+    module = parse_module('"foo.x"() {a = "\\FF"} : () -> ()')
+    assert print_module(parse_module(print_module(module))).count('a = "\\FF"') == 1
