@@ -49,16 +49,21 @@ def read_values(op: Operation) -> list[SSAValue]:
     operands = list(op.operands)
     if not op.regions:
         return operands if len(operands) < 2 else list(dict.fromkeys(operands))
-    values = dict.fromkeys(operands)
-    inside: set[SSAValue] = set()
+    values, inside = dict.fromkeys(operands), set[SSAValue]()
+    _add_inner(op, values, inside)
+    return [value for value in values if value not in inside]
+
+
+def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -> None:
+    """What the regions of an operation read and make, at every depth."""
     for region in op.regions:
         for block in region.blocks:
-            inside.update(block.args)
-        for inner in region.walk():
-            inside.update(inner.results)
-            inside.update(arg for nested in inner.regions for block in nested.blocks for arg in block.args)
-            values.update(dict.fromkeys(inner.operands))
-    return [value for value in values if value not in inside]
+            made.update(block.args)
+            for inner in block.ops:
+                made.update(inner.results)
+                read.update(dict.fromkeys(inner.operands))
+                if inner.regions:
+                    _add_inner(inner, read, made)
 
 
 def producers(op: Operation) -> list[Operation]:
