@@ -2,6 +2,8 @@
 
 Its RUN lines are run in this process, which has imported the tools already. lit itself runs a few files, so that the
 console scripts and its configuration are tested, and those that ask for more than is understood here.
+
+With pytest-xdist, `scheduling.py` says what runs in one process.
 """
 
 # pytest does not type `from_parent`.
@@ -10,21 +12,46 @@ console scripts and its configuration are tested, and those that ask for more th
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typing_extensions import override
 
 from recompute.test.run_lines.report import report_of
+from recompute.test.scheduling import in_order, part_of
 
 SUITE = Path(__file__).resolve().parent / "filecheck"
-# Modules are made of cycles and are shared among tests: to look through them again and again takes an eighth of the time.
+# Modules are made of cycles and stay, for other tests to share: to look through all of them often takes long.
 RARE_COLLECTIONS = (500_000, 20, 100)
 
 
 def pytest_configure() -> None:
     gc.set_threshold(*RARE_COLLECTIONS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items[:] = [items[at] for at in in_order([item.nodeid for item in items])]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """For `--dist loadfile`: parts of the suite in place of files, in the order of collection."""
+    from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
+
+    class Parts(LoadScopeScheduling):
+        @override
+        def _split_scope(self, nodeid: str) -> str:
+            return part_of(nodeid)
+
+    if config.option.dist != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return Parts(config, log)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
