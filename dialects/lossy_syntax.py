@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import FunctionType, i1
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
 
+from .stablehlo.control import OptimizationBarrierOp, WhileOp
+
 LEAVE_ATTRIBUTES_OUT = frozenset(
     """
     arith.cmpf arith.cmpi linalg.broadcast linalg.reduce linalg.transpose memref.cast memref.copy memref.rank
@@ -29,6 +31,12 @@ def own_syntax_loses(op: Operation) -> bool:
             return (is_declared and said_of_positions) or _is_function(type_.outputs.data)
         case CallOp():
             return _is_function(op.result_types)
+        # StableHLO's syntax of loops and barriers names each type once, though a result may know fewer of its extents.
+        case WhileOp(cond=cond, body=body):
+            arguments = (region.blocks[0].arg_types for region in (cond, body) if region.blocks)
+            return any(types != op.operand_types for types in (op.result_types, *arguments))
+        case OptimizationBarrierOp():
+            return op.result_types != op.operand_types
         case _:
             leaves_out = op.name in LEAVE_ATTRIBUTES_OUT and bool(op.attributes)
             return leaves_out or (op.name in RESULT_IS_SCALAR and op.results[0].type != i1)

@@ -60,7 +60,8 @@ def parse_attributes(
     for name in spelled:
         if name in attributes:
             parser.raise_error(f"'{name}' is part of the format of {op_type.name}, not of its attributes", start)
-    names = [name for name in op_type.get_irdl_definition().properties if name in attributes]
+    # In the order of the text, so that what is printed is read to be printed the same.
+    names = [name for name in attributes if name in op_type.get_irdl_definition().properties]
     return {name: attributes.pop(name) for name in names}, attributes
 
 
