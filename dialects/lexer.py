@@ -1,8 +1,8 @@
-"""xDSL's lexer, except that a string without an end is found at once, and that names and numbers are ASCII.
+"""xDSL's lexer, except that a string without an end is found at once, and that all outside of strings is ASCII.
 
 The pattern of xDSL 0.74 tries every way to split such a string into pieces: at forty characters that takes longer than
 anyone waits, and a truncated file ends in one more often than not. Outside of strings xDSL takes letters and digits of
-any script, `५` for 5; MLIR takes none but ASCII.
+any script, `५` for 5, and a form feed for white space; MLIR takes none but ASCII, and blanks, tabs and line ends.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Position, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
 class Lexer(MLIRLexer):
+    _whitespace_regex = re.compile(r"(//[^\n]*\n?|[ \t\r\n]+)*")
+
     def _lex_number(self, start_pos: Position) -> MLIRToken:
         self._refuse_other_scripts(start_pos)
         return super()._lex_number(start_pos)
@@ -34,4 +36,16 @@ class Lexer(MLIRLexer):
         if _STRING.match(self.input.content, start_pos) is None:
             end = self.input.get_end_of_line(start_pos)
             raise ParseError(Span(start_pos, end, self.input), "the string has no end on this line, or a wrong escape")
-        return super()._lex_string_literal(start_pos)
+        token = super()._lex_string_literal(start_pos)
+        is_text = token.kind is MLIRTokenKind.BYTES_LIT and _is_utf8(token)
+        return MLIRToken(MLIRTokenKind.STRING_LIT, token.span) if is_text else token
+
+
+def _is_utf8(token: MLIRToken) -> bool:
+    """Whether the bytes are text: xDSL prints text outside of ASCII with escapes, and takes these for bytes."""
+    assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
+    try:
+        token.span.bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

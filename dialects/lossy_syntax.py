@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import FunctionType, i1
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.scf import ExecuteRegionOp
 from xdsl.ir import Attribute, Operation
 
 from .stablehlo.control import OptimizationBarrierOp, WhileOp
@@ -29,6 +30,9 @@ def own_syntax_loses(op: Operation) -> bool:
             is_declared = not body.blocks
             said_of_positions = (op.arg_attrs or op.res_attrs) is not None
             return (is_declared and said_of_positions) or _is_function(type_.outputs.data)
+        case ExecuteRegionOp():
+            # Without results it is printed without the terminator that MLIR wants to see.
+            return not op.results
         case CallOp():
             return _is_function(op.result_types)
         # StableHLO's syntax of loops and barriers names each type once, though a result may know fewer of its extents.

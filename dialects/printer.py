@@ -31,6 +31,13 @@ def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = F
     return stream.getvalue()
 
 
+def attribute_text(attribute: Attribute) -> str:
+    """The attribute as it stands in the text of a module."""
+    stream = StringIO()
+    ModulePrinter(stream).print_attribute(attribute)
+    return stream.getvalue()
+
+
 @dataclass(eq=False, repr=False)
 class ModulePrinter(Printer):
     """xDSL's printer with exact constants and locations as aliases."""
@@ -52,7 +59,10 @@ class ModulePrinter(Printer):
             self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
         else:
+            # Some are text that was read, whose lines are its own: it would move to the right each time.
+            outer, self._indent = self._indent, 0
             super().print_attribute(attribute)
+            self._indent = outer
 
     def print_op(self, op: Operation) -> None:
         """In generic form where xDSL's own syntax would lose something."""

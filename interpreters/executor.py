@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument
 
 from ..dialects.diagnostics import Refusal
-from ..dialects.elements import DType
-from .kernels.arrays import Array, dtype_at, row_by_row, shape_at
+from .arguments import checked_inputs
+from .kernels.arrays import Array
 from .preparation import Preparation
 from .program import Observer, Program
 
@@ -39,7 +38,7 @@ class Executable:
 
     @classmethod
     def of(cls, function: FuncOp, observer: Observer | None = None) -> Executable:
-        """Raises `Refusal` at an operation that cannot be executed."""
+        """Raises `Refusal` at an operation that cannot be executed, and for an argument that cannot be given."""
         return cls(function, Preparation(observer).function(function))
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
@@ -47,28 +46,6 @@ class Executable:
         arrays = checked_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
             return self.program.run(*arrays)
-
-
-def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """The inputs as arrays that lie row by row, of exactly the types that the function takes."""
-    arguments = function.body.block.args
-    if len(inputs) != len(arguments):
-        raise ValueError(f"function '{function.sym_name.data}' takes {len(arguments)} inputs, not {len(inputs)}")
-    arrays = [np.asarray(value) for value in inputs]
-    for index, (array, argument) in enumerate(zip(arrays, arguments, strict=True)):
-        shape, dtype = _type_of(argument)
-        if array.shape != shape or array.dtype != dtype:
-            raise ValueError(f"input #{index} is {array.dtype}{list(array.shape)}, expected {dtype}{list(shape)}")
-    return [row_by_row(array) for array in arrays]
-
-
-def _type_of(argument: BlockArgument) -> tuple[tuple[int, ...], DType]:
-    try:
-        return shape_at(argument), dtype_at(argument)
-    except ValueError as error:
-        around = argument.block.parent_op()
-        assert around is not None, "the argument of a function lies in one"
-        raise Refusal(around, f"argument #{argument.index} cannot be given: {error}") from error
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:

@@ -9,9 +9,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
 
 from ..dialects.elements import DType, bit_width
-from .kernels.arrays import Array, dtype_at, kind_of, shape_at
+from .arguments import cannot_be_given, types_of
+from .kernels.arrays import Array, kind_of
 from .kernels.conversion import convert
 
 InputKind: TypeAlias = Literal["random", "positive", "adversarial"]
@@ -33,12 +35,23 @@ def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -
     random:       small floats of both signs, no NaN; small integers; any bits for keys
     positive:     the same without negative floats: logarithms and roots of inputs are no NaN
     adversarial:  zeros of both signs, infinities, NaN, denormals, the largest and smallest numbers, among random ones
+
+    Raises `Refusal` for an argument that no array can be.
     """
     if kind not in INPUT_KINDS:
         raise ValueError(f"kind '{kind}' is none of {', '.join(INPUT_KINDS)}")
     generator = np.random.default_rng(seed)
-    arguments = function.body.block.args
-    return [_DRAWS[kind](generator, shape_at(argument), dtype_at(argument)) for argument in arguments]
+    arguments = zip(function.body.block.args, types_of(function), strict=True)
+    return [_drawn(argument, kind, generator, *type_) for argument, type_ in arguments]
+
+
+def _drawn(
+    argument: BlockArgument, kind: InputKind, generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
+) -> Array:
+    try:
+        return _DRAWS[kind](generator, shape, dtype)
+    except (MemoryError, ValueError) as error:
+        raise cannot_be_given(argument, f"it does not fit into memory ({error})") from error
 
 
 def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -85,17 +98,18 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
     """The arrays of an `.npz` file, in the order in which they were saved, one for each argument.
 
     Types that numpy cannot store (bf16, f8, i4) may be given as their bits, in unsigned integers of the same size.
-    Raises `OSError` for a file that cannot be read and `ValueError` for what is not an `.npz` file of arrays.
+    Raises `OSError` for a file that cannot be read, `ValueError` for what is not an `.npz` file of arrays, and
+    `Refusal` for an argument that no array can be.
     """
     try:
         with np.load(path) as archive:
             arrays = [archive[name] for name in archive.files]
     except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
         raise ValueError(f"not a file of arrays as numpy.savez writes it: {error}") from error
-    arguments = function.body.block.args
-    if len(arrays) != len(arguments):
-        raise ValueError(f"{len(arrays)} arrays for a function of {len(arguments)} arguments")
-    return [_typed(array, dtype_at(argument)) for array, argument in zip(arrays, arguments, strict=True)]
+    types = types_of(function)
+    if len(arrays) != len(types):
+        raise ValueError(f"{len(arrays)} arrays for a function of {len(types)} arguments")
+    return [_typed(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 
 def _typed(array: Array, dtype: DType) -> Array:

@@ -22,7 +22,8 @@ from ..analysis.functions import single_block
 from ..analysis.order import Order
 from ..analysis.storage import storages
 from ..rules.names import name_of
-from .executor import checked_inputs, execute
+from .arguments import checked_inputs
+from .executor import execute
 from .kernels.arrays import Array
 
 

@@ -31,7 +31,8 @@ from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from .control_flow import CONTROL_FLOW
 from .foreign import registered_kernel
 from .foreign_results import checked
-from .kernels.arrays import Combine, Kernel
+from .kernels.arrays import Combine, Kernel, shape_at
+from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .program import Observer, Program, Step, captured
@@ -96,22 +97,27 @@ class Preparation:
     def _kernel(self, op: Operation) -> Kernel | None:
         if works_on_memory(op):
             raise ValueError("it works on a memref; what is executed here computes with values")
-        if (make := registered_kernel(name_of(op))) is not None:
+        for value in (*op.operands, *op.results):
+            shape_at(value)
+        name = name_of(op)
+        if (make := registered_kernel(name)) is not None:
             return checked(op, make)
-        if op.name in CONTROL_FLOW:
-            return CONTROL_FLOW[op.name](self, op)
+        if name in CONTROL_FLOW:
+            return CONTROL_FLOW[name](self, op)
         if isinstance(op, GroupOp):
             return self._group(op)
         if isinstance(op, CallOp):
-            return self._call(op)
-        if op.name in STRUCTURED:
+            return self._call(op, op.callee)
+        if name == "stablehlo.composite":
+            return self._call(op, symbol(op, "decomposition"))
+        if name in STRUCTURED:
             return self._structured(op)
-        if op.name in WITH_COMBINER:
-            return WITH_COMBINER[op.name](op, self._combiner(op, op.regions[0].block))
-        if op.name in WITH_TWO_COMBINERS:
-            return WITH_TWO_COMBINERS[op.name](op, *(self._combiner(op, region.block) for region in op.regions))
-        if op.name in KERNELS:
-            return KERNELS[op.name](op)
+        if name in WITH_COMBINER:
+            return WITH_COMBINER[name](op, self._combiner(op, op.regions[0].block))
+        if name in WITH_TWO_COMBINERS:
+            return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
+        if name in KERNELS:
+            return KERNELS[name](op)
         return ORDERING.get(type(op))
 
     def _group(self, op: GroupOp) -> Kernel:
@@ -123,10 +129,10 @@ class Preparation:
                 self.views.add(result)
         return run
 
-    def _call(self, op: CallOp) -> Kernel:
-        name = op.callee.string_value()
+    def _call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
+        name = callee.string_value()
         if name not in self.functions:
-            self.functions[name] = self.function(_callee(op, op.callee))
+            self.functions[name] = self.function(_callee(op, callee))
         return self.functions[name].run
 
     def _combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
@@ -187,12 +193,22 @@ ORDERING: dict[type[Operation], Kernel] = {
 }
 
 
-def _callee(op: CallOp, name: SymbolRefAttr) -> FuncOp:
-    found = SymbolTable.lookup_symbol(op, name)
+def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
+    found = SymbolTable.lookup_symbol(_symbols_around(op), name)
     if not isinstance(found, FuncOp) or not found.body.blocks:
         raise Refusal(op, f"function '{name.string_value()}' has no body in this module, and cannot be executed")
     if found.is_ancestor(op):
         raise Refusal(op, f"function '{name.string_value()}' calls itself, and cannot be executed")
+    return found
+
+
+def _symbols_around(op: Operation) -> Operation:
+    """The module: xDSL takes operations that it does not know for tables of symbols as well."""
+    found: Operation | None = op
+    while found is not None and not found.has_trait(SymbolTable, value_if_unregistered=False):
+        found = found.parent_op()
+    if found is None:
+        raise Refusal(op, "it lies in no module in which what it calls could be found")
     return found
 
 

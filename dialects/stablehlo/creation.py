@@ -20,7 +20,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
 from ..dense import DenseAttr, parse_constant, to_small
-from ..guards import AnyDense, is_standard_dense, is_tensor
+from ..guards import is_standard_dense, is_tensor
 from .checks import check_dimensions, check_shape, check_types, element_of, is_numeric, shape_of
 from .formats import parse_attributes, print_attributes, print_function_type
 
@@ -115,14 +115,17 @@ class ConstantOp(DenseConstantOp):
     traits = traits_def(ConstantLike(), Pure())
 
 
-def _parse_value(parser: Parser) -> DenseAttr | AnyDense | DenseResourceAttr:
+def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
+    """`dense<…> : type`, which is not expanded, the content of a resource, or an alias of either."""
     if parser.parse_optional_keyword("dense") is not None:
         return parse_constant(parser)
     start = parser.pos
     value = parser.parse_attribute()
-    if isinstance(value, DenseResourceAttr) or (is_standard_dense(value) and is_tensor(value.type)):
-        return value
-    parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+    if is_standard_dense(value) and is_tensor(value.type):
+        return to_small(value)
+    if not isinstance(value, DenseResourceAttr):
+        parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+    return value
 
 
 @irdl_op_definition

@@ -60,14 +60,15 @@ def parse_attributes(
     for name in spelled:
         if name in attributes:
             parser.raise_error(f"'{name}' is part of the format of {op_type.name}, not of its attributes", start)
-    # In the order of the text, so that what is printed is read to be printed the same.
-    names = [name for name in attributes if name in op_type.get_irdl_definition().properties]
+    names = [name for name in op_type.get_irdl_definition().properties if name in attributes]
     return {name: attributes.pop(name) for name in names}, attributes
 
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
     """Print `{…}` with the attributes of `op` and the properties that its format did not spell."""
-    properties = {name: value for name, value in op.properties.items() if name not in spelled}
+    # In the order in which they are read again.
+    defined = op.get_irdl_definition().properties
+    properties = {name: op.properties[name] for name in defined if name in op.properties and name not in spelled}
     printer.print_op_attributes(properties | op.attributes)
 
 

@@ -127,7 +127,8 @@ def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
     if not isinstance(first, CommutativeOp) or not isinstance(last, ReturnOp) or first.next_op is not last:
         return None
     forwards = tuple(first.operands) == block.args and tuple(last.operands) == (first.result,)
-    if not forwards or first.attributes or last.attributes or first.lhs.type != _scalar_of(op):
+    types = {value.type for value in (*first.operands, first.result)}
+    if not forwards or first.attributes or last.attributes or types != {_scalar_of(op)}:
         return None
     inner: list[LocationAttr] = [first.location, last.location, *(argument.location for argument in block.args)]
     if with_locations and any(location not in (op.location, UnknownLoc()) for location in inner):

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import UnrankedMemRefType, UnrankedTensorType
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.elements import FLOATS, DType, dtype_of
 from ...dialects.guards import is_shaped
@@ -51,14 +52,20 @@ def kind_of(dtype: DType) -> str:
 
 def dtype_at(value: SSAValue) -> DType:
     """The numpy type of a tensor's elements, or of a scalar. `ValueError` where there is none."""
+    if _is_unranked(value.type):
+        raise ValueError(f"the rank of {value.type} is not known, and only static shapes are executed")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
+
+
+def _is_unranked(type_: Attribute) -> bool:
+    return isinstance(type_, UnrankedTensorType | UnrankedMemRefType)
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
     """The shape of the array that holds the value: a scalar is one of rank 0. `ValueError` for a dynamic shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
-        raise ValueError(f"the shape of {value.type} is dynamic")
+        raise ValueError(f"the shape of {value.type} is dynamic, and only static shapes are executed")
     return shape
 
 

@@ -11,7 +11,10 @@ from .contraction import dot_general
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
 from .indexing import gather, scatter
+from .linear_algebra import cholesky, fft, triangular_solve
+from .mapping import map_
 from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
+from .one_process import collective, collective_permute, own_number
 from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
 from .random_bits import rng_bit_generator
 from .reduction import reduce
@@ -59,6 +62,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     "math.fpowi": math.float_to_integer_power,
     "math.fma": math.fused_multiply_add,
 }
+COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast reduce_scatter".split()
 KERNELS: dict[str, Callable[[Any], Kernel]] = {
     **ELEMENTWISE,
     "stablehlo.constant": constant,
@@ -77,6 +81,13 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.dynamic_slice": dynamic_slice,
     "stablehlo.dynamic_update_slice": dynamic_update_slice,
     "stablehlo.rng_bit_generator": rng_bit_generator,
+    "stablehlo.fft": fft,
+    "stablehlo.cholesky": cholesky,
+    "stablehlo.triangular_solve": triangular_solve,
+    **dict.fromkeys((f"stablehlo.{name}" for name in COLLECTIVES), collective),
+    "stablehlo.collective_permute": collective_permute,
+    "stablehlo.partition_id": own_number,
+    "stablehlo.replica_id": own_number,
     "chlo.top_k": chlo.top_k,
     "sdy.sharding_constraint": chlo.constrained,
     "arith.constant": arith.constant,
@@ -100,6 +111,7 @@ WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
     "stablehlo.reduce_window": reduce_window,
     "stablehlo.scatter": scatter,
     "stablehlo.sort": sort,
+    "stablehlo.map": map_,
     "tensor.pad": tensors.pad,
 }
 WITH_TWO_COMBINERS: dict[str, Callable[[Any, Combine, Combine], Kernel]] = {

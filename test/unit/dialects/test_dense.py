@@ -302,3 +302,36 @@ def test_from_numpy(element: Float32Type | BFloat16Type | Float64Type):
     value = DenseAttr.from_numpy(np.array([[1.0, 2.5]]), element)
     assert value.type == TensorType(element, [1, 2])
     assert to_numpy(value).astype(np.float64).tolist() == [[1.0, 2.5]]
+
+
+@pytest.mark.parametrize(
+    ("before", "form"),
+    [
+        ("#a = dense<0x7F800001> : tensor<8192x8192xf32>", "stablehlo.constant #a"),
+        ("#a = dense<0x7F800001> : tensor<8192x8192xf32>", "stablehlo.constant {mhlo.k = 1 : i64} #a"),
+        ("", "stablehlo.constant() <{value = VALUE}> : () -> TYPE"),
+        ("", "stablehlo.constant() <{value = VALUE}> {mhlo.k = 1 : i64} : () -> TYPE"),
+        ("", "stablehlo.constant() {value = VALUE, mhlo.k = 1 : i64} : () -> TYPE"),
+        ("", '"stablehlo.constant"() <{value = VALUE}> : () -> TYPE'),
+    ],
+)
+def test_forms_of_a_constant(before: str, form: str, judge: Judge):
+    type = "tensor<8192x8192xf32>"
+    spelled = form.replace("VALUE", f"dense<0x7F800001> : {type}").replace("TYPE", type)
+    text = f"{before}\nfunc.func @f() -> {type} {{\n  %c = {spelled}\n  func.return %c : {type}\n}}"
+    (op,) = (op for op in parse_module(text).walk() if isinstance(op, ConstantOp))
+    assert isinstance(op.value, DenseAttr) and op.value.data.data == b"\x01\x00\x80\x7f"
+    assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("#a = 5 : i32\n%c = stablehlo.constant #a", "expected the value of the constant"),
+        ("#a = dense<1> : vector<2xi32>\n%c = stablehlo.constant #a", "expected the value of the constant"),
+        ("%c = stablehlo.constant(%x) <{}> : () -> tensor<f32>", "Expected '\\)'"),
+    ],
+)
+def test_what_is_no_constant(text: str, words: str):
+    with pytest.raises(ParseError, match=words):
+        parse_module(text)

@@ -1,0 +1,99 @@
+"""Transforms and factorizations of whole matrices, which lie in the last two dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ...dialects.stablehlo.linear_algebra import CholeskyOp, FftOp
+from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned, shape_at, wide
+from .conversion import convert
+from .properties import flag, word
+
+# By the kind of transform; numpy takes the extents of what is real.
+FFTS: dict[str, Callable[..., Any]] = {
+    "FFT": np.fft.fftn,
+    "IFFT": np.fft.ifftn,
+    "RFFT": np.fft.rfftn,
+    "IRFFT": np.fft.irfftn,
+}
+
+
+def fft(op: FftOp) -> Kernel:
+    """Along the last dimensions, in f64 whatever the type, and rounded once. An inverse is divided by the extents."""
+    extents, shape, dtype = op.fft_length.get_values(), shape_at(op.result), dtype_at(op.result)
+    transform, axes = FFTS[op.fft_type.data.value], tuple(range(-len(extents), 0))
+    working = np.complex128 if dtype_at(op.operand).kind == "c" else np.float64
+
+    def run(operand: Array) -> Array:
+        if 0 in (*shape, *operand.shape):
+            return np.zeros(shape, dtype)
+        return owned(transform(operand.astype(working), s=extents, axes=axes), dtype)
+
+    return on_one(run)
+
+
+def cholesky(op: CholeskyOp) -> Kernel:
+    """Only the triangle that is asked for is read, and the other one is zero.
+
+    A matrix that is not positive definite, which is undefined, gives NaN, as in JAX.
+    """
+    dtype, is_lower = dtype_at(op.a), bool(op.lower)
+
+    def run(operand: Array) -> Array:
+        known = convert(operand, wide(dtype))
+        matrices = known if is_lower else _adjoint(known)
+        found = np.zeros_like(matrices)
+        for index in np.ndindex(*known.shape[:-2]):
+            found[index] = _factor(matrices[index])
+        return owned(found if is_lower else _adjoint(found), dtype)
+
+    return on_one(run)
+
+
+def _factor(matrix: Array) -> Array:
+    """Lower triangular, from the lower triangle."""
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.tril(np.full_like(matrix, np.nan))
+
+
+def _adjoint(matrices: Array) -> Array:
+    return np.conjugate(np.swapaxes(matrices, -1, -2))
+
+
+def triangular_solve(op: Operation) -> Kernel:
+    """The `x` with `a x = b`, or `x a = b`, by substitution. Only the named triangle of `a` is read.
+
+    A zero on the diagonal gives infinities and NaN.
+    """
+    is_left, is_lower, has_ones = (flag(op, name) for name in ("left_side", "lower", "unit_diagonal"))
+    transpose, dtype = word(op, "transpose_a"), dtype_at(op.results[0])
+
+    def run(a: Array, b: Array) -> Array:
+        factor, sides = convert(a, wide(dtype)), convert(b, wide(dtype))
+        below = is_lower
+        if transpose != "NO_TRANSPOSE":
+            factor = _adjoint(factor) if transpose == "ADJOINT" else np.swapaxes(factor, -1, -2)
+            below = not below
+        if not is_left:
+            factor, sides, below = np.swapaxes(factor, -1, -2), np.swapaxes(sides, -1, -2), not below
+        found = _substituted(factor, sides, below, has_ones)
+        return owned(found if is_left else np.swapaxes(found, -1, -2), dtype)
+
+    return on_two(run)
+
+
+def _substituted(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
+    """Row after row, from the one that has a single unknown."""
+    size, found = a.shape[-1], b.copy()
+    for row in range(size) if is_lower else reversed(range(size)):
+        known = slice(0, row) if is_lower else slice(row + 1, size)
+        found[..., row, :] -= np.matmul(a[..., row : row + 1, known], found[..., known, :])[..., 0, :]
+        if not has_ones:
+            found[..., row, :] /= a[..., row : row + 1, row]
+    return found

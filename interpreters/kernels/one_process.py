@@ -1,0 +1,41 @@
+"""Collectives, among the processes that are run here: one. It receives what it has sent."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Operation
+
+from .arrays import Array, Kernel, dtype_at, on_one
+from .conversion import convert
+from .properties import table
+
+FIRST = 0
+
+
+def collective(op: Operation) -> Kernel:
+    """Combined with nothing, gathered from nobody else: the operands. `ValueError` where others take part."""
+    _check_alone(op, "replica_groups")
+    dtypes = [dtype_at(result) for result in op.results]
+
+    def run(*operands: Array) -> tuple[Array, ...]:
+        # What a region captures comes behind the operands.
+        return tuple(convert(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False))
+
+    return run
+
+
+def collective_permute(op: Operation) -> Kernel:
+    """Zeros where nobody sends to it."""
+    receives = bool(_check_alone(op, "source_target_pairs"))
+    return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
+
+
+def own_number(op: Operation) -> Kernel:
+    return lambda: (np.array(FIRST, np.uint32),)
+
+
+def _check_alone(op: Operation, name: str) -> list[list[int]]:
+    rows = table(op, name)
+    if any(process > FIRST for row in rows for process in row):
+        raise ValueError(f"its '{name}' names other processes, and one is run")
+    return rows

@@ -1,0 +1,44 @@
+"""Properties of operations without a class here, in either spelling of the generic form."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import SymbolRefAttr, UnregisteredAttr
+from xdsl.ir import Attribute, Operation
+
+from ...dialects.dense import to_numpy
+from ...dialects.guards import is_integer_attribute, is_standard_dense
+
+
+def flag(op: Operation, name: str) -> bool:
+    value = _property(op, name)
+    if not is_integer_attribute(value):
+        raise ValueError(f"its '{name}' is neither true nor false")
+    return bool(value.value.data)
+
+
+def word(op: Operation, name: str) -> str:
+    """The word of an enumeration, which xDSL keeps as text where it does not know it."""
+    value = _property(op, name)
+    return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
+
+
+def table(op: Operation, name: str) -> list[list[int]]:
+    """The rows of a constant matrix of integers."""
+    value = _property(op, name)
+    if not is_standard_dense(value):
+        raise ValueError(f"its '{name}' is no table of numbers")
+    return [[int(one) for one in row] for row in to_numpy(value)]
+
+
+def symbol(op: Operation, name: str) -> SymbolRefAttr:
+    value = _property(op, name)
+    if not isinstance(value, SymbolRefAttr):
+        raise ValueError(f"its '{name}' names nothing")
+    return value
+
+
+def _property(op: Operation, name: str) -> Attribute:
+    found = op.properties[name] if name in op.properties else op.attributes.get(name)
+    if found is None:
+        raise ValueError(f"it has no '{name}'")
+    return found
