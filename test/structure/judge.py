@@ -48,11 +48,17 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """End the process, as a crash would."""
         self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        self.stop()
         for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
+            # What was not read any more is lost with the process.
+            with suppress(BrokenPipeError):
+                assert stream is not None, "it is a pipe"
                 stream.close()
 
     def submit(self, tasks: Sequence[Task]) -> None:

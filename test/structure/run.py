@@ -15,7 +15,7 @@ import gc
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing import Pool
@@ -46,6 +46,7 @@ class Worker:
 
 
 _worker: list[Worker] = []
+Outcomes = Callable[[Iterable[Sequence[int]]], Iterable[list[Outcome]]]
 
 
 def _start(names: Sequence[str] | None) -> None:
@@ -59,13 +60,13 @@ def _outcomes(seeds: Sequence[int]) -> list[Outcome]:
     return _worker[0].outcomes(seeds)
 
 
-def run_many(options: argparse.Namespace) -> Ledger:
-    """All seeds, or as many as there are before an interrupt; `--jobs` processes share them."""
+def run_many(options: argparse.Namespace, outcomes_of: Outcomes) -> Ledger:
+    """All seeds that the ledger does not have yet, or as many as there are before an interrupt."""
     ledger = Ledger.read(options.ledger) if options.ledger else Ledger()
     start = time.monotonic() - ledger.seconds
     seeds = range(options.seed + ledger.mutants, options.seed + options.count)
-    with suppress(KeyboardInterrupt), Pool(options.jobs, partial(_start, options.programs)) as pool:
-        for outcomes in pool.imap(_outcomes, _batches(seeds)):
+    with suppress(KeyboardInterrupt):
+        for outcomes in outcomes_of(_batches(seeds)):
             for outcome in outcomes:
                 ledger.add(outcome)
                 report(outcome, ledger, options)
@@ -121,7 +122,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    ledger = run_many(parse(arguments))
+    options = parse(arguments)
+    with Pool(options.jobs, partial(_start, options.programs)) as pool:
+        ledger = run_many(options, partial(pool.imap, _outcomes))
     print("\n".join(ledger.lines()))
     return bool(ledger.findings)
 

@@ -18,6 +18,8 @@ from .signatures import signature
 from .subject import Failed, Subject
 from .tree import TreeError
 
+_LEFT_OUT = ("empty lists of attributes are as good as none",)
+
 
 @dataclass
 class Outcome:
@@ -122,7 +124,7 @@ def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
         _compare_output(outcome, answer)
     for outcome in outcomes:
         if "proved" in outcome.counts or any(one.startswith("not proved") for one in outcome.counts):
-            _compare_verdict(outcome)
+            compare_verdict(outcome)
     doubtful = [outcome for outcome in outcomes if outcome.rules]
     texts = [answer.text or "" for outcome in doubtful for answer in outcome.mutant.means]
     answers = judge.ask(*map(processed, texts))
@@ -145,6 +147,8 @@ def _compare_output(outcome: Outcome, answer: Answer) -> None:
     meant = outcome.mutant.means[1].text
     if answer.text == meant:
         outcome.counts.append("output means the same to jaxlib")
+    elif answer.text and meant and normal_form(answer.text, _LEFT_OUT) == normal_form(meant, _LEFT_OUT):
+        outcome.counts.append("output leaves empty lists of attributes out")
     elif answer.error is not None and "not found for custom op" in answer.error:
         outcome.counts.append("output with operations that jaxlib does not know")
     else:
@@ -153,7 +157,8 @@ def _compare_output(outcome: Outcome, answer: Answer) -> None:
         outcome.findings.append(("output means something else to jaxlib", words))
 
 
-def _compare_verdict(outcome: Outcome) -> None:
+def compare_verdict(outcome: Outcome) -> None:
+    """Note whether the judge's reading of the two texts allows the verdict."""
     before, after = (answer.text for answer in outcome.mutant.means)
     proved = "proved" in outcome.counts
     if before is None or after is None:

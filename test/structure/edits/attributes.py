@@ -10,10 +10,9 @@ from .sites import Edits, operations, pick
 
 KEYS = """
     foo.new mhlo.sharding mhlo.frontend_attributes recompute.recompute recompute.copy recompute.id op_name__ op_name
-    callee sym_name sym_visibility value has_side_effect sdy.sharding xla.memory operandSegmentSizes resultSegmentSizes
-    epsilon dimension call_target_name backend_config kind stablehlo.x "odd_key" _ function_type arg_attrs fastmath predicate
-    indices_are_sorted result_accuracy composite_attributes is_stable sharding
-    "recompute.quoted" "k=1"
+    callee sym_name sym_visibility value has_side_effect sdy.sharding xla.memory operandSegmentSizes epsilon dimension
+    resultSegmentSizes call_target_name backend_config kind stablehlo.x "odd_key" _ function_type arg_attrs fastmath
+    predicate indices_are_sorted result_accuracy composite_attributes is_stable sharding "recompute.quoted" "k=1"
 """.split()
 VALUES = """
     unit 1:i32 1:i64 -1 true "a" "b" [] {} #foo.kind<1> #foo.kind<2> i32 tensor<2xf32> @main @g 0x7F800001:f32

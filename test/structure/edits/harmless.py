@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from ..normal.pure import is_pure
 from ..tree import Block, Operation, Program, Value
 from .functions import name_of
 from .sites import Edits, blocks, copied, inner_places, operations, pick, regions, replace_uses, unquoted, visible
@@ -169,6 +170,8 @@ def shuffle(program: Program, rng: Random) -> str | None:
             for op in waiting
             if all(value in done or value not in own for one in op.walk() for value in one.operands)
         ]
+        # Effects stay in order.
+        ready = [op for op in ready if is_pure(op) or all(map(is_pure, waiting[: waiting.index(op)]))]
         op = rng.choice(ready or waiting)
         waiting.remove(op)
         done.update(op.results)

@@ -164,27 +164,23 @@ def in_order_of_need(program: Program) -> None:
 
 def _ordered(block: Block) -> Iterable[Operation]:
     makers = {value: op for op in block.operations for value in op.results}
-    last = block.operations[-1] if block.operations else None
-    anchors = [op for op in block.operations if op is last or not is_pure(op)]
+    read = {value for op in block.operations for inner in op.walk() for value in inner.operands}
+    effects = [op for op in block.operations[:-1] if not is_pure(op)]
+    unread = [op for op in block.operations[:-1] if not any(value in read for value in op.results)]
     done: dict[Operation, None] = {}
+    active: set[Operation] = set()
 
     def visit(op: Operation) -> None:
         for value in free_values(op):
             maker = makers.get(value)
-            if maker is not None and maker not in done and maker not in active and is_pure(maker):
+            if maker is not None and maker not in active and is_pure(maker):
                 active.add(maker)
                 visit(maker)
         done.setdefault(op)
 
-    active: set[Operation] = set()
-    for anchor in anchors:
-        if anchor is last:
-            for op in block.operations:
-                if op not in done and op is not last and not _is_read(op, block):
-                    visit(op)
-        visit(anchor)
+    # The rest, if any, goes round in circles, as unknown operations may allow.
+    for op in (*effects, *unread, *block.operations[-1:], *block.operations):
+        if op not in active:
+            active.add(op)
+            visit(op)
     return done
-
-
-def _is_read(op: Operation, block: Block) -> bool:
-    return any(value in other.operands for other in block.operations for value in op.results)

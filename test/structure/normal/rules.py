@@ -41,7 +41,8 @@ RULES: dict[str, Callable[[Program], None]] = {
 }
 """Applied in this order."""
 
-_TRIED_FIRST = tuple(reversed(RULES))
+_CALLS = "calls are the body of the function"
+_TRIED_FIRST = (_CALLS, *(name for name in reversed(RULES) if name != _CALLS))
 """When looking for rules that can be done without: the mighty ones go first."""
 
 
