@@ -15,6 +15,7 @@ from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
 from .dialects.dense_repair import repair_dense
+from .dialects.float_repair import repair_floats
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
@@ -55,7 +56,8 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-# Stock tools import this file when they start, and read constants with xDSL's own parser.
+# Stock tools import this file when they start, and read numbers with xDSL's own parser.
+repair_floats()
 repair_dense()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

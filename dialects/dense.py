@@ -2,7 +2,7 @@
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
 `[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` holds bits, one element's if all are
-alike; `parse_dense` and `dense_text` are the way in and out.
+alike, and so do xDSL's own attributes as they are read here; `parse_dense` and `dense_text` are the way in and out.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from .dense_literal import count_of, dense_text, masked, parse_dense, shortest
 from .elements import SUB_BYTE_BITS, dtype_of
 from .guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
+from .splat import SplatBytes, splat_bytes
 
 
 @irdl_attr_definition
@@ -55,7 +56,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @property
     def is_splat(self) -> bool:
-        """Whether all elements are alike; false for an empty tensor, which has no element to show."""
+        """Whether one element stands for all; for those of an empty tensor too, if it is written like that."""
         return len(self.data.data) == dtype_of(self.type.element_type).itemsize
 
     def verify(self) -> None:
@@ -63,8 +64,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
             size = dtype_of(self.type.element_type).itemsize
         except ValueError as error:
             raise VerifyException(str(error)) from error
-        count = count_of(self.type)
-        if len(self.data.data) not in (size * count, size if count else 0):
+        if len(self.data.data) not in (size * count_of(self.type), size):
             raise VerifyException(f"{len(self.data.data)} bytes of data do not fill {self.type}")
 
     def print_builtin(self, printer: Printer) -> None:
@@ -77,20 +77,22 @@ def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
     """The constant as a read-only array of its shape; a splat is one element seen with stride zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
-    values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else _standard_bits(attr), dtype)
+    values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else small_bits(attr), dtype)
     return np.broadcast_to(values.reshape(()), shape) if values.size == 1 else values.reshape(shape)
 
 
-def _standard_bits(attr: AnyDense) -> bytes:
+def small_bits(attr: AnyDense) -> bytes:
     """The bits of xDSL's own attribute, in the form that `DenseAttr` keeps: xDSL sign-extends integers below a byte."""
     dtype = dtype_of(attr.type.element_type)
+    if isinstance(attr.data, SplatBytes):
+        return masked(attr.data.element, dtype)
     return shortest(masked(attr.data.data, dtype), dtype)
 
 
 def standard_text(attr: AnyDense) -> str | None:
     """`dense<…>` for xDSL's own attribute, exact as `dense_text`; None for elements that numpy does not have."""
     try:
-        return dense_text(attr.type, _standard_bits(attr))
+        return dense_text(attr.type, small_bits(attr))
     except ValueError:
         return None
 
@@ -98,20 +100,29 @@ def standard_text(attr: AnyDense) -> str | None:
 def to_small(attr: AnyDense) -> DenseAttr:
     """xDSL's expanded attribute of tensor type as the same constant in the small form."""
     assert is_tensor(attr.type), "only tensors are StableHLO constants"
-    return DenseAttr(attr.type, BytesAttr(_standard_bits(attr)))
+    return DenseAttr(attr.type, BytesAttr(small_bits(attr)))
 
 
 def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
-    """xDSL's expanded attribute, for the operations of other dialects."""
+    """xDSL's own attribute, for operations of other dialects; a splat is expanded for those who ask for its data."""
     element = type.element_type
     if is_integer_type(element) and dtype_of(element) in SUB_BYTE_BITS:
         # xDSL sign-extends; an i1 that is true is -1.
         values = np.frombuffer(raw, dtype_of(element)).astype(np.int8)
         raw = (-values if element.width.data == 1 else values).tobytes()
-    if len(raw) == dtype_of(element).itemsize:
-        raw *= count_of(type)
     # The element type was found among those that xDSL has.
-    return DenseIntOrFPElementsAttr(cast("RankedStructure[AnyDenseElement]", type), BytesAttr(raw))
+    ranked = cast("RankedStructure[AnyDenseElement]", type)
+    if len(raw) == dtype_of(element).itemsize:
+        return _without_check(ranked, splat_bytes(raw, count_of(type)))
+    return DenseIntOrFPElementsAttr(ranked, BytesAttr(raw))
+
+
+def _without_check(type: RankedStructure[AnyDenseElement], data: BytesAttr) -> AnyDense:
+    """The attribute without xDSL's check of its length, which would expand the data."""
+    attr: AnyDense = object.__new__(DenseIntOrFPElementsAttr)
+    object.__setattr__(attr, "type", type)
+    object.__setattr__(attr, "data", data)
+    return attr
 
 
 def parse_constant(parser: AttrParser) -> DenseAttr:

@@ -16,6 +16,9 @@ from .elements import SUB_BYTE_BITS, DType, Element, dtype_of, encode, formatter
 from .guards import AnyShaped, is_shaped
 
 Nested: TypeAlias = "str | list[Nested]"
+_LITERAL = re.compile(r'<(?:[^>"/]++|"[^"\n]*+"|//[^\n]*+|/)*+>')
+_COMMENT = re.compile(r"//[^\n]*")
+_AFTER_MINUS = re.compile(r"-\s+")
 LONGEST_LIST = 100
 """Elements that are printed one by one; more are printed as a hexadecimal string."""
 
@@ -48,9 +51,10 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
     """
     start = parser.pos
     content = parser.lexer.input.content
-    end = content.find(">", start)
-    if end < 0:
+    literal = _LITERAL.match(content, start)
+    if literal is None:
         parser.raise_error("expected '<' literal '>' after 'dense'")
+    end = literal.end() - 1
     # The literal is read as a piece of text: token by token a large one takes minutes.
     parser.lexer.pos = end
     parser.parse_punctuation("<", " in dense attribute")
@@ -67,21 +71,24 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 
 
 def literal_bits(literal: str, type: AnyShaped) -> bytes:
-    """The bits that the text between `dense<` and `>` stands for; `ValueError` if it does not fit `type`."""
+    """The bits that the text between `dense<` and `>` stands for; `ValueError` if it does not fit `type`.
+
+    A tensor without elements may be written as a splat, and keeps the element, as in MLIR.
+    """
     element_type = type.element_type
     dtype = dtype_of(element_type)
-    if literal.lstrip().startswith('"'):
+    literal = _COMMENT.sub("", literal)
+    if '"' in literal:
         raw = masked(_hexadecimal_string(literal), dtype)
         if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
             raise ValueError(f"{len(raw)} bytes of data do not fill {type}")
-        return shortest(raw, dtype) if count_of(type) else b""
+        return shortest(raw, dtype)
     elements, shape = _tensor_literal(literal)
     if not elements and count_of(type):
         raise ValueError(f"an empty literal does not fill {type}")
     if shape is not None and shape != type.get_shape():
         raise ValueError(f"a literal of shape {list(shape)} does not fit {type}")
-    raw = encode(elements, element_type)
-    return shortest(raw, dtype) if count_of(type) else b""
+    return shortest(encode(elements, element_type), dtype)
 
 
 def _hexadecimal_string(literal: str) -> bytes:
@@ -96,7 +103,7 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
     if not literal.strip():
         return [], None
     try:
-        level: list[Nested] = [json.loads(_ATOM.sub(r'"\g<0>"', literal))]
+        level: list[Nested] = [json.loads(_quoted(literal), strict=False)]
     except json.JSONDecodeError as error:
         raise ValueError("expected a number, or numbers in nested brackets") from error
     shape: list[int] = []
@@ -107,6 +114,11 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
         level = [element for row in rows for element in row]
     elements = [_element(text) for text in level if isinstance(text, str)]
     return elements, tuple(shape) or None
+
+
+def _quoted(literal: str) -> str:
+    """The literal as JSON: each scalar is a string."""
+    return _ATOM.sub(r'"\g<0>"', _AFTER_MINUS.sub("-", literal))
 
 
 _ATOM = re.compile(r'\([^()"\\]*\)|[^\s\[\](),"\\]+')

@@ -28,6 +28,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
 from .guards import AnyDense
+from .splat import SplatBytes
 
 MINUS_INFINITY = b"\x00\x00\x80\xff"
 SIGNALLING_NAN = b"\x01\x00\x80\x7f"
@@ -98,7 +99,8 @@ def _print(self: AnyDense, printer: Printer) -> None:
     """Replaces the method of the same name: NaNs keep their bits, zeros their sign."""
     from .dense import standard_text
 
-    text = standard_text(self) if _holds_floats(self) and _loses_bits(self) else None
+    kept_once = isinstance(self.data, SplatBytes)
+    text = standard_text(self) if kept_once or (_holds_floats(self) and _loses_bits(self)) else None
     if text is None:
         return _xdsl_prints(self, printer)
     return printer.print_string(text)

@@ -133,15 +133,27 @@ def _scalar(element: Element) -> str:
     raise ValueError("a complex number does not fit a real element type")
 
 
+# As MLIR's lexer has them: ASCII alone, no plus, no underscores, no capital X.
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
+_INTEGER = re.compile(r"-?(?:[0-9]+|0x[0-9a-fA-F]+)")
+
+
 def is_hexadecimal(text: str) -> bool:
-    return text[:2] in ("0x", "0X")
+    return _HEXADECIMAL.fullmatch(text) is not None
 
 
 def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
     """The bits of these floats as unsigned integers. Hexadecimal is the bit pattern itself, NaN payloads included."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
-    if dtype == FLOATS[Float8E8M0FNUType] and np.any(values <= 0):
-        raise ValueError("f8E8M0FNU has neither zero nor negative values")
+    if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
+        raise ValueError("numbers are read as f64, which this one does not fit, and the element type has no infinity")
+    if dtype == FLOATS[Float8E8M0FNUType]:
+        if np.any(values < 0):
+            raise ValueError("f8E8M0FNU has no negative values")
+        # Nor a zero: the smallest number stands for it, as in MLIR. `ml_dtypes` rounds wrongly below the normal f32.
+        smallest = np.where(values < 1.5 * 2.0**-127, 2.0**-127, 2.0**-126)
+        values = np.where(values < 2.0**-126, smallest, values)
     bits = round_to(values, dtype).view(f"u{dtype.itemsize}")
     for index, text in enumerate(texts):
         if is_hexadecimal(text):
@@ -150,7 +162,7 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
 
 
 def _decimal(text: str) -> float:
-    if "." not in text:
+    if not _DECIMAL.fullmatch(text):
         raise ValueError(f"'{text}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
     return float(text)
 
@@ -183,9 +195,9 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
         if width != 1:
             raise ValueError(f"'{text}' fits i1 only")
         return int(text == "true")
-    if not re.fullmatch(r"-?(\d+|0[xX][0-9a-fA-F]+)", text):
+    if not _INTEGER.fullmatch(text):
         raise ValueError(f"'{text}' is not an integer")
-    value = int(text, 16 if "x" in text.lower() else 10)
+    value = int(text, 16 if "x" in text else 10)
     lowest = 0 if unsigned else -(1 << width - 1)
     if not lowest <= value < 1 << width:
         raise ValueError(f"'{text}' does not fit an {'unsigned ' if unsigned else ''}integer of {width} bits")

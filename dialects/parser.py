@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 
 from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
     AnyDenseElement,
     DenseIntOrFPElementsAttr,
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
@@ -24,13 +26,22 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
+from .declarations import attributes_of_arguments
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
+from .float_repair import repair_floats
 from .location_syntax import LocationParser
+from .number_syntax import NumberParser
 from .stablehlo.creation import ConstantOp
+
+# Attributes keep the bits that are read here only if the types of xDSL do.
+repair_floats()
 
 _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
+_PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
+NAME_OF_UNKNOWN = "op_name__"
+"""Where xDSL keeps the name of an operation that it does not know, among the attributes."""
 
 
 def parse_module(text: str, name: str = "<input>", context: Context | None = None) -> ModuleOp:
@@ -38,7 +49,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
-class ModuleParser(LocationParser):
+class ModuleParser(LocationParser, NumberParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
     An operation that the text gives no location is where it stands in the text, as in MLIR.
@@ -55,12 +66,15 @@ class ModuleParser(LocationParser):
         self._first_uses: dict[str, Span] = {}
         """Where a value that was not yet defined was first read."""
         self._types: dict[str, TypeAttribute] = {}
+        self._resources: dict[tuple[str, str], str] = {}
+        """The name that each resource of this text has among those of all texts that were read."""
         self._in_constant = False
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
-            self.resolve_aliases()
+            self.read_definitions()
             module = super().parse_module(allow_implicit_module)
+            self.check_definitions()
         except ParseError as error:
             raise self._at_first_use(error) from error
         except RecursionError as error:
@@ -92,6 +106,10 @@ class ModuleParser(LocationParser):
         op = super().parse_operation()
         if self.pos != self._end_of_location:
             op.location = self.operation_location()
+        if isinstance(op, FuncOp) and not op.body.blocks and op.arg_attrs is None:
+            end = self.pos
+            op.arg_attrs = attributes_of_arguments(self, self._name_start())
+            self._resume_from(end)
         self._operations.pop()
         self._outermost = op
         return op
@@ -117,7 +135,17 @@ class ModuleParser(LocationParser):
             remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
             words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
             self.raise_error(words, start, start + len(name))
+        if _PLAIN_NAME.fullmatch(name) is None:
+            # xDSL prints it without the escapes that it came with.
+            self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
         return op_type
+
+    def _parse_attribute_entry(self) -> tuple[str, Attribute]:
+        start = self.pos
+        name, value = super()._parse_attribute_entry()
+        if name == NAME_OF_UNKNOWN:
+            self.raise_error(f"no attribute can be named '{name}': xDSL has a use of its own for it", start, self.pos)
+        return name, value
 
     def _parse_block(self) -> Block:
         if self._current_token.kind != MLIRTokenKind.CARET_IDENT:
@@ -137,6 +165,13 @@ class ModuleParser(LocationParser):
         if read is not None:
             self._types[match[0]] = read
         return read
+
+    def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
+        """xDSL forgets at the definition that it has renamed a resource whose name was taken."""
+        said = dialect_name, self.parse_identifier(" for resource handle")
+        if said not in self._resources:
+            self._resources[said] = interface.declare_resource(said[1])
+        return self._resources[said]
 
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None

@@ -29,8 +29,9 @@ from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from ..dialects.dense import DenseAttr
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
-# An alias has no dialect in front (`#map`, not `#other.map` nor `#other<map>`); an escape may hide a name.
-_OUTSIDE = re.compile(r"[#!][A-Za-z_$][\w$]*(?![\w$.<])|dense_resource|\\")
+# An alias is a number (`#0`), or a name without a dialect (`#map`, not `#other.map` nor `#other<map>`); an escape may
+# hide one.
+_OUTSIDE = re.compile(r"[#!](?:\d|[A-Za-z_$-][\w$-]*(?![\w$.<-]))|dense_resource|\\")
 
 LONG_CONSTANT = 1000
 """Bytes of a constant beyond which messages do not spell it out."""

@@ -77,6 +77,10 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     if a.attributes != b.attributes:
         texts = first_attribute(terms, a.attributes, b.attributes)
         return f"{before} with {texts[0]}", f"{after} with {texts[1]}"
+    if a.properties != b.properties:
+        name = min(set(a.properties) ^ set(b.properties))
+        texts = [f"{name} as {'a property' if name in head.properties else 'an attribute'}" for head in (a, b)]
+        return f"{before} with {texts[0]}", f"{after} with {texts[1]}"
     if a.types != b.types:
         texts = _where_they_differ(_types(terms, a), _types(terms, b))
         return f"{before} of type {texts[0]}", f"{after} of type {texts[1]}"

@@ -13,6 +13,13 @@ Every result is the same expression over the same arguments and constants, down 
 same bits on every executor on which an operation is a function of its operands, attributes and regions. Where a
 compiler rounds two instances of one expression differently (fusion, FMA), that is out of its reach.
 
+What a term must contain
+------------------------
+Every part of the operation that it stands for; `anatomy.py` lists them all, and a test holds the list against xDSL. So
+name, attributes, which of them are properties, types of the results, regions, operands. What is to be left out needs a
+rule below, and each rule has a test of its own. A part that no rule speaks of, or that cannot be compared, is a
+`Refusal`.
+
 Trusted, and therefore kept small
 ---------------------------------
 * The parser that built the two modules, and xDSL's attribute classes (`attribute_keys.py` says where their equality is
@@ -21,23 +28,35 @@ Trusted, and therefore kept small
   without effects may be removed, and with it an endless loop whose results nobody reads; an unstable `sort` is taken to
   break ties in the same way each time.
 * What the caller vouches for, by `also_pure` or `register_pure`; a proof that makes use of it lists it (`believed`).
-* These rules, each used in both programs alike:
-  - `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the token
-    does not count. `recompute.segment` and `recompute.gradient` are the operations that they hold.
-  - `func.call` is the body of the function named. Recursion is refused.
-  - Attributes on one of these, or on a function called, stay around the values: losing a sharding is not proved.
-  - Everything else that is not on the list is an ordered effect: what it does may depend on all effects before it. So
-    effects keep their number and order, and what they return is equal only to itself. So is whatever takes or makes a
-    memref, be it on the list or not, and whatever holds such an operation in a region.
-  - Two regions are the same if they compute the same from their arguments and from the same captured values.
-* What is compared besides: the attributes of the modules, every operation at the top level that is not a function, and
-  of every public function name, type, argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`;
-  shardings), result attributes and all others. Empty dictionaries are as good as none.
-* What is ignored: locations, names of SSA values, of private functions and of the module itself, private functions that
-  nobody calls, and discardable attributes that start with `recompute.`.
 
-Refused, because equal text would not mean equal content: several blocks, dense resources, attribute aliases in
-unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations.
+The rules, each used in both programs alike
+-------------------------------------------
+* Pure operations: equal ones are one, wherever they stand; those that nobody reads do not count, with all that is
+  written on them. A sharding constraint may be repeated, but it has to occur (`KEPT`).
+* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the
+  token does not count.
+* Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
+* Calls: `func.call` is the body of the function named. Recursion is refused.
+* Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
+  and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
+* Effects: everything else that is not on the list is an ordered effect: what it does may depend on all effects before
+  it. So effects keep their number and order, and what they return is equal only to itself. So is whatever takes or
+  makes a memref, be it on the list or not, and whatever holds such an operation in a region.
+* Regions: where it is known what the region means (`COMPUTE_THEIR_REGIONS`), two are the same if they compute the same
+  from their arguments and from the same captured values. Any other region is taken literally: all that stands in it
+  counts, in this order, barriers and dead operations too. So is the top level of the module.
+* Which device runs (`partition_id`) is the same for all, but not inside of `sdy.manual_computation`.
+* Signature: the attributes of the modules, every operation at the top level that is not a function, and of every public
+  function name, type, argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result
+  attributes, all others and those of its return. Empty dictionaries are as good as none.
+* Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
+  functions that nobody calls, and discardable attributes that start with `recompute.` do not count.
+* Identical text: two files that are the same to the byte are equal, whatever they hold; so are a module and what was
+  made from it, if their generic text is the same.
+
+Refused otherwise, because equal text would not mean equal content: several blocks, dense resources, attribute aliases
+in unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations, functions
+without a body.
 
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified, a loop
 with other carries, even dead ones (that needs rules for loops), `custom_call` and collectives cloned.
@@ -48,18 +67,22 @@ What no proof can see, because the numbers do not change, is memory: a missing t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from ..dialects.diagnostics import Refusal, position_of
-from .first_difference import AFTER, BEFORE, Difference, first_attribute, first_difference
+from ..dialects.printer import print_module
+from .anatomy import functions_of, public_functions
+from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .foreign import registered_pure
 from .pure_operations import PURE_OPERATIONS
-from .terms import Attributes, Terms
-from .value_numbering import Numbering, attributes_of, functions_of, position_attributes
+from .scope import Outcome
+from .signature import signature, signature_difference
+from .terms import Side, Terms
+from .value_numbering import Numbering
 
 
 @dataclass(frozen=True)
@@ -67,7 +90,8 @@ class Proof:
     """The verdict, the reason where there is no proof, and the sizes of what was compared.
 
     `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
-    the programs were comparable at all. `believed`: operations that are pure on the user's word alone.
+    the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
+    proved because the text is the same, not because it was understood.
     """
 
     proved: bool
@@ -78,6 +102,7 @@ class Proof:
     operations_before: int = 0
     operations_after: int = 0
     believed: tuple[str, ...] = ()
+    identical: bool = False
 
     def __bool__(self) -> bool:
         return self.proved
@@ -89,16 +114,21 @@ def prove(
     *,
     pure: Collection[str] = PURE_OPERATIONS,
     also_pure: Collection[str] | None = None,
+    one_source: bool = False,
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
     Both modules must verify. `pure`: names of the operations that are functions of their operands, attributes, regions.
     `also_pure`: those that the caller vouches for; what `recompute.interpreters.register_pure` was told if not given.
+    `one_source`: `after` was made from `before`, so that a name in one of them stands for the same in the other, also
+    where it names what lies outside of the module.
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
         return _compare(before, after, pure, declared.difference(pure))
     except Refusal as refusal:
+        if one_source and same_text(before, after):
+            return proof_of_identity(before)
         side = "before" if _module_of(refusal.operation) is before else "after"
         position = position_of(refusal.operation)
         at = "" if position == "<unknown>" else f" at {position}"
@@ -107,70 +137,71 @@ def prove(
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")
 
 
+def same_text(before: ModuleOp, after: ModuleOp) -> bool:
+    """Whether the generic text of both modules, resources included, is the same to the byte."""
+    # A clone does not keep the names of blocks, and one of the two may be one.
+    one, other = (print_module(module.clone(), generic=True) for module in (before, after))
+    return one == other
+
+
+def proof_of_identity(module: ModuleOp) -> Proof:
+    """For two programs of which every byte is the same, whatever they hold."""
+    results = 0
+    for op in module.ops:
+        type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
+        if isinstance(type_, FunctionType) and visibility != StringAttr("private"):
+            results += len(type_.outputs)
+    return Proof(True, "", "", None, results, _size(module), _size(module), identical=True)
+
+
 def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str]) -> Proof:
     terms = Terms(frozenset(functions_of(before).keys() | functions_of(after).keys()))
     pure = declared.union(known)
     one = Numbering(before, BEFORE, terms, pure, declared)
     other = Numbering(after, AFTER, terms, pure, declared)
-    if (reason := _signature_difference(_signature(one), _signature(other), terms)) is not None:
+    one.demand_bounded_size()
+    other.demand_bounded_size()
+    if (reason := signature_difference(signature(one), signature(other), terms)) is not None:
         return Proof(False, reason)
+    public = public_functions(one.functions)
+    if not public:
+        raise Refusal(before, "there is no public function to compare")
     results = 0
-    for where, number, other_number in _values(one, other):
-        if number != other_number:
-            difference = first_difference(terms, number, other_number)
-            return Proof(False, f"{where} differs: {difference}", where, difference)
-        results += where.startswith("result")
-    if not public_functions(one.functions):
-        return Proof(False, "there is no public function to compare")
+    for name in public:
+        outcomes = one.function(name), other.function(name)
+        for where, number, other_number in _values(name, *outcomes):
+            if number != other_number:
+                return _different(terms, where, number, other_number)
+        if (reason := _lost(terms, name, *outcomes)) is not None:
+            return Proof(False, reason)
+        results += len(outcomes[0].results)
+    if (number := one.top_level()) != (other_number := other.top_level()):
+        return _different(terms, "the top level of the module", number, other_number)
     believed = tuple(sorted(one.believed | other.believed))
     return Proof(True, "", "", None, results, _size(before), _size(after), believed)
 
 
-def public_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """The names of the functions that can be called from outside."""
-    private = StringAttr("private")
-    return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
+def _values(name: str, before: Outcome, after: Outcome) -> Iterator[tuple[str, int, int]]:
+    """What must be equal: what it is, number before, number after."""
+    for index, (a, b) in enumerate(zip(before.results, after.results, strict=True)):
+        yield f"result #{index} of @{name}", a, b
+    yield f"the effects of @{name}", before.state, after.state
 
 
-def _values(one: Numbering, other: Numbering) -> Iterator[tuple[str, int, int]]:
-    """What must be equal: name, number before, number after."""
-    for name in public_functions(one.functions):
-        before, after = one.function(name), other.function(name)
-        for index, (a, b) in enumerate(zip(before.results, after.results, strict=True)):
-            yield f"result #{index} of @{name}", a, b
-        yield f"the effects of @{name}", before.state, after.state
-    yield "the top level of the module", one.top_level(), other.top_level()
+def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
+    difference = first_difference(terms, before, after)
+    return Proof(False, f"{where} differs: {difference}", where, difference)
 
 
-def _signature(numbering: Numbering) -> dict[str, Attributes]:
-    """What is promised to the outside: place -> attributes."""
-    module = numbering.module
-    of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
-    places = {"the module": numbering.attributes(module, of_module)}
-    for name in public_functions(numbering.functions):
-        function = numbering.functions[name]
-        own = attributes_of(function)
-        if own.get("sym_visibility") == StringAttr("public"):
-            del own["sym_visibility"]
-        type_ = own["function_type"]
-        assert isinstance(type_, FunctionType), "verified: a function has a function type"
-        arg_attrs = position_attributes(function, "arg_attrs", len(type_.inputs))
-        res_attrs = position_attributes(function, "res_attrs", len(type_.outputs))
-        own = {key: value for key, value in own.items() if key not in ("arg_attrs", "res_attrs")}
-        places[f"@{name}"] = numbering.attributes(function, own)
-        for what, each in (("argument", arg_attrs), ("result", res_attrs)):
-            for index, attributes in enumerate(each):
-                places[f"{what} #{index} of @{name}"] = numbering.attributes(function, attributes)
-    return places
-
-
-def _signature_difference(before: dict[str, Attributes], after: dict[str, Attributes], terms: Terms) -> str | None:
-    for place in before | after:
-        if place not in before or place not in after:
-            return f"{place} is only in the program {'before' if place in before else 'after'}"
-        if before[place] != after[place]:
-            texts = first_attribute(terms, before[place], after[place])
-            return f"{place} differs: before {texts[0]}, after {texts[1]}"
+def _lost(terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
+    """What has to occur and does so in one of the programs only."""
+    sides: tuple[tuple[str, Side, frozenset[int]], ...] = (
+        ("before", BEFORE, before.kept - after.kept),
+        ("after", AFTER, after.kept - before.kept),
+    )
+    for word, side, only_here in sides:
+        for number in sorted(only_here):
+            return f"{describe(terms, side, number)} in @{name} is only in the program {word}, and may not be dropped"
     return None
 
 

@@ -8,15 +8,21 @@ Whatever is not on it is an ordered effect. Left out on purpose, though StableHL
 Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
 
 arith and math are pure throughout. tensor is, since tensors are values; `tensor.empty` is taken to hold the same each
-time, so a program that reads what nobody has written has no result of its own. A sharding
-constraint of sdy is its operand, laid out over the devices in some way. linalg and scf are here for tensors and
-scalars: whatever takes or makes a memref is an effect, whatever its name (`value_numbering.py`), and so is a region
-with an effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is left open;
-`func.call_indirect`; and operations that no dialect of today has under these names.
+time, so a program that reads what nobody has written has no result of its own. A sharding constraint of sdy is its
+operand, laid out over the devices in some way; it may be repeated, not dropped. linalg and scf are here for tensors and
+scalars: whatever takes or makes a memref is an effect, whatever its name, and so is a region with an effect in it. Left
+out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is left open; `func.call_indirect`; and
+operations that no dialect of today has under these names.
 Source: https://mlir.llvm.org/docs/Dialects/.
 """
 
 from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, UnrankedMemRefType
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.utils.hints import isa
+
+from ..dialects.guards import is_tensor
 
 _STABLEHLO = """
     abs add and atan2 batch_norm_grad batch_norm_inference batch_norm_training bitcast_convert broadcast
@@ -73,3 +79,43 @@ PURE_OPERATIONS = frozenset(
     + [f"scf.{name}" for name in _SCF.split()]
     + ["recompute.token", "sdy.sharding_constraint"]
 )
+
+COMPUTE_THEIR_REGIONS = frozenset(
+    """
+    scf.execute_region scf.for scf.if scf.index_switch scf.while sdy.manual_computation stablehlo.case stablehlo.if
+    stablehlo.map stablehlo.reduce stablehlo.reduce_window stablehlo.scatter stablehlo.select_and_scatter
+    stablehlo.sort stablehlo.while tensor.generate tensor.pad
+    """.split()
+).union(f"linalg.{name}" for name in _LINALG.split())
+"""A region of these is a function of its arguments and of what it captures: all that counts is what its terminator
+reads, and its effects. A region of anything else may mean whatever its owner likes."""
+
+TERMINATORS = frozenset(
+    """
+    func.return linalg.yield recompute.yield scf.condition scf.yield sdy.return stablehlo.return tensor.yield
+    """.split()
+)
+
+KEPT = frozenset({"sdy.sharding_constraint"})
+"""They compute nothing that anybody has to read, and still may not vanish; said twice is as good as said once.
+Shardy shards the operand of a constraint that nobody reads."""
+
+OF_THE_REGION = frozenset({"linalg.index"})
+"""They read which point of the loops around them runs: not the same in two regions, though nothing is an operand."""
+
+OF_THE_PLACE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
+"""They read on which device they run: the same in two regions of one device."""
+
+RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
+"""Their regions run on devices of their own."""
+
+
+def refers_to_memory(type_: Attribute) -> bool:
+    """A memref, or a type that holds one: whatever touches it is an effect."""
+    if is_tensor(type_):
+        return refers_to_memory(type_.element_type)
+    if isinstance(type_, MemRefType | UnrankedMemRefType):
+        return True
+    parts = type_.parameters if isinstance(type_, ParametrizedAttribute) else ()
+    listed = type_.data if isa(type_, ArrayAttr) else ()
+    return any(map(refers_to_memory, (*parts, *listed)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from xdsl.ir import Block
 
-from .kernels.arrays import Array, Combine, dtype_at, on_one
+from .kernels.arrays import Array, Combine, dtype_at, on_one, shape_at
 from .kernels.conversion import convert
 from .kernels.table import ELEMENTWISE
 from .program import Program, Step
@@ -19,8 +19,10 @@ def combiner(program: Program, block: Block, numbers: int = 0) -> Combine:
     """All elements at once where every operation is elementwise, otherwise one element after the other.
 
     The program takes the arguments of the block, so many loop numbers, and then what the block captures: that is the
-    same for all elements.
+    same for all elements. Raises `ValueError` for a block on tensors with dimensions.
     """
+    if any(shape_at(argument) for argument in block.args):
+        raise ValueError("its region combines tensors; only regions that combine scalars are executed")
     dtypes = [dtype_at(argument) for argument in block.args]
     vectors = len(dtypes) + numbers
     at_once = all(step.op.name in ELEMENTWISE or step.op.name in CONSTANTS for step in program.steps)

@@ -31,7 +31,8 @@ Attributes = tuple[tuple[str, int], ...]
 class Head(NamedTuple):
     """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
 
-    An `effect` reads the state before it as its first operand, and is itself the state after it.
+    `properties`: the names of those attributes that are properties, where these are two things. An `effect` reads the
+    state before it as its first operand, and is itself the state after it.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Head(NamedTuple):
     attributes: Attributes = ()
     types: tuple[int, ...] = ()
     bodies: tuple[int, ...] = ()
+    properties: tuple[str, ...] = ()
 
 
 class Body(NamedTuple):
@@ -48,17 +50,22 @@ class Body(NamedTuple):
     types: tuple[int, ...]
     entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
     roots: tuple[int, ...]  # what the terminator reads, then the end state
+    kept: tuple[int, ...]  # what has to occur besides
     ending: int  # the head of the terminator
 
 
-NO_BLOCK = Body((), (), (), -1)
+NO_BLOCK = Body((), (), (), (), -1)
 
 
 class Inside(NamedTuple):
-    """A region as terms, before it is closed: its arguments, then its first state; its results, then its end state."""
+    """A region as terms, before it is closed: its arguments, then its first state; its results, then its end state.
+
+    `kept`: what nobody has to read, and still has to occur.
+    """
 
     bound: tuple[int, ...]
     roots: tuple[int, ...]
+    kept: tuple[int, ...] = ()
 
     @property
     def has_effects(self) -> bool:
@@ -109,7 +116,7 @@ class Terms:
         positions = {number: position for position, number in enumerate(inside.bound)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []
         captures: list[int] = []
-        pending = list(reversed(inside.roots))
+        pending = list(reversed(inside.roots + inside.kept))
         while pending:
             number = pending[-1]
             if number in positions:
@@ -127,4 +134,5 @@ class Terms:
             positions[number] = len(positions)
             entries.append(entry)
         roots = tuple(positions[root] for root in inside.roots)
-        return self.body(Body(types, tuple(entries), roots, ending)), tuple(captures)
+        kept = tuple(positions[number] for number in inside.kept)
+        return self.body(Body(types, tuple(entries), roots, kept, ending)), tuple(captures)

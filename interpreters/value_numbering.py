@@ -4,116 +4,45 @@
     %4 = recompute.depend %0 after %t                   %4 is %0: the token orders, it computes nothing
     %5 = func.call @private(%0)                         what @private returns for %0: calls are inlined here
 
-Goes by operation name, attributes, properties, operands and regions alone, so that registered and unregistered
-operations are treated alike. What is not understood raises a `Refusal`; nothing is guessed.
+Goes by the parts of an operation alone (`anatomy.py`), so that registered and unregistered operations are treated
+alike. What is not understood raises a `Refusal`; nothing is guessed. In a region of which nobody knows what it means
+(`COMPUTE_THEIR_REGIONS` names those that are known) nothing is seen through, dropped or shared: it is taken literally.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    FunctionType,
-    MemRefType,
-    ModuleOp,
-    StringAttr,
-    SymbolRefAttr,
-    UnrankedMemRefType,
-    UnregisteredOp,
-)
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
-from xdsl.utils.hints import isa
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects.diagnostics import Refusal
-from ..dialects.guards import is_tensor
-from .attribute_keys import OpaqueAttributeError
-from .terms import NO_BLOCK, Attributes, Head, Inside, Side, Terms
+from .anatomy import (
+    attributes_of,
+    callee_of,
+    functions_of,
+    name_of,
+    position_attributes,
+    public_functions,
+    size_with_calls,
+)
+from .blocks import body_of, is_function, is_known_end, refuse_branches, single_block
+from .heads import Heads
+from .pure_operations import (
+    COMPUTE_THEIR_REGIONS,
+    KEPT,
+    OF_THE_PLACE,
+    OF_THE_REGION,
+    RUN_ELSEWHERE,
+    refers_to_memory,
+)
+from .scope import Outcome, Scope
+from .terms import NO_BLOCK, Head, Inside, Side, Terms
 
 MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
 
-TERMINATORS = frozenset(
-    "func.return stablehlo.return recompute.yield scf.yield scf.condition linalg.yield tensor.yield".split()
-)
-OF_THE_REGION = frozenset({"linalg.index"})
-"""They read which point of the loops around them runs: not the same in two regions, though nothing is an operand."""
-WORDS = {"arg_attrs": "parameter", "res_attrs": "result"}
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
-
-
-def name_of(op: Operation) -> str:
-    """The operation's name, also that of an unregistered operation."""
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-
-
-def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Properties and attributes together, without those of the passes, which no proof believes. Raises `Refusal`."""
-    attributes = without_ours(op.attributes)
-    if isinstance(op, UnregisteredOp):
-        del attributes["op_name__"]
-    if both := attributes.keys() & op.properties.keys():
-        raise Refusal(op, f"{name_of(op)} has '{min(both)}' both as attribute and as property")
-    return attributes | op.properties
-
-
-def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    return {name: value for name, value in attributes.items() if not name.startswith("recompute.")}
-
-
-def functions_of(module: ModuleOp) -> dict[str, Operation]:
-    """The top-level functions by name. Raises `Refusal` for a function without a name or with one that is taken."""
-    functions: dict[str, Operation] = {}
-    for op in module.ops:
-        if name_of(op) != "func.func":
-            continue
-        name = attributes_of(op).get("sym_name")
-        if not isinstance(name, StringAttr) or name.data in functions:
-            raise Refusal(op, "a function needs a name of its own")
-        functions[name.data] = op
-    return functions
-
-
-def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
-    """`arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
-    value = attributes_of(function).get(name)
-    if value is None:
-        return [{} for _ in range(count)]
-    if not isa(value, ArrayAttr[DictionaryAttr]) or len(value.data) != count:
-        raise Refusal(function, f"'{name}' needs one dictionary for each of the {count} positions")
-    return [without_ours(each.data) for each in value.data]
-
-
-@dataclass
-class Scope:
-    """What is visible at a point: the values of this region, then those of the regions around it; and the state.
-
-    `entry` stands for one execution of the region: it is the state at its start.
-    """
-
-    depth: int
-    state: int
-    entry: int
-    around: Scope | None = None
-    values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-
-    def find(self, value: SSAValue) -> int | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if (number := scope.values.get(value)) is not None:
-                return number
-            scope = scope.around
-        return None
-
-
-class Outcome(NamedTuple):
-    """The terms of what a function returns, and of the state when it returns."""
-
-    results: tuple[int, ...]
-    state: int
 
 
 class Numbering:
@@ -128,51 +57,42 @@ class Numbering:
     ):
         self.functions = functions_of(module)
         self.module = module
+        self.heads = Heads(terms.attributes)
         self._terms = terms
         self._pure = pure
         self._declared = declared
         self.believed = set[str]()
         self._origins = terms.origins[side]
         self._insides = terms.insides[side]
-        self._active_calls: list[str] = []
-        self._visited = 0
+
+    def demand_bounded_size(self) -> None:
+        """Raises `Refusal` where calls call themselves, or make the program too large once they are inlined."""
+        if size_with_calls(self.functions, public_functions(self.functions)) > MAX_OPERATIONS:
+            raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> Outcome:
         """Results and effects of a function for unknown arguments. Raises `Refusal`."""
-        types = self.types(self._body(name).args, self.functions[name])
-        start = self._terms.term(Head("state", f"start of @{name}"))
-        scope = Scope(depth=0, state=start, entry=start)
+        types = self.heads.types(self._body(name).args, self.functions[name])
         parameters = [
             self._terms.term(Head("parameter", f"{index} of @{name}", types=(type_,)))
             for index, type_ in enumerate(types)
         ]
-        return self._run(name, parameters, scope)
+        scope = self._outermost(f"start of @{name}")
+        results = self._run(name, parameters, scope)
+        return Outcome(results, scope.state, frozenset(scope.kept))
 
     def top_level(self) -> int:
-        """The state after everything at the top level that is not a function, taken as effects. Raises `Refusal`."""
-        start = self._terms.term(Head("state", "start of the module"))
-        scope = Scope(depth=0, state=start, entry=start)
+        """The state after everything at the top level that is not a function, taken literally. Raises `Refusal`."""
+        scope = self._outermost("start of the module")
+        scope.literal = True
         for op in self.module.ops:
             if name_of(op) != "func.func":
                 self._operation(op, scope)
         return scope.state
 
-    def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
-        """The attributes, numbered, in the order of their names. Raises `Refusal` where one cannot be compared."""
-        try:
-            return tuple((name, self._terms.attributes.number(attributes[name])) for name in sorted(attributes))
-        except OpaqueAttributeError as error:
-            raise Refusal(op, f"{name_of(op)} has an attribute that cannot be compared: {error}") from None
-
-    def types(self, values: Iterable[SSAValue], op: Operation) -> tuple[int, ...]:
-        """The types of the values, numbered. Raises `Refusal` where one cannot be compared."""
-        return self._type_numbers([value.type for value in values], op)
-
-    def _type_numbers(self, types: Iterable[Attribute], op: Operation) -> tuple[int, ...]:
-        try:
-            return tuple([self._terms.attributes.number(type_) for type_ in types])
-        except OpaqueAttributeError as error:
-            raise Refusal(op, f"{name_of(op)} has a type that cannot be compared: {error}") from None
+    def _outermost(self, start: str) -> Scope:
+        state = self._terms.term(Head("state", start))
+        return Scope(depth=0, state=state, entry=state, place=self._terms.term(Head("state", "the device")))
 
     def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]:
         numbers: list[int] = []
@@ -183,40 +103,42 @@ class Numbering:
         return tuple(numbers)
 
     def _operation(self, op: Operation, scope: Scope) -> None:
-        self._visited += 1
-        if self._visited > MAX_OPERATIONS:
-            raise Refusal(op, f"more than {MAX_OPERATIONS} operations once calls are inlined")
-        if op.successors:
-            raise Refusal(op, f"{name_of(op)} branches: only single blocks are compared")
+        refuse_branches(op)
         match name_of(op):
-            case "stablehlo.optimization_barrier":
-                results = self._identity(op, op.operands, scope)
-            case "recompute.depend":
-                results = self._identity(op, op.operands[:-1], scope)
-            case "recompute.segment" | "recompute.gradient":
-                results = self._group(op, scope)
             case "func.call":
                 results = self._call(op, scope)
+            case "stablehlo.optimization_barrier" if not scope.literal:
+                results = self._identity(op, op.operands, scope)
+            case "recompute.depend" if not scope.literal:
+                results = self._identity(op, op.operands[:-1], scope)
+            case "recompute.segment" | "recompute.gradient" if not scope.literal:
+                results = self._group(op, scope)
             case _:
                 results = self._apply(op, scope)
         scope.values.update(zip(op.results, results, strict=True))
 
     def _identity(self, op: Operation, values: Sequence[SSAValue], scope: Scope) -> Sequence[int]:
-        if op.regions or self.types(values, op) != self.types(op.results, op):
+        if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
-        numbers = self._operands(op, scope)[: len(values)]
-        return [self._attributed("barrier", number, op, attributes_of(op)) for number in numbers]
+        around = self._around(("barrier", op, attributes_of(op)))
+        return self._wrapped(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
         """Operations grouped for the reader: they run where they stand."""
-        block = _body_of(op)
-        inner = Scope(scope.depth, scope.state, scope.entry, scope)
-        _, numbers = self._block(block, inner)
-        scope.state = inner.state
-        yields = block.last_op is not None and name_of(block.last_op) == "recompute.yield"
-        if not yields or block.args or op.operands or len(numbers) != len(op.results):
+        block = body_of(op)
+        last = block.last_op
+        if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
             raise Refusal(op, f"{name_of(op)} does not yield its results")
-        return [self._attributed("group", number, op, attributes_of(op)) for number in numbers]
+        inner = scope.within()
+        around = self._around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
+        (entered,) = self._wrapped(_into(around), [scope.state])
+        inner.state = entered
+        _, numbers = self._block(block, inner)
+        if len(numbers) != len(op.results):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
+        if inner.state != entered:
+            (scope.state,) = self._wrapped(around, [inner.state])
+        return self._wrapped(around, numbers)
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)
@@ -225,28 +147,26 @@ class Numbering:
         if nested_symbol or name in ("builtin.module", "func.func"):
             raise Refusal(op, f"{name}: only symbols at the top level of the module are compared")
         operands = self._operands(op, scope)
-        if name in OF_THE_REGION:
+        if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
             if parent is None or not name_of(parent).startswith("linalg."):
                 raise Refusal(op, f"{name} does not stand directly in the loops that it counts")
             operands = (scope.entry, *operands)
+        if name in OF_THE_PLACE:
+            operands = (scope.place, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
-        in_memory = any(_refers_to_memory(value.type) for value in (*op.operands, *op.results))
-        effect = name not in self._pure or in_memory or any(inside and inside.has_effects for inside, _, _ in regions)
+        effect = scope.literal or self._has_effect(op, [inside for inside, _, _ in regions])
         if name in self._declared and not effect:
             self.believed.add(name)
-        head = Head(
-            "effect" if effect else "operation",
-            name,
-            self.attributes(op, attributes),
-            self.types(op.results, op),
-            tuple([body for _, body, _ in regions]),
-        )
+        bodies = tuple([body for _, body, _ in regions])
+        head = self.heads.of("effect" if effect else "operation", op, attributes, bodies)
         for _, _, captures in regions:
             operands += captures
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
         if effect:
             scope.state = term
+        elif name in KEPT or any(inside and inside.kept for inside, _, _ in regions):
+            scope.kept[term] = None
         self._origins.setdefault(term, op)
         if regions:
             self._insides.setdefault(term, tuple([inside for inside, _, _ in regions if inside]))
@@ -254,111 +174,111 @@ class Numbering:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
+    def _has_effect(self, op: Operation, insides: Sequence[Inside | None]) -> bool:
+        in_memory = any(refers_to_memory(value.type) for value in (*op.operands, *op.results))
+        return name_of(op) not in self._pure or in_memory or any(inside and inside.has_effects for inside in insides)
+
     def _region(self, op: Operation, region: Region, around: Scope) -> tuple[Inside | None, int, tuple[int, ...]]:
         """The region as terms, its body and its captures."""
         if not region.blocks:
             return None, self._terms.body(NO_BLOCK), ()
-        block = _single_block(op, region)
+        name, block = name_of(op), single_block(op, region)
+        computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_known_end(block.last_op)
         depth = around.depth + 1
-        types = self.types(block.args, op)
+        types = self.heads.types(block.args, op)
         bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
         start = self._terms.bound("state", (), depth)
-        scope = Scope(depth, start, start, around, dict(zip(block.args, bound, strict=True)))
+        scope = Scope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
+        scope.literal = around.literal or not computes
+        scope.values.update(zip(block.args, bound, strict=True))
         ending, results = self._block(block, scope)
-        inside = Inside((*bound, start), (*results, scope.state))
+        inside = Inside((*bound, start), (*results, scope.state), tuple(scope.kept))
         return inside, *self._terms.close(inside, types, ending, depth)
 
     def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]:
-        """Number a block. Returns the head of its terminator (-1: none that we know) and what the terminator reads."""
+        """Number a block. Returns the head of its terminator and what that reads; taken literally, it has none."""
         last = block.last_op
-        returns = last is not None and name_of(last) in TERMINATORS and not (last.results or last.regions)
+        if last is not None and scope.literal and not (is_function(block) and is_known_end(last)):
+            last = None
         for op in block.ops:
-            if not (returns and op is last):
+            if op is not last:
                 self._operation(op, scope)
-        if last is None or not returns:
+        if last is None:
             return -1, ()
-        head = Head("operation", name_of(last), self.attributes(last, attributes_of(last)))
-        return self._terms.head(head), self._operands(last, scope)
+        refuse_branches(last)
+        ending = self._terms.head(self.heads.of("operation", last, attributes_of(last)))
+        return ending, self._operands(last, scope)
 
     def _call(self, op: Operation, scope: Scope) -> Sequence[int]:
-        attributes = attributes_of(op)
-        callee = attributes.pop("callee", None)
-        if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
-            raise Refusal(op, "func.call names no function at the top level")
-        name = callee.root_reference.data
-        if name not in self.functions:
-            raise Refusal(op, f"func.call of @{name}, which does not exist")
-        if name in self._active_calls:
-            raise Refusal(op, f"@{name} calls itself: recursion is not compared")
-        block = self._body(name)
-        assert block.last_op is not None, "checked: a function ends with func.return"
-        taken, returned = self.types(block.args, op), self.types(block.last_op.operands, op)
-        if (self.types(op.operands, op), self.types(op.results, op)) != (taken, returned):
+        name = callee_of(op, self.functions)
+        block, function = self._body(name), self.functions[name]
+        last = block.last_op
+        assert last is not None, "checked: a function ends with func.return"
+        taken, returned = self.heads.types(block.args, op), self.heads.types(last.operands, op)
+        if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (taken, returned):
             raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
-        function, called = self.functions[name], Scope(scope.depth, scope.state, scope.entry)
-        arguments = self._with_attributes_of("arg_attrs", function, self._operands(op, scope))
-        outcome = self._run(name, arguments, called)
-        scope.state = outcome.state
-        results = self._with_attributes_of("res_attrs", function, outcome.results)
-        own = {key: value for key, value in attributes_of(function).items() if key not in SIGNATURE}
-        results = [self._attributed("function", number, function, own) for number in results]
-        return [self._attributed("call", number, op, attributes) for number in results]
+        around = self._around(
+            ("call", op, _without(attributes_of(op), {"callee"})),
+            ("function", function, _without(attributes_of(function), SIGNATURE)),
+            ("return", last, attributes_of(last)),
+            always=scope.literal,
+        )
+        state, *arguments = self._wrapped(_into(around), [scope.state, *self._operands(op, scope)])
+        arguments = self._each_wrapped("parameter", function, "arg_attrs", arguments)
+        inner = scope.called(state)
+        results = self._run(name, arguments, inner)
+        if inner.state != state or scope.literal:
+            (scope.state,) = self._wrapped(around, [inner.state])
+        return self._wrapped(around, self._each_wrapped("result", function, "res_attrs", results))
 
-    def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> Outcome:
-        """The function for these arguments, from the scope's state on."""
+    def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> tuple[int, ...]:
+        """What the function returns for these arguments, from the scope's state on."""
         block = self._body(name)
         scope.values.update(zip(block.args, arguments, strict=True))
-        self._active_calls.append(name)
-        _, results = self._block(block, scope)
-        self._active_calls.pop()
-        return Outcome(results, scope.state)
-
-    def _with_attributes_of(self, name: str, function: Operation, numbers: Sequence[int]) -> Sequence[int]:
-        """The values, each with the attributes that the function called gives its position."""
-        extras = position_attributes(function, name, len(numbers))
-        pairs = zip(numbers, extras, strict=True)
-        return [self._attributed(WORDS[name], number, function, extra) for number, extra in pairs]
+        _, results = self._block(block, scope)  # `_call` and the signature see to what is written on the return
+        return results
 
     def _body(self, name: str) -> Block:
         """The block of a function, which takes and returns what the function's type says."""
         function = self.functions[name]
-        block = _body_of(function)
+        block = body_of(function)
         type_, last = attributes_of(function).get("function_type"), block.last_op
         if (
             not isinstance(type_, FunctionType)
-            or self.types(block.args, function) != self._type_numbers(type_.inputs, function)
+            or self.heads.types(block.args, function) != self.heads.numbers(type_.inputs, function)
             or last is None
-            or name_of(last) != "func.return"
-            or self.types(last.operands, last) != self._type_numbers(type_.outputs, function)
+            or not is_function(block)
+            or not is_known_end(last)
+            or self.heads.types(last.operands, last) != self.heads.numbers(type_.outputs, function)
         ):
             raise Refusal(function, f"@{name} does not take and return what its type says")
         return block
 
-    def _attributed(self, what: str, number: int, op: Operation, attributes: Mapping[str, Attribute]) -> int:
-        """The value with attributes that are neither dropped nor understood: a term around it, if there are any."""
-        if not attributes:
-            return number
-        return self._terms.term(Head("attributed", what, self.attributes(op, attributes)), (number,))
+    def _around(self, *parts: tuple[str, Operation, Mapping[str, Attribute]], always: bool = False) -> list[Head]:
+        """Attributes that are neither dropped nor understood, as heads of terms around values and states."""
+        return [
+            Head("attributed", what, self.heads.attributes(op, attributes))
+            for what, op, attributes in parts
+            if attributes or always
+        ]
+
+    def _wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
+        wrapped = list(numbers)
+        for head in around:
+            wrapped = [self._terms.term(head, (number,)) for number in wrapped]
+        return wrapped
+
+    def _each_wrapped(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
+        """The values, each with the attributes that the function called gives its position."""
+        extras = position_attributes(function, name, len(numbers))
+        pairs = zip(numbers, extras, strict=True)
+        return [self._wrapped(self._around((what, function, extra)), [number])[0] for number, extra in pairs]
 
 
-def _refers_to_memory(type_: Attribute) -> bool:
-    """A memref, or a type that holds one."""
-    if is_tensor(type_):
-        return _refers_to_memory(type_.element_type)
-    if isinstance(type_, MemRefType | UnrankedMemRefType):
-        return True
-    parts = type_.parameters if isinstance(type_, ParametrizedAttribute) else ()
-    listed = type_.data if isa(type_, ArrayAttr) else ()
-    return any(map(_refers_to_memory, (*parts, *listed)))
+def _into(around: Sequence[Head]) -> list[Head]:
+    """What lies around a call on the way in, which is not what lies around it on the way out."""
+    return [head._replace(name=f"{head.name}, entered") for head in around]
 
 
-def _single_block(op: Operation, region: Region) -> Block:
-    if len(region.blocks) != 1:
-        raise Refusal(op, f"{name_of(op)} has a region of {len(region.blocks)} blocks: only single blocks are compared")
-    return region.blocks[0]
-
-
-def _body_of(op: Operation) -> Block:
-    if len(op.regions) != 1 or not op.regions[0].blocks:
-        raise Refusal(op, f"a {name_of(op)} without a body cannot be compared")
-    return _single_block(op, op.regions[0])
+def _without(attributes: Mapping[str, Attribute], names: Collection[str]) -> dict[str, Attribute]:
+    return {name: value for name, value in attributes.items() if name not in names}

@@ -103,7 +103,7 @@ def _emit(target: Target, context: Context, module: ModuleOp) -> str:
 
 def _demand_proof(before: ModuleOp, after: ModuleOp) -> list[Remark]:
     """Returns a remark on what the proof takes on the user's word. Raises `DiagnosticException` where there is none."""
-    proof = prove(before, after)
+    proof = prove(before, after, one_source=True)
     if not proof.proved:
         raise DiagnosticException(
             f"nothing is written: the result is not proved equal to the input: {proof.reason} "

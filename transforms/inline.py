@@ -25,16 +25,39 @@ from ..analysis.selection.naming import hand_on_names
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 
+MAX_OPERATIONS = 1_000_000
+"""A function with more operations than this is refused: functions that call each other twice double at each level."""
+
 
 def inline(module: ModuleOp) -> int:
-    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion."""
+    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    sizes: dict[str, int] = {}
+    for function in functions.values():
+        _size(function, functions, sizes)
     inlined = 0
     done = set[str]()
     for function in list(functions.values()):
         inlined += _inline_calls_of(function, functions, done, ())
     _drop_uncalled(module)
     return inlined
+
+
+def _size(function: FuncOp, functions: dict[str, FuncOp], sizes: dict[str, int]) -> int:
+    """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
+    name = function.sym_name.data
+    if name in sizes:
+        return sizes[name]
+    sizes[name] = 0  # a function that calls itself is refused when it is inlined
+    total = 0
+    for op in function.walk():
+        total += 1
+        if isinstance(op, CallOp) and (callee := functions.get(op.callee.string_value())) and _can_be_inlined(callee):
+            total += _size(callee, functions, sizes)
+        if total > MAX_OPERATIONS:
+            raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
+    sizes[name] = total
+    return total
 
 
 def _inline_calls_of(function: FuncOp, functions: dict[str, FuncOp], done: set[str], callers: tuple[str, ...]) -> int:

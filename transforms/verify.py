@@ -20,10 +20,13 @@ from ..analysis.phases import phases
 from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
+from ..dialects.function_checks import verify_functions
 
 
 def verify_input(module: ModuleOp) -> None:
-    """What xDSL's verifier leaves out: dominance, and what the `recompute.` attributes say. Raises `Refusal`."""
+    """What xDSL's verifier leaves out or takes for granted: functions that are whole, dominance, and what the
+    `recompute.` attributes say. Raises `Refusal`."""
+    verify_functions(module)
     verify_dominance(module)
     verify_attributes(module)
     verify_marks(module)

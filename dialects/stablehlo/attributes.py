@@ -1,5 +1,6 @@
 """All attributes of StableHLO, from one place."""
 
+from .accuracy import ACCURACY
 from .enumerations import (
     ENUMERATIONS,
     ComparisonDirection,
@@ -11,10 +12,9 @@ from .enumerations import (
     RngAlgorithm,
     RngAlgorithmAttr,
 )
+from .labels import ConvolutionAttr, ConvolutionDimensions
 from .records import (
     RECORDS,
-    ConvolutionAttr,
-    ConvolutionDimensions,
     DotAlgorithm,
     DotAlgorithmAttr,
     DotAttr,
@@ -25,7 +25,7 @@ from .records import (
     ScatterDimensions,
 )
 
-ATTRIBUTES = [*ENUMERATIONS, *RECORDS]
+ATTRIBUTES = [*ENUMERATIONS, *ACCURACY, *RECORDS]
 
 __all__ = [
     "ATTRIBUTES",

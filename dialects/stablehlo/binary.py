@@ -20,6 +20,7 @@ from .checks import (
     is_number,
 )
 from .formats import SameTypeOp
+from .tensors import NUMBERS
 
 
 class BinaryOp(SameTypeOp):
@@ -28,8 +29,8 @@ class BinaryOp(SameTypeOp):
     ARITY: ClassVar[int] = 2
     TAKES: ClassVar[Takes] = is_any
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -52,6 +53,9 @@ class CommutativeOp(BinaryOp):
 @irdl_op_definition
 class AddOp(CommutativeOp):
     name = "stablehlo.add"
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
 
 
 @irdl_op_definition

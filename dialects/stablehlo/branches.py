@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .checks import element_of, shape_of
 from .control import check_all, returned_types
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -71,7 +72,7 @@ class SortOp(IRDLOperation):
 
     name = "stablehlo.sort"
 
-    inputs = var_operand_def(TensorType)
+    inputs = var_operand_def(NUMBERS)
     dimension = opt_prop_def(IntegerAttr[IntegerType])
     is_stable = opt_prop_def(IntegerAttr[IntegerType])
     outputs = var_result_def(TensorType)

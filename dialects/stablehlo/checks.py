@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerT
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_tensor
+from ..guards import is_complex_type, is_tensor, is_unsigned
 
 Shape: TypeAlias = Sequence[int]
 Takes: TypeAlias = Callable[[Attribute], bool]
@@ -59,19 +59,37 @@ def check_element(what: str, actual: Attribute, expected: Attribute) -> None:
         raise VerifyException(f"{what} has elements of type {actual}, expected {expected}")
 
 
-def check_promotable(what: str, actual: Attribute, expected: Attribute) -> None:
-    """Equal, or of one kind, as when bf16 is summed up in f32."""
-    kinds = (AnyFloat, IntegerType, ComplexType)
-    if actual != expected and not any(isinstance(actual, kind) and isinstance(expected, kind) for kind in kinds):
-        raise VerifyException(f"{what} has elements of type {actual}, which do not become {expected}")
+def check_count(what: str, actual: int, expected: int) -> None:
+    if actual != expected:
+        raise VerifyException(f"there are {actual} {what}, expected {expected}")
 
 
 def check_dimensions(what: str, dimensions: Sequence[int], rank: int) -> None:
     """Distinct, and within the rank."""
+    check_within(what, dimensions, rank)
+    check_distinct(what, dimensions)
+
+
+def check_within(what: str, dimensions: Sequence[int], rank: int) -> None:
     if any(not 0 <= dimension < rank for dimension in dimensions):
         raise VerifyException(f"{what} {list(dimensions)} are not all within the rank {rank}")
+
+
+def check_distinct(what: str, dimensions: Sequence[int]) -> None:
     if len(set(dimensions)) != len(dimensions):
         raise VerifyException(f"{what} {list(dimensions)} name a dimension twice")
+
+
+def check_ordered(what: str, dimensions: Sequence[int]) -> None:
+    if list(dimensions) != sorted(dimensions):
+        raise VerifyException(f"{what} {list(dimensions)} are not in order")
+
+
+def check_sizes(what: str, sizes: Shape, extents: Shape) -> None:
+    """None is negative or above its extent, as far as the extents are known."""
+    for size, extent in zip(sizes, extents, strict=True):
+        if size < 0 or (extent != DYNAMIC_INDEX and size > extent):
+            raise VerifyException(f"{what} of {size} does not fit an extent of {extent}")
 
 
 def _text(shape: Shape) -> str:
@@ -81,8 +99,20 @@ def _text(shape: Shape) -> str:
 def check_takes(op: Operation, takes: Takes) -> None:
     """Element types that builtin does not have, quantized ones for instance, are let through."""
     element = element_of(op.operands[0])
-    if not takes(element) and isinstance(element, AnyFloat | IntegerType | ComplexType):
+    if not takes(element) and is_numeric(element):
         raise VerifyException(f"{op.name} is not defined for elements of type {element}")
+
+
+def is_numeric(element: Attribute) -> bool:
+    return isinstance(element, AnyFloat | IntegerType | ComplexType)
+
+
+def bits_of(element: Attribute) -> int | None:
+    """How many bits a number has, if it is known."""
+    if is_complex_type(element):
+        part = bits_of(element.element_type)
+        return part and 2 * part
+    return element.bitwidth if isinstance(element, AnyFloat | IntegerType) else None
 
 
 def is_float(element: Attribute) -> bool:
@@ -99,6 +129,11 @@ def is_integer(element: Attribute) -> bool:
 
 def is_integer_or_bool(element: Attribute) -> bool:
     return isinstance(element, IntegerType)
+
+
+def is_signed(element: Attribute) -> bool:
+    """A number that may be negative; integers are signed unless they say otherwise."""
+    return element != i1 and not is_unsigned(element)
 
 
 def is_number(element: Attribute) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -12,10 +13,16 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_dimensions, check_shape, shape_of
-from .enumerations import Precision, PrecisionAttr
+from .checks import check_count, check_distinct, check_shape, check_within, shape_of
+from .constraints import Constraint, verify_constraints
+from .enumerations import Precision, PrecisionAttr, check_precisions
 from .formats import FunctionTypeOp, Properties
-from .records import DotAlgorithmAttr, DotAttr, DotDimensions, parse_dimensions
+from .records import DotAlgorithmAttr, DotAttr, DotDimensions
+from .structs import Dimensions, parse_dimensions
+from .tensors import NUMBERS
+
+LHS_BATCHING, LHS_CONTRACTING = "lhs_batching_dimensions", "lhs_contracting_dimensions"
+RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dimensions"
 
 
 @irdl_op_definition
@@ -27,7 +34,7 @@ class DotGeneralOp(FunctionTypeOp):
 
     name = "stablehlo.dot_general"
 
-    lhs = operand_def(TensorType)
+    lhs = operand_def(NUMBERS)
     rhs = operand_def(TensorType)
     dot_dimension_numbers = prop_def(DotAttr)
     precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
@@ -44,20 +51,7 @@ class DotGeneralOp(FunctionTypeOp):
         super().__init__(operands=[lhs, rhs], result_types=[result_type], properties=properties)
 
     def verify_(self) -> None:
-        numbers = self.dot_dimension_numbers.data
-        lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
-        left = numbers.lhs_batching_dimensions + numbers.lhs_contracting_dimensions
-        right = numbers.rhs_batching_dimensions + numbers.rhs_contracting_dimensions
-        check_dimensions("the left dimensions", left, len(lhs))
-        check_dimensions("the right dimensions", right, len(rhs))
-        if len(numbers.lhs_batching_dimensions) != len(numbers.rhs_batching_dimensions) or len(left) != len(right):
-            raise VerifyException("batching and contracting dimensions come in pairs")
-        check_shape("the right side of the pairs", [rhs[d] for d in right], [lhs[d] for d in left])
-        batch = [lhs[d] for d in numbers.lhs_batching_dimensions]
-        free = [n for d, n in enumerate(lhs) if d not in left] + [n for d, n in enumerate(rhs) if d not in right]
-        check_shape("the result", shape_of(self.result), batch + free)
-        if self.precision_config is not None and len(self.precision_config) not in (0, 2):
-            raise VerifyException("a precision is given for both operands or for none")
+        verify_constraints(self, CONSTRAINTS)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -69,14 +63,16 @@ class DotGeneralOp(FunctionTypeOp):
         parser.parse_keyword("contracting_dims")
         contracting = _parse_pair(parser)
         properties: Properties = {"dot_dimension_numbers": DotAttr(DotDimensions(*batching, *contracting))}
-        while parser.parse_optional_punctuation(",") is not None:
-            if parser.parse_optional_keyword("precision") is not None:
-                parser.parse_punctuation("=")
-                properties["precision_config"] = _parse_precisions(parser)
-            else:
-                parser.parse_keyword("algorithm")
-                parser.parse_punctuation("=")
-                properties["algorithm"] = DotAlgorithmAttr(DotAlgorithmAttr.parse_parameter(parser))
+        if parser.parse_optional_punctuation(",") is None:
+            return properties
+        if parser.parse_optional_keyword("precision") is not None:
+            parser.parse_punctuation("=")
+            properties["precision_config"] = _parse_precisions(parser)
+            if parser.parse_optional_punctuation(",") is None:
+                return properties
+        parser.parse_keyword("algorithm")
+        parser.parse_punctuation("=")
+        properties["algorithm"] = DotAlgorithmAttr(DotAlgorithmAttr.parse_parameter(parser))
         return properties
 
     def print_own(self, printer: Printer) -> None:
@@ -106,5 +102,79 @@ def _parse_precisions(parser: Parser) -> ArrayAttr[PrecisionAttr]:
     names = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_str_enum(Precision))
     return ArrayAttr([PrecisionAttr(name) for name in names])
 
+
+Check: TypeAlias = Callable[[DotGeneralOp], None]
+
+
+def _dimensions(op: DotGeneralOp, *names: str) -> Dimensions:
+    return tuple(dimension for name in names for dimension in getattr(op.dot_dimension_numbers.data, name))
+
+
+def _extents(op: DotGeneralOp, name: str) -> list[int]:
+    """Of the dimensions of this name, which begins with the name of the operand."""
+    shape = shape_of(getattr(op, name[: len("lhs")]))
+    return [shape[dimension] for dimension in _dimensions(op, name)]
+
+
+def _in_pairs(lhs: str, rhs: str) -> Check:
+    return lambda op: check_count(rhs, len(_dimensions(op, rhs)), len(_dimensions(op, lhs)))
+
+
+def _distinct(*names: str) -> Check:
+    return lambda op: check_distinct(" and ".join(names), _dimensions(op, *names))
+
+
+def _within(name: str) -> Check:
+    return lambda op: check_within(name, _dimensions(op, name), len(shape_of(getattr(op, name[: len("lhs")]))))
+
+
+def _agreeing(lhs: str, rhs: str) -> Check:
+    return lambda op: check_shape(f"what {rhs} name", _extents(op, rhs), _extents(op, lhs))
+
+
+def _free(op: DotGeneralOp, value: SSAValue, *names: str) -> list[int]:
+    paired = _dimensions(op, *names)
+    return [extent for dimension, extent in enumerate(shape_of(value)) if dimension not in paired]
+
+
+def _check_result(op: DotGeneralOp) -> None:
+    lhs, rhs = _free(op, op.lhs, LHS_BATCHING, LHS_CONTRACTING), _free(op, op.rhs, RHS_BATCHING, RHS_CONTRACTING)
+    check_shape("the result", shape_of(op.result), [*_extents(op, LHS_BATCHING), *lhs, *rhs])
+
+
+def _check_default_precision(op: DotGeneralOp) -> None:
+    precisions = op.precision_config if op.precision_config is not None else ()
+    if op.algorithm is not None and any(one.data != Precision.DEFAULT for one in precisions):
+        raise VerifyException("an algorithm is given, and a precision that is not DEFAULT")
+
+
+def _positive(name: str) -> Check:
+    """Of an algorithm, where one is given."""
+
+    def check(op: DotGeneralOp) -> None:
+        if op.algorithm is not None and (count := getattr(op.algorithm.data, name)) < 1:
+            raise VerifyException(f"{name} is {count}, expected a positive number")
+
+    return check
+
+
+CONSTRAINTS: tuple[Constraint[DotGeneralOp], ...] = (
+    Constraint("C11", lambda op: check_precisions(op.precision_config)),
+    Constraint("C1", _in_pairs(LHS_BATCHING, RHS_BATCHING)),
+    Constraint("C2", _in_pairs(LHS_CONTRACTING, RHS_CONTRACTING)),
+    Constraint("C3", _distinct(LHS_BATCHING, LHS_CONTRACTING)),
+    Constraint("C4", _distinct(RHS_BATCHING, RHS_CONTRACTING)),
+    Constraint("C5", _within(LHS_BATCHING)),
+    Constraint("C6", _within(LHS_CONTRACTING)),
+    Constraint("C7", _within(RHS_BATCHING)),
+    Constraint("C8", _within(RHS_CONTRACTING)),
+    Constraint("C9", _agreeing(LHS_BATCHING, RHS_BATCHING)),
+    Constraint("C10", _agreeing(LHS_CONTRACTING, RHS_CONTRACTING)),
+    Constraint("C12", _check_result),
+    Constraint("C21", _check_default_precision),
+    Constraint("C22", _positive("lhs_component_count")),
+    Constraint("C23", _positive("rhs_component_count")),
+    Constraint("C24", _positive("num_primitive_operations")),
+)
 
 CONTRACTION: list[type[Operation]] = [DotGeneralOp]

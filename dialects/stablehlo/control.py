@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_types
 from .formats import parse_all_operands, parse_attributes, parse_type_list, print_attributes, print_operands
+from .tensors import check_not_quantized_by_dimension
 
 
 @irdl_op_definition
@@ -71,6 +72,7 @@ class OptimizationBarrierOp(IRDLOperation):
         if len(self.operands) != len(self.results):
             raise VerifyException("each operand has one result")
         for value, result in zip(self.operands, self.results, strict=True):
+            check_not_quantized_by_dimension(value.type)
             check_types("a result", result.type, value.type)
 
     @classmethod

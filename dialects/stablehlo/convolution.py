@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -21,7 +23,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -29,12 +31,15 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..guards import is_integer_array
-from .checks import check_shape, shape_of
-from .enumerations import PrecisionAttr
+from .checks import check_count, check_element, check_shape, element_of, is_numeric, shape_of
+from .constraints import Constraint, verify_constraints
+from .enumerations import PrecisionAttr, check_precisions
 from .formats import FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
-from .records import ConvolutionAttr, parse_dimensions
-from .shapes import I64_ARRAY, is_static
-from .windows import padding_of, windows
+from .labels import ConvolutionAttr
+from .moves import check_positive, moving, padding_of, pairs_of, windows
+from .shapes import I64_ARRAY
+from .structs import Dimensions, parse_dimensions
+from .tensors import NUMBERS
 
 WINDOW = {
     "stride": "window_strides",
@@ -51,7 +56,7 @@ class ConvolutionOp(FunctionTypeOp):
 
     name = "stablehlo.convolution"
 
-    lhs = operand_def(TensorType)
+    lhs = operand_def(NUMBERS)
     rhs = operand_def(TensorType)
     window_strides = opt_prop_def(I64_ARRAY)
     padding = opt_prop_def()
@@ -70,25 +75,7 @@ class ConvolutionOp(FunctionTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("dimension_numbers", *WINDOW.values())
 
     def verify_(self) -> None:
-        numbers = self.dimension_numbers.data
-        values = (self.lhs, self.rhs, self.result)
-        for labels, value in zip((numbers.lhs, numbers.rhs, numbers.result), values, strict=True):
-            if len(labels) != len(shape_of(value)):
-                raise VerifyException(f"{len(labels)} dimensions are labelled for {value.type}")
-        if not is_static(*values):
-            return
-        lhs, rhs, result = (
-            dict(zip(labels, shape_of(value), strict=True))
-            for labels, value in zip((numbers.lhs, numbers.rhs, numbers.result), values, strict=True)
-        )
-        spatial = [label for label in numbers.rhs if label.isdigit()]
-        sizes = [rhs[label] for label in sorted(spatial, key=int)]
-        moves = windows(sizes, self.window_strides, self.padding, self.lhs_dilation, self.rhs_dilation)
-        expected = {str(index): move.places(lhs[str(index)]) for index, move in enumerate(moves)}
-        expected |= {"b": lhs["b"] // self.batch_group_count.value.data, "f": rhs["o"]}
-        check_shape("the result", list(result.values()), [expected[label] for label in result])
-        if rhs["i"] * self.feature_group_count.value.data != lhs["f"]:
-            raise VerifyException(f"{lhs['f']} input features are read by a kernel for {rhs['i']}")
+        verify_constraints(self, CONSTRAINTS)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -105,8 +92,7 @@ class ConvolutionOp(FunctionTypeOp):
         parser.parse_punctuation(",")
         parser.parse_keyword("window")
         parser.parse_punctuation("=")
-        fields = parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_field(parser))
-        return {"dimension_numbers": numbers, **dict(fields)}
+        return {"dimension_numbers": numbers, **_parse_window(parser)}
 
     def print(self, printer: Printer) -> None:
         with printer.in_parens():
@@ -120,32 +106,142 @@ class ConvolutionOp(FunctionTypeOp):
         self.print_types(printer)
 
 
-def _parse_field(parser: Parser) -> tuple[str, Attribute]:
-    """One part of the window, by its keyword."""
-    start = parser.pos
-    keyword = parser.parse_identifier()
-    parser.parse_punctuation("=")
-    if keyword not in WINDOW:
-        parser.raise_error(f"expected one of {', '.join(WINDOW)}", start, parser.pos)
+def _parse_window(parser: Parser) -> Properties:
+    """`{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; the last comma may stay."""
+    fields: Properties = {}
+    parser.parse_punctuation("{")
+    while parser.parse_optional_punctuation("}") is None:
+        start = parser.pos
+        keyword = parser.parse_identifier()
+        if keyword not in WINDOW:
+            parser.raise_error(f"expected one of {', '.join(WINDOW)}", start, parser.pos)
+        if WINDOW[keyword] in fields:
+            parser.raise_error(f"{keyword} is given twice", start, parser.pos)
+        parser.parse_punctuation("=")
+        fields[WINDOW[keyword]] = _parse_field(parser, keyword)
+        if parser.parse_optional_punctuation(",") is None:
+            parser.parse_punctuation("}")
+            break
+    return fields
+
+
+def _parse_field(parser: Parser, keyword: str) -> Attribute:
+    """The value of one part of the window."""
     if keyword == "pad":
-        return WINDOW[keyword], _padding(
-            parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dimensions(parser))
-        )
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_pair(parser))
+        return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), list(chain(*pairs)))
     values = parse_dimensions(parser)
-    return WINDOW[keyword], DenseArrayBase.from_list(i1, values) if keyword == "reverse" else i64_array(values)
+    return DenseArrayBase.from_list(i1, [value != 0 for value in values]) if keyword == "reverse" else i64_array(values)
 
 
-def _padding(pairs: list[tuple[int, ...]]) -> Attribute:
-    return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), list(chain(*pairs)))
+def _parse_pair(parser: Parser) -> Dimensions:
+    start = parser.pos
+    pair = parse_dimensions(parser)
+    if len(pair) != 2:
+        parser.raise_error("expected what is added before and after, [0, 0]", start, parser.pos)
+    return pair
 
 
 def _text(value: Attribute) -> str:
     """The value of a part of the window in brackets."""
     if not is_integer_array(value):
-        return str([list(pair) for pair in padding_of(value)])
+        return str([list(pair) for pair in pairs_of(value)])
     if value.elt_type == i1:
         return str([bool(one) for one in value.get_values()]).lower()
     return str(list(value.get_values()))
 
+
+def _spatial(op: ConvolutionOp) -> int:
+    return len(shape_of(op.lhs)) - 2
+
+
+def _check_labels(labels: Sequence[str], value: SSAValue) -> None:
+    if len(labels) != len(shape_of(value)):
+        raise VerifyException(f"{len(labels)} dimensions are labelled for {value.type}")
+
+
+def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:
+    return shape_of(value)[labels.index(label)]
+
+
+def _check_divides(op: ConvolutionOp, side: str, label: str, groups: str) -> None:
+    """The number of groups divides the extent of the dimension."""
+    extent = _extent(getattr(op, side), getattr(op.dimension_numbers.data, side), label)
+    count = getattr(op, groups).value.data
+    if extent != DYNAMIC_INDEX and extent % count:
+        raise VerifyException(
+            f"the extent {extent} of dimension {label} of {side} is no multiple of {groups} = {count}"
+        )
+
+
+def _check_one_kind_of_group(op: ConvolutionOp) -> None:
+    features, batches = op.feature_group_count.value.data, op.batch_group_count.value.data
+    if features > 1 and batches > 1:
+        raise VerifyException(
+            f"feature_group_count is {features} and batch_group_count {batches}, expected one of them 1"
+        )
+
+
+def _check_input_features(op: ConvolutionOp) -> None:
+    numbers = op.dimension_numbers.data
+    read, given = _extent(op.rhs, numbers.rhs, "i"), _extent(op.lhs, numbers.lhs, "f")
+    groups = op.feature_group_count.value.data
+    if DYNAMIC_INDEX not in (read, given) and read * groups != given:
+        raise VerifyException(f"{given} input features in {groups} groups are read by a kernel for {read}")
+
+
+def _check_reversal(op: ConvolutionOp) -> None:
+    if op.window_reversal is not None and len(op.window_reversal):
+        check_count("window_reversal", len(op.window_reversal), _spatial(op))
+
+
+def _check_elements(op: ConvolutionOp) -> None:
+    lhs, rhs = element_of(op.lhs), element_of(op.rhs)
+    if is_numeric(lhs) and is_numeric(rhs):
+        check_element("the kernel", rhs, lhs)
+
+
+def _sizes(op: ConvolutionOp) -> list[int]:
+    """The extents of the window."""
+    return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
+
+
+def _check_sizes(op: ConvolutionOp) -> None:
+    check_positive("the extents of the window", [size for size in _sizes(op) if size != DYNAMIC_INDEX])
+
+
+def _check_result(op: ConvolutionOp) -> None:
+    numbers = op.dimension_numbers.data
+    moves = windows(_sizes(op), op.window_strides, op.padding, op.lhs_dilation, op.rhs_dilation)
+    expected = {str(index): move.places(_extent(op.lhs, numbers.lhs, str(index))) for index, move in enumerate(moves)}
+    batch = _extent(op.lhs, numbers.lhs, "b")
+    groups = op.batch_group_count.value.data
+    expected["b"] = batch if batch == DYNAMIC_INDEX else batch // groups
+    expected["f"] = _extent(op.rhs, numbers.rhs, "o")
+    check_shape("the result", shape_of(op.result), [expected[label] for label in numbers.result])
+
+
+CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
+    Constraint("C21", lambda op: check_positive("feature_group_count", [op.feature_group_count.value.data])),
+    Constraint("C22", lambda op: check_positive("batch_group_count", [op.batch_group_count.value.data])),
+    Constraint("C23", _check_one_kind_of_group),
+    Constraint("C1", lambda op: check_count("dimensions of rhs", len(shape_of(op.rhs)), len(shape_of(op.lhs)))),
+    Constraint("C27", _check_elements),
+    Constraint("C12", lambda op: _check_labels(op.dimension_numbers.data.lhs, op.lhs)),
+    Constraint("C17", lambda op: _check_labels(op.dimension_numbers.data.rhs, op.rhs)),
+    Constraint("C19", lambda op: _check_labels(op.dimension_numbers.data.result, op.lhs)),
+    Constraint("C26", lambda op: _check_labels(op.dimension_numbers.data.result, op.result)),
+    Constraint("C10", lambda op: _check_divides(op, "lhs", "b", "batch_group_count")),
+    Constraint("C11", lambda op: _check_divides(op, "lhs", "f", "feature_group_count")),
+    Constraint("C14", _check_input_features),
+    Constraint("C15", lambda op: _check_divides(op, "rhs", "o", "batch_group_count")),
+    Constraint("C16", lambda op: _check_divides(op, "rhs", "o", "feature_group_count")),
+    Constraint("C24", lambda op: check_precisions(op.precision_config)),
+    *moving({"window_strides": ("C2", "C3"), "lhs_dilation": ("C5", "C6"), "rhs_dilation": ("C7", "C8")}, _spatial),
+    Constraint("C4", lambda op: padding_of(op.padding, _spatial(op))),
+    Constraint("C9", _check_reversal),
+    Constraint("C25", _check_sizes),
+    Constraint("C25", _check_result),
+)
 
 CONVOLUTION: list[type[Operation]] = [ConvolutionOp]

@@ -21,8 +21,8 @@ from xdsl.traits import ConstantLike, Pure
 
 from ..dense import DenseAttr, parse_constant, to_small
 from ..guards import is_standard_dense, is_tensor
-from .checks import check_dimensions, check_types, shape_of
-from .formats import parse_attributes, print_attributes
+from .checks import check_dimensions, check_shape, check_types, element_of, is_numeric, shape_of
+from .formats import parse_attributes, print_attributes, print_function_type
 
 
 @irdl_op_definition
@@ -69,24 +69,59 @@ class ConstantOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        check_types("the result", self.output.type, self.value.type)
+        if is_numeric(element_of(self.output)):
+            return check_types("the result", self.output.type, self.value.type)
+        # A quantized constant is written as the integers that are stored.
+        check_shape("the result", shape_of(self.output), self.value.type.get_shape())
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
+        if parser.parse_optional_punctuation("(") is not None:
+            return cls._parse_in_full(parser)
         _, attributes = parse_attributes(parser, cls, ("value",))
-        if parser.parse_optional_keyword("dense") is not None:
-            value = parse_constant(parser)
-        else:
-            start = parser.pos
-            value = parser.parse_attribute()
-            if not isinstance(value, DenseResourceAttr):
-                parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+        value = _parse_value(parser)
         return cls.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
 
+    @classmethod
+    def _parse_in_full(cls, parser: Parser) -> Self:
+        """`) <{value = dense<…> : type}> : () -> type`, where value and result differ in type, or might."""
+        parser.parse_punctuation(")")
+        given = parser.parse_optional_properties_dict()
+        properties, attributes = parse_attributes(parser, cls)
+        parser.parse_punctuation(":")
+        start = parser.pos
+        types = parser.parse_function_type()
+        if types.inputs.data:
+            parser.raise_error("a constant has no operands", start, parser.pos)
+        return cls.create(result_types=types.outputs.data, properties={**properties, **given}, attributes=attributes)
+
     def print(self, printer: Printer) -> None:
+        if self.value.type != self.output.type:
+            return self._print_in_full(printer)
         print_attributes(printer, self, ("value",))
         printer.print_string(" ")
         printer.print_attribute(self.value)
+
+    def _print_in_full(self, printer: Printer) -> None:
+        printer.print_string("() ")
+        with printer.in_angle_brackets():
+            printer.print_attr_dict(self.properties)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        print_function_type(printer, self)
+
+
+def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
+    """`dense<…> : type`, which is not expanded, the content of a resource, or an alias of either."""
+    if parser.parse_optional_keyword("dense") is not None:
+        return parse_constant(parser)
+    start = parser.pos
+    value = parser.parse_attribute()
+    if is_standard_dense(value) and is_tensor(value.type):
+        return to_small(value)
+    if not isinstance(value, DenseResourceAttr):
+        parser.raise_error("expected the value of the constant, 'dense<…>'", start, parser.pos)
+    return value
 
 
 @irdl_op_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_element, check_shape, check_types, element_of, shape_of
+from .checks import check_element, check_shape, check_sizes, check_types, element_of, shape_of
 from .formats import (
     FunctionTypeOp,
     Properties,
@@ -24,6 +24,7 @@ from .formats import (
     print_field,
 )
 from .shapes import I64_ARRAY
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -32,8 +33,8 @@ class DynamicSliceOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_slice"
 
-    operand = operand_def(TensorType)
-    start_indices = var_operand_def(TensorType)
+    operand = operand_def(NUMBERS)
+    start_indices = var_operand_def(NUMBERS)
     slice_sizes = prop_def(I64_ARRAY)
     result = result_def(TensorType)
 
@@ -50,6 +51,7 @@ class DynamicSliceOp(FunctionTypeOp):
     def verify_(self) -> None:
         sizes = self.slice_sizes.get_values()
         check_starts(self.start_indices, shape_of(self.operand), sizes)
+        check_sizes("a slice", sizes, shape_of(self.operand))
         check_element("the result", element_of(self.result), element_of(self.operand))
         check_shape("the result", shape_of(self.result), sizes)
 
@@ -72,9 +74,9 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 
     name = "stablehlo.dynamic_update_slice"
 
-    operand = operand_def(TensorType)
-    update = operand_def(TensorType)
-    start_indices = var_operand_def(TensorType)
+    operand = operand_def(NUMBERS)
+    update = operand_def(NUMBERS)
+    start_indices = var_operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -83,7 +85,10 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
         super().__init__(operands=[operand, update, starts], result_types=[operand.type])
 
     def verify_(self) -> None:
-        check_starts(self.start_indices, shape_of(self.operand), shape_of(self.update))
+        shape = shape_of(self.operand)
+        check_starts(self.start_indices, shape, shape_of(self.update))
+        known = [extent if extent != DYNAMIC_INDEX else 0 for extent in shape_of(self.update)]
+        check_sizes("an update", known, shape)
         check_element("the update", element_of(self.update), element_of(self.operand))
         check_types("the result", self.result.type, self.operand.type)
 
@@ -94,14 +99,14 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
 
 
 def check_starts(starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int]) -> None:
-    """One scalar index for each dimension, and slices that fit."""
+    """One scalar index for each dimension, all of one type of integers."""
     if not len(starts) == len(shape) == len(sizes):
         raise VerifyException(f"{len(starts)} indices and {len(sizes)} sizes are given for {len(shape)} dimensions")
     for start in starts:
         check_shape("an index", shape_of(start), [])
-    for size, extent in zip(sizes, shape, strict=True):
-        if extent != DYNAMIC_INDEX and size > extent:
-            raise VerifyException(f"a slice of {size} does not fit an extent of {extent}")
+        check_element("an index", element_of(start), element_of(starts[0]))
+        if not isinstance(element_of(start), IntegerType):
+            raise VerifyException(f"an index has elements of type {element_of(start)}, expected integers")
 
 
 DYNAMIC: list[type[Operation]] = [DynamicSliceOp, DynamicUpdateSliceOp]

@@ -23,6 +23,7 @@ from .formats import (
     print_function_type,
     print_operands,
 )
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -31,8 +32,8 @@ class CompareOp(FunctionTypeOp):
 
     name = "stablehlo.compare"
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
     result = result_def(TensorType)
@@ -86,9 +87,9 @@ class SelectOp(IRDLOperation):
 
     name = "stablehlo.select"
 
-    pred = operand_def(TensorType)
-    on_true = operand_def(TensorType)
-    on_false = operand_def(TensorType)
+    pred = operand_def(NUMBERS)
+    on_true = operand_def(NUMBERS)
+    on_false = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -135,9 +136,9 @@ class ClampOp(SameTypeOp):
     name = "stablehlo.clamp"
     ARITY: ClassVar[int] = 3
 
-    min = operand_def(TensorType)
-    operand = operand_def(TensorType)
-    max = operand_def(TensorType)
+    min = operand_def(NUMBERS)
+    operand = operand_def(NUMBERS)
+    max = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 
@@ -49,6 +51,12 @@ class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
     """How exactly an operand of a contraction is read."""
 
     name = "stablehlo.precision"
+
+
+def check_precisions(precisions: ArrayAttr[PrecisionAttr] | None) -> None:
+    """One for each operand, or fewer."""
+    if precisions is not None and len(precisions) > 2:
+        raise VerifyException(f"there are {len(precisions)} precisions for two operands")
 
 
 @irdl_attr_definition

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-    var_result_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from .checks import check_types
+from .custom_call import CustomCallOp
 from .enumerations import RngAlgorithm, RngAlgorithmAttr
-from .formats import FunctionTypeOp, Properties, parse_all_operands, print_attributes
+from .formats import FunctionTypeOp, Properties
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -31,7 +24,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
     name = "stablehlo.rng_bit_generator"
 
-    initial_state = operand_def(TensorType)
+    initial_state = operand_def(NUMBERS)
     rng_algorithm = prop_def(RngAlgorithmAttr)
     output_state = result_def(TensorType)
     output = result_def(TensorType)
@@ -53,46 +46,6 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(f", algorithm = {self.rng_algorithm.data.value}")
-
-
-@irdl_op_definition
-class CustomCallOp(FunctionTypeOp):
-    """`stablehlo.custom_call @target(%a) {…}`. Its effects are unknown."""
-
-    name = "stablehlo.custom_call"
-
-    inputs = var_operand_def()
-    call_target_name = prop_def(StringAttr)
-    has_side_effect = opt_prop_def()
-    backend_config = opt_prop_def()
-    api_version = opt_prop_def()
-    called_computations = opt_prop_def()
-    operand_layouts = opt_prop_def()
-    result_layouts = opt_prop_def()
-    output_operand_aliases = opt_prop_def()
-    result_tilings = opt_prop_def()
-    result = var_result_def()
-
-    SPELLED: ClassVar[tuple[str, ...]] = ("call_target_name",)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        target = parser.parse_symbol_name()
-        start = parser.pos
-        with parser.in_parens():
-            operands = parse_all_operands(parser)
-        op = cls.parse_rest(parser, operands, start)
-        op.call_target_name = target
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.call_target_name.data)
-        with printer.in_parens():
-            printer.print_list(self.operands, printer.print_operand)
-        print_attributes(printer, self, self.SPELLED)
-        printer.print_string(" : ")
-        self.print_types(printer)
 
 
 FOREIGN: list[type[Operation]] = [RngBitGeneratorOp, CustomCallOp]

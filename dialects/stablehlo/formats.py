@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from .records import parse_dimensions
+from .structs import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]

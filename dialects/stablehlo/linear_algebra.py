@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, TensorType, i64
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_takes, check_types, is_float_or_complex
+from ..guards import is_complex_type
+from .checks import check_element, check_shape, check_takes, check_types, element_of, is_float_or_complex, shape_of
+from .constraints import Constraint, verify_constraints
 from .enumerations import FftType, FftTypeAttr
 from .formats import FunctionTypeOp, Properties, SameTypeOp, parse_field, print_field
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -22,7 +26,7 @@ class FftOp(FunctionTypeOp):
 
     name = "stablehlo.fft"
 
-    operand = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
     fft_type = prop_def(FftTypeAttr)
     fft_length = prop_def(DenseArrayBase.constr(i64))
     result = result_def(TensorType)
@@ -30,6 +34,9 @@ class FftOp(FunctionTypeOp):
     traits = traits_def(Pure())
 
     SPELLED: ClassVar[tuple[str, ...]] = ("fft_type", "fft_length")
+
+    def verify_(self) -> None:
+        verify_constraints(self, OF_FFT)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -44,13 +51,73 @@ class FftOp(FunctionTypeOp):
         print_field(printer, "length", self.fft_length)
 
 
+def _check_count(op: FftOp) -> None:
+    if not 1 <= len(op.fft_length) <= 3:
+        raise VerifyException(f"there are {len(op.fft_length)} lengths, expected one to three")
+
+
+def _check_rank(op: FftOp) -> None:
+    if len(op.fft_length) > len(shape_of(op.operand)):
+        raise VerifyException(f"there are {len(op.fft_length)} lengths for an operand of type {op.operand.type}")
+
+
+_REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "result"}
+"""Transforms with one real and one complex side. The others have two complex ones of one type."""
+
+
+def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
+    """The real side, if there is one, and the complex side, or one of them."""
+    real = _REAL_SIDE.get(op.fft_type.data)
+    if real is None:
+        return None, op.operand
+    return (op.operand, op.result) if real == "operand" else (op.result, op.operand)
+
+
+def _check_elements(op: FftOp) -> None:
+    real, complex_ = _sides(op)
+    element = element_of(complex_)
+    if not is_complex_type(element):
+        raise VerifyException(f"{op.fft_type.data.value} takes or makes complex numbers, not {complex_.type}")
+    if real is None:
+        return check_element("the result", element_of(op.result), element)
+    check_element("the real side", element_of(real), element.element_type)
+
+
+def _check_lengths(op: FftOp) -> None:
+    real, _ = _sides(op)
+    lengths = op.fft_length.get_values()
+    if any(length < 0 for length in lengths):
+        raise VerifyException(f"the lengths {list(lengths)} are not all positive or zero")
+    if real is not None:
+        check_shape("the real side", shape_of(real)[-len(lengths) :], lengths)
+
+
+def _check_result(op: FftOp) -> None:
+    """As the operand. The last dimension is shorter on the complex side where the other is real."""
+    real, complex_ = _sides(op)
+    if real is None:
+        return check_shape("the result", shape_of(op.result), shape_of(op.operand))
+    lengths = op.fft_length.get_values()
+    last = lengths[-1] // 2 + 1 if lengths[-1] else 0
+    check_shape("the complex side", shape_of(complex_), [*shape_of(real)[: -len(lengths)], *lengths[:-1], last])
+
+
+OF_FFT: tuple[Constraint[FftOp], ...] = (
+    Constraint("C3", _check_count),
+    Constraint("C2", _check_elements),
+    Constraint("C1", _check_rank),
+    Constraint("C4", _check_lengths),
+    Constraint("C5", _check_result),
+)
+
+
 @irdl_op_definition
 class CholeskyOp(SameTypeOp):
     """`stablehlo.cholesky %a, lower = true : t`"""
 
     name = "stablehlo.cholesky"
 
-    a = operand_def(TensorType)
+    a = operand_def(NUMBERS)
     lower = prop_def(BoolAttr)
     result = result_def(TensorType)
 
@@ -59,7 +126,7 @@ class CholeskyOp(SameTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("lower",)
 
     def verify_(self) -> None:
-        check_types("the result", self.result.type, self.a.type)
+        verify_constraints(self, OF_CHOLESKY)
         check_takes(self, is_float_or_complex)
 
     @classmethod
@@ -72,5 +139,21 @@ class CholeskyOp(SameTypeOp):
     def print_own(self, printer: Printer) -> None:
         printer.print_string(f", lower = {str(bool(self.lower)).lower()}")
 
+
+def _check_square(op: CholeskyOp) -> None:
+    rows, columns = shape_of(op.a)[-2:]
+    check_shape("a matrix", [rows, columns], [columns, rows])
+
+
+def _check_matrices(op: CholeskyOp) -> None:
+    if len(shape_of(op.a)) < 2:
+        raise VerifyException(f"{op.a.type} holds no matrices")
+
+
+OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (
+    Constraint("C1", lambda op: check_types("the result", op.result.type, op.a.type)),
+    Constraint("C2", _check_matrices),
+    Constraint("C3", _check_square),
+)
 
 LINEAR_ALGEBRA: list[type[Operation]] = [FftOp, CholeskyOp]

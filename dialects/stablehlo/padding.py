@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -15,7 +15,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_dimensions, check_element, check_shape, check_types, element_of, shape_of
 from .formats import FunctionTypeOp, Properties, SameTypeOp, i64_array, parse_field, print_field
-from .shapes import I64_ARRAY, is_static
+from .shapes import I64_ARRAY
+from .tensors import NUMBERS
 
 FIELDS = {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "interior_padding"}
 
@@ -26,8 +27,8 @@ class PadOp(FunctionTypeOp):
 
     name = "stablehlo.pad"
 
-    operand = operand_def(TensorType)
-    padding_value = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
+    padding_value = operand_def(NUMBERS)
     edge_padding_low = prop_def(I64_ARRAY)
     edge_padding_high = prop_def(I64_ARRAY)
     interior_padding = prop_def(I64_ARRAY)
@@ -55,11 +56,12 @@ class PadOp(FunctionTypeOp):
         ]
         if any(len(amount) != len(shape) for amount in amounts):
             raise VerifyException(f"low, high and interior are needed for each dimension of {self.operand.type}")
+        if any(between < 0 for between in amounts[2]):
+            raise VerifyException(f"interior {list(amounts[2])} is negative: only the edges can be cut off")
         check_shape("the padding value", shape_of(self.padding_value), [])
         check_element("the padding value", element_of(self.padding_value), element_of(self.operand))
         check_element("the result", element_of(self.result), element_of(self.operand))
-        if is_static(self.operand):
-            check_shape("the result", shape_of(self.result), _padded(shape, *amounts))
+        check_shape("the result", shape_of(self.result), _padded(shape, *amounts))
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -73,7 +75,7 @@ class PadOp(FunctionTypeOp):
 
 def _padded(shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int]:
     return [
-        below + extent + max(extent - 1, 0) * between + above
+        DYNAMIC_INDEX if extent == DYNAMIC_INDEX else below + extent + max(extent - 1, 0) * between + above
         for extent, below, above, between in zip(shape, low, high, interior, strict=True)
     ]
 
@@ -84,7 +86,7 @@ class ReverseOp(SameTypeOp):
 
     name = "stablehlo.reverse"
 
-    operand = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
     dimensions = prop_def(I64_ARRAY)
     result = result_def(TensorType)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from xdsl.ir import Attribute, Data, TypeAttribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
 
-Dimensions: TypeAlias = tuple[int, ...]
+from .labels import ConvolutionAttr
+from .structs import Dimensions, OrderedRecordAttribute, RecordAttribute
 
 
 @dataclass(frozen=True)
@@ -60,62 +59,13 @@ class DotAlgorithm:
     allow_imprecise_accumulation: bool
 
 
-RecordT = TypeVar("RecordT", DotDimensions, GatherDimensions, ScatterDimensions, DotAlgorithm)
+@dataclass(frozen=True)
+class OutputOperandAlias:
+    """A result, or a part of one, that a custom call writes where an operand, or a part of one, lies."""
 
-
-class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name; those at their default are left out."""
-
-    RECORD: ClassVar[type]
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> RecordT:
-        start = parser.pos
-        entries = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_entry(parser))
-        values = dict(entries)
-        required = {field.name for field in fields(cls.RECORD) if field.default is MISSING}
-        if len(values) != len(entries):
-            parser.raise_error("an entry is given twice", start, parser.pos)
-        if not required <= values.keys() <= {field.name for field in fields(cls.RECORD)}:
-            names = ", ".join(field.name for field in fields(cls.RECORD))
-            parser.raise_error(f"#{cls.name} has the entries {names}", start, parser.pos)
-        for field in fields(cls.RECORD):
-            if field.default is not MISSING and type(values.get(field.name, field.default)) is not type(field.default):
-                parser.raise_error(f"entry {field.name} is of another kind", start, parser.pos)
-        return cls.RECORD(**values)
-
-    def print_parameter(self, printer: Printer) -> None:
-        entries = [(field, getattr(self.data, field.name)) for field in fields(self.data)]
-        shown = [(field.name, value) for field, value in entries if value != field.default]
-        with printer.in_angle_brackets():
-            printer.print_list(shown, lambda entry: _print_entry(printer, *entry))
-
-
-def _parse_entry(parser: AttrParser) -> tuple[str, Any]:
-    name = parser.parse_identifier()
-    parser.parse_punctuation("=")
-    dimensions = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-    if dimensions is not None:
-        return name, tuple(dimensions)
-    if (flag := parser.parse_optional_boolean()) is not None:
-        return name, flag
-    number = parser.parse_optional_integer(allow_boolean=False)
-    return name, parser.parse_type() if number is None else number
-
-
-def _print_entry(printer: Printer, name: str, value: Dimensions | bool | int | TypeAttribute) -> None:
-    printer.print_string(f"{name} = ")
-    if isinstance(value, Attribute):
-        printer.print_attribute(value)
-    elif isinstance(value, tuple):
-        printer.print_string(str(list(value)))
-    else:
-        printer.print_string(str(value).lower())
-
-
-def parse_dimensions(parser: AttrParser) -> Dimensions:
-    """`[0, 1]`"""
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+    output_tuple_indices: Dimensions
+    operand_index: int
+    operand_tuple_indices: Dimensions
 
 
 @irdl_attr_definition
@@ -143,55 +93,26 @@ class ScatterAttr(RecordAttribute[ScatterDimensions]):
 
 
 @irdl_attr_definition
-class DotAlgorithmAttr(RecordAttribute[DotAlgorithm]):
+class DotAlgorithmAttr(OrderedRecordAttribute[DotAlgorithm]):
     """`#stablehlo.dot_algorithm<…>`"""
 
     name = "stablehlo.dot_algorithm"
     RECORD: ClassVar[type] = DotAlgorithm
 
 
-@dataclass(frozen=True)
-class ConvolutionDimensions:
-    """What each dimension is: `b` batch, `f` feature, `i` and `o` the kernel's features, a number for a spatial one."""
-
-    lhs: tuple[str, ...]
-    rhs: tuple[str, ...]
-    result: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lhs, rhs, result = (f"[{', '.join(labels)}]" for labels in (self.lhs, self.rhs, self.result))
-        return f"{lhs}x{rhs}->{result}"
-
-
 @irdl_attr_definition
-class ConvolutionAttr(Data[ConvolutionDimensions]):
-    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
+class OutputOperandAliasAttr(OrderedRecordAttribute[OutputOperandAlias]):
+    """`#stablehlo.output_operand_alias<…>`"""
 
-    name = "stablehlo.conv"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> ConvolutionDimensions:
-        with parser.in_angle_brackets():
-            return cls.parse_labels(parser)
-
-    @staticmethod
-    def parse_labels(parser: AttrParser) -> ConvolutionDimensions:
-        """What stands between the angle brackets."""
-        lhs = _parse_labels(parser)
-        parser.parse_keyword("x")
-        rhs = _parse_labels(parser)
-        parser.parse_punctuation("->")
-        return ConvolutionDimensions(lhs, rhs, _parse_labels(parser))
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.data}>")
+    name = "stablehlo.output_operand_alias"
+    RECORD: ClassVar[type] = OutputOperandAlias
 
 
-def _parse_labels(parser: AttrParser) -> tuple[str, ...]:
-    def label() -> str:
-        return parser.parse_optional_identifier() or str(parser.parse_integer())
-
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, label))
-
-
-RECORDS: list[type[Attribute]] = [DotAttr, DotAlgorithmAttr, GatherAttr, ScatterAttr, ConvolutionAttr]
+RECORDS: list[type[Attribute]] = [
+    DotAttr,
+    DotAlgorithmAttr,
+    GatherAttr,
+    ScatterAttr,
+    ConvolutionAttr,
+    OutputOperandAliasAttr,
+]

@@ -13,43 +13,30 @@ from typing import Self
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, UnknownLoc, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
-    SameVariadicOperandSize,
     irdl_op_definition,
     prop_def,
-    region_def,
-    traits_def,
-    var_operand_def,
-    var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import RecursiveMemoryEffect
-from xdsl.utils.exceptions import VerifyException
 
 from ..guards import is_tensor
 from ..locations import trailing_location
 from .binary import COMMUTATIVE, CommutativeOp
-from .checks import check_dimensions, check_element, check_promotable, check_shape, element_of, shape_of
-from .control import ReturnOp, check_all, returned_types
+from .checks import check_distinct, check_shape, check_within, element_of, shape_of
+from .constraints import Constraint, verify_constraints
+from .control import ReturnOp
 from .formats import i64_array, parse_attributes, print_attributes, print_function_type
-from .records import Dimensions, parse_dimensions
+from .reducing import ReducingOp, check_body, check_counts, check_inits, check_result_elements, check_same_shapes
+from .structs import Dimensions, parse_dimensions
 
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(ReducingOp):
     """Combines the elements of one tensor, or of several at once, along some dimensions, from an initial value."""
 
     name = "stablehlo.reduce"
 
-    inputs = var_operand_def(TensorType)
-    init_values = var_operand_def(TensorType)
     dimensions = prop_def(DenseArrayBase.constr(i64))
-    result = var_result_def(TensorType)
-    body = region_def("single_block")
-
-    traits = traits_def(RecursiveMemoryEffect())
-    irdl_options = (SameVariadicOperandSize(),)
 
     def __init__(self, inputs: Sequence[SSAValue], inits: Sequence[SSAValue], dimensions: Sequence[int], body: Region):
         types = [TensorType(element_of(init), _reduced(shape_of(inputs[0]), dimensions)) for init in inits]
@@ -57,18 +44,7 @@ class ReduceOp(IRDLOperation):
         super().__init__(operands=[inputs, inits], result_types=[types], properties=properties, regions=[body])
 
     def verify_(self) -> None:
-        if not self.inputs or len(self.result) != len(self.inputs):
-            raise VerifyException("each input, of which there is one at least, has one result")
-        shape = shape_of(self.inputs[0])
-        dimensions = self.dimensions.get_values()
-        check_dimensions("the dimensions", dimensions, len(shape))
-        for value, init, result in zip(self.inputs, self.init_values, self.result, strict=True):
-            check_shape("an input", shape_of(value), shape)
-            check_shape("an initial value", shape_of(init), [])
-            check_shape("a result", shape_of(result), _reduced(shape, dimensions))
-        elements = check_combiner(self.body.block, [element_of(value) for value in self.inputs])
-        for result, element in zip(self.result, elements, strict=True):
-            check_element("a result", element_of(result), element)
+        verify_constraints(self, CONSTRAINTS)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -118,17 +94,27 @@ def _reduced(shape: Sequence[int], dimensions: Sequence[int]) -> list[int]:
     return [extent for dimension, extent in enumerate(shape) if dimension not in dimensions]
 
 
-def check_combiner(block: Block, elements: Sequence[Attribute]) -> Sequence[Attribute]:
-    """A region that combines two scalars of each kind into one. Returns the element types that it works in."""
-    scalars = returned_types(block)
-    check_all("the arguments of the region", block.arg_types, [*scalars, *scalars])
-    if len(scalars) != len(elements):
-        raise VerifyException(f"the region returns {len(scalars)} values, expected {len(elements)}")
-    for scalar, element in zip(scalars, elements, strict=True):
-        if not is_tensor(scalar) or scalar.get_shape():
-            raise VerifyException(f"the region works on scalars, not on {scalar}")
-        check_promotable("an input", element, scalar.element_type)
-    return [scalar.element_type for scalar in scalars if is_tensor(scalar)]
+def _kept(op: ReduceOp) -> list[int]:
+    return _reduced(shape_of(op.inputs[0]), op.dimensions.get_values())
+
+
+def _check_results(op: ReduceOp) -> None:
+    for result in op.result:
+        check_shape("a result", shape_of(result), _kept(op))
+
+
+CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
+    Constraint("C3", check_counts),
+    Constraint("C1", check_same_shapes),
+    Constraint(
+        "C4", lambda op: check_within("the dimensions", op.dimensions.get_values(), len(shape_of(op.inputs[0])))
+    ),
+    Constraint("C5", lambda op: check_distinct("dimensions", op.dimensions.get_values())),
+    Constraint("C6", lambda op: check_body(op, _kept(op))),
+    Constraint("C2", check_inits),
+    Constraint("C7", _check_results),
+    Constraint("C8", check_result_elements),
+)
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:

@@ -14,14 +14,26 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..guards import is_complex_type, is_tensor
-from .checks import check_element, check_shape, check_types, element_of, shape_of
+from .checks import (
+    Takes,
+    check_element,
+    check_shape,
+    check_takes,
+    check_types,
+    element_of,
+    is_float,
+    is_float_or_complex,
+    is_signed,
+    shape_of,
+)
 from .formats import FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
+from .tensors import NUMBERS
 
 
 class ShapeKeepingOp(SameTypeOp):
     """One operand; the result has its shape but may have another element type."""
 
-    operand = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -33,11 +45,25 @@ class ShapeKeepingOp(SameTypeOp):
         check_shape("the result", shape_of(self.result), shape_of(self.operand))
 
 
+class RealPartOp(ShapeKeepingOp):
+    """A real number for each complex one; of the same type for real operands."""
+
+    TAKES: ClassVar[Takes]
+
+    def verify_(self) -> None:
+        super().verify_()
+        check_takes(self, type(self).TAKES)
+        element = element_of(self.operand)
+        expected = element.element_type if is_complex_type(element) else element
+        check_element("the result", element_of(self.result), expected)
+
+
 @irdl_op_definition
-class AbsOp(ShapeKeepingOp):
+class AbsOp(RealPartOp):
     """The absolute value; real for complex operands."""
 
     name = "stablehlo.abs"
+    TAKES = is_signed
 
 
 @irdl_op_definition
@@ -48,13 +74,15 @@ class ConvertOp(ShapeKeepingOp):
 
 
 @irdl_op_definition
-class ImagOp(ShapeKeepingOp):
+class ImagOp(RealPartOp):
     name = "stablehlo.imag"
+    TAKES = is_float_or_complex
 
 
 @irdl_op_definition
-class RealOp(ShapeKeepingOp):
+class RealOp(RealPartOp):
     name = "stablehlo.real"
+    TAKES = is_float_or_complex
 
 
 @irdl_op_definition
@@ -92,12 +120,13 @@ class ReducePrecisionOp(ShapeKeepingOp):
 class IsFiniteOp(FunctionTypeOp):
     name = "stablehlo.is_finite"
 
-    operand = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
+        check_takes(self, is_float)
         check_shape("the result", shape_of(self.result), shape_of(self.operand))
         check_element("the result", element_of(self.result), i1)
 
@@ -108,8 +137,8 @@ class ComplexOp(SameTypeOp):
 
     name = "stablehlo.complex"
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
+    lhs = operand_def(NUMBERS)
+    rhs = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

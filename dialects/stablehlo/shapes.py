@@ -20,7 +20,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
+from ..guards import is_complex_type
+from .checks import bits_of, check_dimensions, check_element, check_shape, element_of, is_numeric, shape_of
+from .constraints import Constraint, verify_constraints
 from .formats import FunctionTypeOp, Properties, i64_array, parse_field, print_field
 
 I64_ARRAY = DenseArrayBase.constr(i64)
@@ -66,11 +68,7 @@ class BitcastConvertOp(ViewOp):
         super().__init__(operands=[operand], result_types=[result_type])
 
     def verify_(self) -> None:
-        before, after = shape_of(self.operand), shape_of(self.result)
-        shared = min(len(before), len(after))
-        if abs(len(before) - len(after)) > 1:
-            raise VerifyException("a bitcast adds or drops one dimension at most")
-        check_shape("the result", after[:shared], before[:shared])
+        verify_constraints(self, OF_BITCAST)
 
 
 @irdl_op_definition
@@ -137,6 +135,33 @@ class TransposeOp(ViewOp):
     def print_own(self, printer: Printer) -> None:
         print_field(printer, "dims", self.permutation)
 
+
+def _check_parts(op: BitcastConvertOp) -> None:
+    """Elements of more bits are split along a last dimension, or made of it."""
+    before, after = shape_of(op.operand), shape_of(op.result)
+    if abs(len(before) - len(after)) > 1:
+        raise VerifyException("a bitcast adds or drops one dimension at most")
+    shared = min(len(before), len(after))
+    check_shape("the result", after[:shared], before[:shared])
+    old, new = bits_of(element_of(op.operand)), bits_of(element_of(op.result))
+    if old is None or new is None:
+        return
+    whole = math.prod(after[shared:], start=new), math.prod(before[shared:], start=old)
+    is_known = DYNAMIC_INDEX not in (*before[shared:], *after[shared:])
+    if (old == new) != (len(before) == len(after)) or (is_known and whole[0] != whole[1]):
+        raise VerifyException(f"elements of {old} bits do not become those of {new} bits in {op.result.type}")
+
+
+def _check_both_complex(op: BitcastConvertOp) -> None:
+    sides = element_of(op.operand), element_of(op.result)
+    if all(map(is_numeric, sides)) and is_complex_type(sides[0]) != is_complex_type(sides[1]):
+        raise VerifyException(f"{sides[0]} does not become {sides[1]}: one is complex, the other is not")
+
+
+OF_BITCAST: tuple[Constraint[BitcastConvertOp], ...] = (
+    Constraint("C2", _check_both_complex),
+    Constraint("C1", _check_parts),
+)
 
 SHAPES: list[type[Operation]] = [
     ReshapeOp,

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
 from .formats import FunctionTypeOp, Properties, i64_array, parse_operands_before_field
 from .shapes import I64_ARRAY, ViewOp, is_static
+from .tensors import NUMBERS
 
 
 @irdl_op_definition
@@ -24,6 +25,7 @@ class SliceOp(ViewOp):
 
     name = "stablehlo.slice"
 
+    operand = operand_def(NUMBERS)
     start_indices = prop_def(I64_ARRAY)
     limit_indices = prop_def(I64_ARRAY)
     strides = prop_def(I64_ARRAY)
@@ -84,7 +86,7 @@ class ConcatenateOp(FunctionTypeOp):
 
     name = "stablehlo.concatenate"
 
-    inputs = var_operand_def(TensorType)
+    inputs = var_operand_def(NUMBERS)
     dimension = prop_def(IntegerAttr[IntegerType])
     result = result_def(TensorType)
 
@@ -108,7 +110,8 @@ class ConcatenateOp(FunctionTypeOp):
         for value in self.inputs:
             check_element("an operand", element_of(value), element_of(self.result))
             shape = list(shape_of(value))
-            check_shape("an operand", shape, [*expected[:along], *shape[along : along + 1], *expected[along + 1 :]])
+            check_dimensions("the dimension", [along], len(shape))
+            check_shape("an operand", shape, [*expected[:along], shape[along], *expected[along + 1 :]])
         total = sum(shape_of(value)[along] for value in self.inputs)
         if is_static(self.result, *self.inputs) and total != expected[along]:
             raise VerifyException(f"the operands add up to {total} along dimension {along}, not {expected[along]}")

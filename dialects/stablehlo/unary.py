@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from .accuracy import ResultAccuracyAttr
 from .checks import (
     Takes,
     check_takes,
@@ -19,8 +20,10 @@ from .checks import (
     is_integer,
     is_integer_or_bool,
     is_number,
+    is_signed,
 )
 from .formats import SameTypeOp
+from .tensors import NUMBERS
 
 
 class UnaryOp(SameTypeOp):
@@ -29,7 +32,7 @@ class UnaryOp(SameTypeOp):
     TAKES: ClassVar[Takes] = is_any
     """The element types that the operation is defined for."""
 
-    operand = operand_def(TensorType)
+    operand = operand_def(NUMBERS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -45,13 +48,13 @@ class UnaryOp(SameTypeOp):
 class AccurateUnaryOp(UnaryOp):
     """A unary operation whose accuracy may be asked for."""
 
-    result_accuracy = opt_prop_def()
+    result_accuracy = opt_prop_def(ResultAccuracyAttr)
 
 
 @irdl_op_definition
 class CbrtOp(AccurateUnaryOp):
     name = "stablehlo.cbrt"
-    TAKES = is_float
+    TAKES = is_float_or_complex
 
 
 @irdl_op_definition
@@ -171,7 +174,7 @@ class RoundNearestEvenOp(UnaryOp):
 @irdl_op_definition
 class SignOp(UnaryOp):
     name = "stablehlo.sign"
-    TAKES = is_number
+    TAKES = is_signed
 
 
 UNARY: list[type[Operation]] = [

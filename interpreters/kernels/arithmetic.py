@@ -31,11 +31,6 @@ def sign(a: Array) -> Array:
     return np.where((a == 0) | np.isnan(a), a, np.copysign(a.dtype.type(1), a))
 
 
-def sign_of_complex(a: Array) -> Array:
-    size = np.abs(a)
-    return np.where(size == 0, a, a / np.where(size == 0, size.dtype.type(1), size))
-
-
 def round_half_away_from_zero(a: Array) -> Array:
     whole = np.trunc(a)
     return whole + np.where(np.abs(a - whole) >= 0.5, np.copysign(a.dtype.type(1), a), np.copysign(a.dtype.type(0), a))
@@ -47,11 +42,6 @@ def rsqrt(a: Array) -> Array:
 
 def logistic(a: Array) -> Array:
     return np.reciprocal(a.dtype.type(1) + np.exp(-a))
-
-
-def atan2_of_complex(y: Array, x: Array) -> Array:
-    """The principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
 def divide_integers(a: Array, b: Array) -> Array:
@@ -88,6 +78,16 @@ def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
     """Zeros come in from the left; an amount beyond the width, or negative, leaves zeros alone."""
     found = np.right_shift(unsigned(a, width), unsigned(amount, width))
     return np.asarray(found).view(a.dtype)
+
+
+def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
+    """The highest bit comes in from the left, whether or not it is a sign: unsigned integers are shifted like others.
+
+    An amount beyond the width, or negative, leaves that bit alone.
+    """
+    above = 8 * a.dtype.itemsize - width
+    signed = a.view(f"i{a.dtype.itemsize}") << above >> above
+    return np.asarray(np.right_shift(signed, unsigned(amount, width).view(signed.dtype))).view(a.dtype)
 
 
 def count_ones(a: Array, width: int) -> Array:

@@ -10,8 +10,9 @@ from xdsl.ir import Operation
 
 from ...dialects.chlo import TopKOp
 from ...dialects.elements import bit_width
-from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
-from .elementwise import total_order
+from . import complex_numbers
+from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row
+from .elementwise import computed_in, total_order
 
 NUMPY: dict[str, Compute] = {
     "acos": np.arccos,
@@ -29,6 +30,7 @@ NUMPY: dict[str, Compute] = {
     "square": np.square,
     "tan": np.tan,
 }
+COMPLEX: dict[str, Compute] = {"square": complex_numbers.square}
 # What `scipy.special` calls them.
 SCIPY = {
     "bessel_i1e": "i1e",
@@ -44,9 +46,10 @@ SCIPY = {
 
 def elementwise(op: Operation) -> Kernel:
     """Computed in f32 for smaller floats, and rounded once. `ValueError` where scipy is needed and missing."""
-    word, dtype = op.name.removeprefix("chlo."), dtype_at(op.results[0])
-    compute, computed = NUMPY.get(word) or _from_scipy(SCIPY[word]), wide(dtype_at(op.operands[0]))
-    return lambda *operands: (owned(compute(*(row_by_row(one, computed) for one in operands)), dtype),)
+    word, operand, dtype = op.name.removeprefix("chlo."), dtype_at(op.operands[0]), dtype_at(op.results[0])
+    compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
+    compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
+    return lambda *operands: (owned(compute(*(row_by_row(one, working) for one in operands)), dtype),)
 
 
 def _from_scipy(word: str) -> Compute:

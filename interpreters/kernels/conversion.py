@@ -26,10 +26,10 @@ def convert(values: Array, dtype: DType) -> Array:
         return values.copy()
     source, target = kind_of(values.dtype), kind_of(dtype)
     known: Array = values.astype(wide(values.dtype))
-    if target == "b":
-        return known != 0
     if source == "c" and target != "c":
         known, source = np.real(known), "f"
+    if target == "b":
+        return known != 0
     if source == "f" and target in "iu":
         return _whole(known, dtype)
     if target == "f" and dtype.itemsize < F32.itemsize and known.dtype != F32:
@@ -48,7 +48,10 @@ def _whole(values: Array, dtype: DType) -> Array:
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Rounded to nearest even as if there were fewer bits; what is too great is infinity, what is subnormal is 0."""
+    """Rounded to nearest even as if there were fewer bits; what is too great is infinity, what is subnormal is 0.
+
+    NaN is left as it is; without mantissa it is infinity, as in StableHLO's reference (XLA leaves NaN).
+    """
     dtype = dtype_at(op.operand)
     info: Any = _FINFO(dtype)
     mantissa, exponent = int(info.nmant), bit_width(dtype) - 1 - int(info.nmant)
@@ -56,10 +59,11 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
     kept_exponent = min(exponent, op.exponent_bits.value.data)
     bias, kept_bias = (1 << (exponent - 1)) - 1, (1 << (kept_exponent - 1)) - 1
     sign, infinite = 1 << (bit_width(dtype) - 1), ((1 << exponent) - 1) << mantissa
+    keeps_nan = op.mantissa_bits.value.data > 0
 
     def run(operand: Array) -> Array:
-        bits = operand.copy().view(f"u{dtype.itemsize}")
-        kind = bits.dtype.type
+        given = operand.copy().view(f"u{dtype.itemsize}")
+        bits, kind = given, given.dtype.type
         if dropped:
             half = kind((1 << (dropped - 1)) - 1) + (bits >> kind(dropped) & kind(1))
             bits = bits + half & ~kind((1 << dropped) - 1)
@@ -67,8 +71,8 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
             size = bits >> kind(mantissa) & kind((1 << exponent) - 1)
             bits = np.where(size > bias + kept_bias, bits & kind(sign) | kind(infinite), bits)
             bits = np.where(size <= bias - kept_bias, bits & kind(sign), bits)
-        rounded = np.asarray(bits).view(dtype)
-        return owned(np.where(operand != operand, operand, rounded), dtype)
+        nan = given if keeps_nan else given & kind(sign) | kind(infinite)
+        return owned(np.where(operand != operand, nan, bits).view(dtype), dtype)
 
     return on_one(run)
 

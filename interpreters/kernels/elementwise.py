@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects.elements import DType, bit_width
 from ...dialects.stablehlo.elementwise import ClampOp, CompareOp
-from . import arithmetic
+from . import arithmetic, complex_numbers
 from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
 from .conversion import convert
 
@@ -57,8 +57,15 @@ ROUNDED: dict[str, Compute] = {
     "power": np.power,
 }
 COMPLEX: dict[str, Compute] = {
-    "sign": arithmetic.sign_of_complex,
-    "atan2": arithmetic.atan2_of_complex,
+    "sign": complex_numbers.sign,
+    "divide": complex_numbers.divide,
+    "exponential": complex_numbers.exponential,
+    "exponential_minus_one": complex_numbers.exponential_minus_one,
+    "log_plus_one": complex_numbers.log_plus_one,
+    "logistic": complex_numbers.logistic,
+    "power": complex_numbers.power,
+    "rsqrt": complex_numbers.rsqrt,
+    "atan2": complex_numbers.atan2,
     "maximum": np.maximum,
     "minimum": np.minimum,
 }
@@ -69,14 +76,14 @@ INTEGER: dict[str, Compute] = {
     "minimum": np.minimum,
     "power": arithmetic.power_of_integers,
     "remainder": arithmetic.remainder_of_integers,
-    # numpy shifts beyond the width as StableHLO does: zeros, or the sign, remain.
+    # numpy shifts beyond the width as StableHLO does: zeros remain.
     "shift_left": np.left_shift,
-    "shift_right_arithmetic": np.right_shift,
 }
 # These also take the number of bits, by the name `width`.
 BITS: dict[str, Compute] = {
     "count_leading_zeros": arithmetic.count_leading_zeros,
     "popcnt": arithmetic.count_ones,
+    "shift_right_arithmetic": arithmetic.shift_right_arithmetic,
     "shift_right_logical": arithmetic.shift_right_logical,
 }
 BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.keys()
@@ -94,6 +101,11 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
     return FLOAT.get(op) or ROUNDED.get(op)
 
 
+def computed_in(dtype: DType) -> DType:
+    """Functions of complex numbers are computed in f64 and rounded once, whatever their type, as in the reference."""
+    return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
+
+
 def from_tables(op: Operation) -> Kernel:
     return named(op.name.removeprefix("stablehlo."), op)
 
@@ -104,8 +116,9 @@ def named(name: str, op: Operation) -> Kernel:
     compute = compute_for(name, dtype)
     if compute is None:
         raise ValueError(f"{op.name} is not defined for elements of type {dtype}")
-    if not isinstance(compute, np.ufunc) or wide(dtype) != dtype:
-        return lambda *operands: (owned(compute(*(row_by_row(one, wide(dtype)) for one in operands)), result),)
+    working = wide(dtype) if name in EXACT else computed_in(dtype)
+    if not isinstance(compute, np.ufunc) or working != dtype:
+        return lambda *operands: (owned(compute(*(row_by_row(one, working) for one in operands)), result),)
     if name in ROUNDED:
         return lambda *operands: (_apply(compute, tuple(map(row_by_row, operands)), result),)
     return lambda *operands: (_apply(compute, operands, result),)

@@ -9,6 +9,7 @@ import numpy as np
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.indexing import GatherOp, ScatterOp
 from .arrays import Array, Combine, Kernel, dtype_at, owned
+from .conversion import convert
 
 
 def gather(op: GatherOp) -> Kernel:
@@ -53,7 +54,8 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         offsets = {dimension: _along(place, shape[place], rank) for dimension, place in window.items()}
         index = _sums([starts, aligned, offsets], len(extents), rank)
         places, inside = _flat(index, extents, shape)
-        results = [one.copy() for one in inputs]
+        # A region in a wider type makes results of that type.
+        results = [convert(one, dtype) for one, dtype in zip(inputs, dtypes, strict=True)]
         flat = [one.reshape(-1) for one in results]
         new = [update.reshape(-1) for update in updates]
         for turn in turns(places, inside):

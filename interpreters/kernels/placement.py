@@ -27,7 +27,8 @@ def pad(op: PadOp) -> Kernel:
 def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
     """A new array with `value` before, behind and between the elements of each dimension."""
     amounts = list(zip(operand.shape, low, high, interior, strict=True))
-    shape = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
+    sums = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
+    shape = [max(extent, 0) for extent in sums]
     ranges = [
         _places(extent, new, below, between) for (extent, below, _, between), new in zip(amounts, shape, strict=True)
     ]

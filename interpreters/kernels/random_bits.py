@@ -15,7 +15,7 @@ import numpy as np
 from ...dialects.elements import bit_width
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.foreign import RngBitGeneratorOp
-from .arrays import Array, Kernel, dtype_at, kind_of
+from .arrays import Array, Kernel, dtype_at, kind_of, owned
 
 U32, U64 = np.uint32, np.uint64
 
@@ -34,15 +34,15 @@ Bits = tuple[Array, Array]
 def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
     make = ALGORITHMS[op.rng_algorithm.data.value]
     shape, dtype = shape_of(op.output), dtype_at(op.output)
-    if kind_of(dtype) not in "iu" or bit_width(dtype) < 8:
+    if kind_of(dtype) not in "iuf":
         raise ValueError(f"bits of type {dtype} are not made")
     if dtype_at(op.initial_state) != U64:
         raise ValueError("the state is not of type ui64")
-    unsigned = np.dtype(f"u{dtype.itemsize}")
+    unsigned, lowest = np.dtype(f"u{dtype.itemsize}"), (1 << bit_width(dtype)) - 1
 
     def run(state: Array) -> tuple[Array, ...]:
         bits, new = make(state, shape, dtype.itemsize == 8)
-        return new, np.array(bits.astype(unsigned), order="C").view(dtype)
+        return new, owned((bits & bits.dtype.type(lowest)).astype(unsigned), unsigned).view(dtype)
 
     return run
 
@@ -59,7 +59,7 @@ def joined(low: Array, high: Array) -> Array:
 
 def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     """State: a key and a counter. Two numbers from each counter: the halves of 64 bits, or neighbours."""
-    key, counter = halves(state[:1]), state[1:]
+    key, counter = halves(state[0]), state[1]
     if wide:
         return joined(*scrambled(key, halves(counter + _numbers(shape)))), _counted(state, 1, prod(shape))
     along = _split(shape)

@@ -27,7 +27,8 @@ def windows_over(values: Array, fill: Array, moves: Sequence[Window]) -> Array:
     around = padded(values, fill, low, high, interior)
     reach = [(move.size - 1) * move.window_dilation + 1 for move in moves]
     if any(extent < size for extent, size in zip(around.shape[kept:], reach, strict=True)):
-        return np.empty((*values.shape[:kept], *[0] * len(moves), *(move.size for move in moves)), values.dtype)
+        counts = [move.places(extent) for move, extent in zip(moves, values.shape[kept:], strict=True)]
+        return np.empty((*values.shape[:kept], *counts, *(move.size for move in moves)), values.dtype)
     every = np.lib.stride_tricks.sliding_window_view(around, reach, axis=tuple(range(kept, values.ndim)))
     places = [slice(None, None, move.stride) for move in moves]
     positions = [slice(None, None, move.window_dilation) for move in moves]
@@ -43,7 +44,9 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
 
     def run(*operands: Array) -> tuple[Array, ...]:
         inputs, inits, outer = operands[:count], operands[count : 2 * count], operands[2 * count :]
-        views = [windows_over(one, init, moves) for one, init in zip(inputs, inits, strict=True)]
+        # An initial value of more digits than the input stands around it too.
+        known = [convert(one, init.dtype) for one, init in zip(inputs, inits, strict=True)]
+        views = [windows_over(one, init, moves) for one, init in zip(known, inits, strict=True)]
         tables = [row_by_row(view).reshape(prod(results[0][0]), prod(sizes)) for view in views]
         found = reduce_rows(tables, inits, outer)
         return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
@@ -75,10 +78,10 @@ def convolution(op: ConvolutionOp) -> Kernel:
         split = seen.reshape(batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *rest)
         # Groups, batch, places, then what is summed over: features and positions within the window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
-        rows = row_by_row(split.transpose(order)).reshape(groups, -1 if split.size else 0, prod(weights.shape[1:]))
-        columns = row_by_row(weights).reshape(groups, weights.shape[0] // groups, -1).transpose(0, 2, 1)
-        found = np.matmul(rows, row_by_row(columns))
-        found = found.reshape(groups, batch // batch_groups, *places, weights.shape[0] // groups)
+        outputs, inner = weights.shape[0] // groups, prod(weights.shape[1:])
+        rows = row_by_row(split.transpose(order)).reshape(groups, batch // batch_groups * prod(places), inner)
+        columns = row_by_row(weights).reshape(groups, outputs, inner).transpose(0, 2, 1)
+        found = np.matmul(rows, row_by_row(columns)).reshape(groups, batch // batch_groups, *places, outputs)
         joined = np.moveaxis(found, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
         return owned(joined.transpose(back), dtype)
 

@@ -85,6 +85,14 @@ def module_with(*values: DenseAttr) -> str:
         ("", "tensor<2x0xf32>", []),
         ("[[], []]", "tensor<2x0xf32>", []),
         ("1.0", "tensor<0xf32>", []),
+        ('[1.0, // one > two\n 2.0 // "and"\n]', "tensor<2xf32>", [0x3F800000, 0x40000000]),
+        ("// one\n1.0", "tensor<f32>", [0x3F800000]),
+        ('// a string of bytes\n"0x0000803F" // "1.0"\n', "tensor<f32>", [0x3F800000]),
+        ("- 1.0", "tensor<f32>", [0xBF800000]),
+        ("[1, - 2]", "tensor<2xi8>", [1, 0xFE]),
+        ("0.0", "tensor<f8E8M0FNU>", [0]),  # which has no zero: the smallest number
+        ("7.3e-39", "tensor<f8E8M0FNU>", [0]),
+        ("9.0e-39", "tensor<f8E8M0FNU>", [1]),
     ],
 )
 def test_bits(literal: str, type: str, expected: list[int]):
@@ -92,7 +100,7 @@ def test_bits(literal: str, type: str, expected: list[int]):
 
 
 def test_complex():
-    array = to_numpy(attribute("[(1.0,-0.0), (0x7FC00001, 2.0)]", "tensor<2xcomplex<f32>>"))
+    array = to_numpy(attribute("[( 1.0 , - 0.0), (0x7FC00001, // a NaN\n 2.0)]", "tensor<2xcomplex<f32>>"))
     assert array.dtype == np.complex64
     assert array.view(np.uint32).tolist() == [0x3F800000, 0x80000000, 0x7FC00001, 0x40000000]
 
@@ -104,7 +112,7 @@ def test_complex():
         ("-0x1", "tensor<f32>", "not a float"),
         ("0x100000000", "tensor<f32>", "does not fit the 32 bits"),
         ("0x40", "tensor<f6E2M3FN>", "does not fit the 6 bits"),
-        ("-1.0", "tensor<f8E8M0FNU>", "neither zero nor negative"),
+        ("-1.0", "tensor<f8E8M0FNU>", "no negative values"),
         ("2", "tensor<i1>", "does not fit an integer of 1 bits"),
         ("-9", "tensor<i4>", "does not fit an integer of 4 bits"),
         ("-1", "tensor<ui32>", "does not fit an unsigned integer of 32 bits"),
@@ -120,6 +128,9 @@ def test_complex():
         ("", "tensor<2xf32>", "empty literal"),
         ('"0000803F"', "tensor<f32>", "hexadecimal digits"),
         ('"0x0000803F00"', "tensor<f32>", "5 bytes of data"),
+        ("1.0 // no end", "tensor<f32>", "expected '<' literal '>'"),
+        ('"0x00', "tensor<f32>", "expected '<' literal '>'"),
+        ("1.0 / 2.0", "tensor<f32>", "expected a number"),
         ("1.0", "tensor<f80>", "no numpy type holds elements of type f80"),
         ("1.0", "tensor<?xf32>", "static shape"),
         ("1.0", "vector<2xf32>", "a constant is a tensor"),
@@ -291,3 +302,36 @@ def test_from_numpy(element: Float32Type | BFloat16Type | Float64Type):
     value = DenseAttr.from_numpy(np.array([[1.0, 2.5]]), element)
     assert value.type == TensorType(element, [1, 2])
     assert to_numpy(value).astype(np.float64).tolist() == [[1.0, 2.5]]
+
+
+@pytest.mark.parametrize(
+    ("before", "form"),
+    [
+        ("#a = dense<0x7F800001> : tensor<8192x8192xf32>", "stablehlo.constant #a"),
+        ("#a = dense<0x7F800001> : tensor<8192x8192xf32>", "stablehlo.constant {mhlo.k = 1 : i64} #a"),
+        ("", "stablehlo.constant() <{value = VALUE}> : () -> TYPE"),
+        ("", "stablehlo.constant() <{value = VALUE}> {mhlo.k = 1 : i64} : () -> TYPE"),
+        ("", "stablehlo.constant() {value = VALUE, mhlo.k = 1 : i64} : () -> TYPE"),
+        ("", '"stablehlo.constant"() <{value = VALUE}> : () -> TYPE'),
+    ],
+)
+def test_forms_of_a_constant(before: str, form: str, judge: Judge):
+    type = "tensor<8192x8192xf32>"
+    spelled = form.replace("VALUE", f"dense<0x7F800001> : {type}").replace("TYPE", type)
+    text = f"{before}\nfunc.func @f() -> {type} {{\n  %c = {spelled}\n  func.return %c : {type}\n}}"
+    (op,) = (op for op in parse_module(text).walk() if isinstance(op, ConstantOp))
+    assert isinstance(op.value, DenseAttr) and op.value.data.data == b"\x01\x00\x80\x7f"
+    assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("#a = 5 : i32\n%c = stablehlo.constant #a", "expected the value of the constant"),
+        ("#a = dense<1> : vector<2xi32>\n%c = stablehlo.constant #a", "expected the value of the constant"),
+        ("%c = stablehlo.constant(%x) <{}> : () -> tensor<f32>", "Expected '\\)'"),
+    ],
+)
+def test_what_is_no_constant(text: str, words: str):
+    with pytest.raises(ParseError, match=words):
+        parse_module(text)

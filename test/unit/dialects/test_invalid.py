@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 from recompute.dialects.parser import parse_module
 
 F, N, B, S, ROW = "tensor<2x3xf32>", "tensor<2x3xi32>", "tensor<2x3xi1>", "tensor<f32>", "tensor<2xf32>"
-IMAGE, I1 = "tensor<2x8x8x3xf32>", "tensor<i1>"
+IMAGE, INDEX, I1 = "tensor<2x8x8x3xf32>", "tensor<i32>", "tensor<i1>"
 CONVOLUTION = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 GROUPS = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 DOT = "stablehlo.dot_general %0, %0, contracting_dims ="
@@ -64,18 +64,22 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "nothing to concatenate"),
     (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] are not all within the rank 2"),
     (f'%r = "stablehlo.constant"() <{{value = dense<1> : {N}}}> : () -> {F}', (), f"the result has type {F}"),
-    (f"%r = {DOT} [1] x [0] : ({F}, {F}) -> {F}", (F,), "side of the pairs"),
+    (f"%r = {DOT} [1] x [0] : ({F}, {F}) -> {F}", (F,), r"C10: what .* name has shape \[2\], expected \[3\]"),
     (
         f"%r = {DOT} [1] x [1] : ({F}, {F}) -> {F}",
         (F,),
         r"expected \[2, 2\]",
     ),
-    (f"%r = {DOT} [1] x [] : ({F}, {F}) -> {F}", (F,), "come in pairs"),
-    (f"%r = {DOT} [2] x [0] : ({F}, {F}) -> {F}", (F,), "left dimensions"),
+    (f"%r = {DOT} [1] x [] : ({F}, {F}) -> {F}", (F,), "C2: there are 0 rhs_contracting_dimensions, expected 1"),
     (
-        f"%r = {DOT} [1] x [1], precision = [HIGH] : ({F}, {F}) -> tensor<2x2xf32>",
+        f"%r = {DOT} [2] x [0] : ({F}, {F}) -> {F}",
         (F,),
-        "for both operands or for none",
+        r"C6: lhs_contracting_dimensions \[2\] are not all within the rank 2",
+    ),
+    (
+        f"%r = {DOT} [1] x [1], precision = [HIGH, HIGH, HIGH] : ({F}, {F}) -> tensor<2x2xf32>",
+        (F,),
+        "C11: there are 3 precisions for two operands",
     ),
     (
         '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -97,7 +101,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         " index_vector_dim = 1>}> ({\n"
         f"^bb0(%a: {S}, %b: {S}):\n  stablehlo.return %a : {S}\n}}) : ({F}, tensor<8x1xi32>, {F}) -> {F}",
         (F, "tensor<8x1xi32>"),
-        r"the scattered part of an update has shape \[2\], expected \[8\]",
+        r"C4: an update has shape \[2, 3\], expected \[8, 3\]",
     ),
     (
         f"%r = {REDUCE} [1] : ({F}, {S}) -> {F}",
@@ -124,19 +128,31 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({F}, {S}) -> {S}\n"
         f" reducer(%a: {S}, %b: {S}) {{\n  stablehlo.return %a, %b : {S}, {S}\n}}",
         (F, S),
-        "the arguments of the region are 2, expected 4",
+        "C6: there are 2 values that the region returns, expected 1",
     ),
     (f"%r = stablehlo.reduce_precision %0, format = e0m3 : {F}", (F,), "one bit of exponent at least"),
     (f'%r = "stablehlo.complex"(%0, %0) : ({F}, {F}) -> {F}', (F,), "which is not complex"),
     (f"%r = stablehlo.complex %0, %0 : ({N}, {N}) -> tensor<2x3xcomplex<f32>>", (N,), "the real part has type"),
-    (f"%r = stablehlo.dynamic_slice %0, %1, sizes = [1, 1] : ({F}, {S}) -> {F}", (F, S), "1 indices and 2 sizes"),
-    (f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {S}, {S}) -> {F}", (F, S), "of 4 does not fit"),
     (
-        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {S}, {S}) -> {F}",
-        (F, S),
+        f"%r = stablehlo.dynamic_slice %0, %1, sizes = [1, 1] : ({F}, {INDEX}) -> {F}",
+        (F, INDEX),
+        "1 indices and 2 sizes",
+    ),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {INDEX}, {INDEX}) -> {F}",
+        (F, INDEX),
+        "of 4 does not fit",
+    ),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {INDEX}, {INDEX}) -> {F}",
+        (F, INDEX),
         "the result has shape",
     ),
-    (f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, {N}, {S}, {S}) -> {F}", (F, N, S), "the update has"),
+    (
+        f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, {N}, {INDEX}, {INDEX}) -> {F}",
+        (F, N, INDEX),
+        "the update has",
+    ),
     (f"%r = stablehlo.dynamic_update_slice %0, %0, %0, %0 : ({F}, {F}, {F}, {F}) -> {F}", (F,), "an index has shape"),
     (f"%r = stablehlo.pad %0, %1, low = [1], high = [0], interior = [0] : ({F}, {S}) -> {F}", (F, S), "low, high and"),
     (
@@ -156,13 +172,13 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{}} {GROUPS}"
         f" : ({IMAGE}, tensor<3x3x2x4xf32>) -> tensor<2x6x6x4xf32>",
         (IMAGE, "tensor<3x3x2x4xf32>"),
-        "3 input features are read by a kernel for 2",
+        "C14: 3 input features in 1 groups are read by a kernel for 2",
     ),
     (
         f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{stride = [2]}} {GROUPS}"
         f" : ({IMAGE}, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>",
         (IMAGE, "tensor<3x3x3x4xf32>"),
-        "needed for each of 2 dimensions",
+        "C2: there are 1 window_strides, expected 2",
     ),
     (
         '%r = "stablehlo.reduce_window"(%0, %1) <{window_dimensions = array<i64: 1, 2>}> ({\n'

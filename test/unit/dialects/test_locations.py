@@ -88,15 +88,15 @@ def test_short_forms_of_mlir():
 
 
 def test_aliases_in_any_order():
-    """Before use, after use, built on later ones, and on one line."""
+    """Before use, after use, built on earlier ones, and on one line."""
     text = """
-#first = loc("a"(#third))
+#third = loc("f.py":1:2) #first = loc("a"(#third))
 module {
   func.func @f(%x: i32 loc(#second)) {
     return loc(#third)
   } loc(callsite(#first at #second))
 } loc(#first)
-#second = loc("b"(#third)) #third = loc("f.py":1:2)
+#second = loc("b"(#third))
 """
     module = parse_module(text)
     op = function(module)
@@ -125,7 +125,8 @@ def test_text_that_only_looks_like_an_alias():
     ("text", "words"),
     [
         ("module {} loc(#nowhere)", "undefined location alias '#nowhere'"),
-        ('module {} loc(#a)\n#a = loc("x"(#b))\n#b = loc("y"(#a))', "defined by itself"),
+        ('module {} loc(#a)\n#a = loc("x"(#b))\n#b = loc("y"(#a))', "undefined location alias '#b'"),
+        ('module {} loc(#a)\n#a = loc("x"(#a))', "undefined location alias '#a'"),
         ('module {}\n#a = loc("x")\n#a = loc("y")', "re-declaration of alias '#a'"),
         ("#a = 3 : i32\nmodule {} loc(#a)", "'#a' is not a location"),
         ("module {} loc(elsewhere)", "expected a location"),

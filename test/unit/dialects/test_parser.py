@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
 
 SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
@@ -38,6 +40,10 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
             "%x is used but not defined",
         ),
         ("func.func @f() {\n  ^0(:\n}", "t:2:5", "Invalid Block name"),
+        ("func.func @f() {\n  \freturn\n}", "t:2:3", "Unexpected character: \f"),
+        ('"foo.x"() {op_name__ = "a"} : () -> ()', "t:1:12", "no attribute can be named 'op_name__'"),
+        ('"foo.x"() <{op_name__}> : () -> ()', "t:1:13", "no attribute can be named 'op_name__'"),
+        ('"foo.x\\n"() : () -> ()', "t:1:10", "the name of an operation is made of letters, digits"),
         ("module {\n  \x00\n}", "t:2:3", "Unexpected character"),
         ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
         ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "part of the format"),
@@ -48,8 +54,16 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
             "t:2:44",
             "expected one of stablehlo.add",
         ),
-        ('"test.op"() {a = #stablehlo.dot<lhs = [0]>} : () -> ()', "t:1:32", "has the entries lhs_batching_dimensions"),
-        ('"test.op"() {a = #stablehlo.gather<index_vector_dim = [0]>} : () -> ()', "t:1:35", "of another kind"),
+        (
+            '"test.op"() {a = #stablehlo.dot<lhs = [0]>} : () -> ()',
+            "t:1:33",
+            "one of the entries lhs_batching_dimensions",
+        ),
+        (
+            '"test.op"() {a = #stablehlo.gather<index_vector_dim = [0]>} : () -> ()',
+            "t:1:55",
+            "Expected integer literal",
+        ),
         ('"test.op"() {a = #stablehlo<precision LOW>} : () -> ()', "t:1:39", "Expected `DEFAULT`"),
     ],
 )
@@ -91,3 +105,26 @@ def test_types_are_shared():
     text = "%0 = stablehlo.iota dim = 0 : tensor<4xf32>"
     one, other = parse_module(f"{text}\n{text.replace('%0', '%1')}").ops
     assert one.results[0].type is other.results[0].type
+
+
+def test_a_resource_whose_name_another_text_has_taken_keeps_its_content():
+    weights = '"0x04000000000000000000000000000000"'
+    use = '"foo.x"() {k = dense_resource<weights> : tensor<4xf32>} : () -> ()'
+    text = (
+        f"{use}\n{use}\n{{-#\n  dialect_resources: {{\n    builtin: {{\n      weights: {weights}\n    }}\n  }}\n#-}}\n"
+    )
+    for _ in range(3):
+        printed = print_module(parse_module(text))
+        assert printed.count(weights) == 1
+        (name,) = set(re.findall(r"dense_resource<(\w+)>", printed))
+        assert f"{name}: {weights}" in printed
+
+
+@pytest.mark.parametrize("visibility", ["", "private "])
+@pytest.mark.parametrize("name", ["@f", '@"f g"', '@"a\\22("'])
+def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: str, name: str):
+    text = f'func.func {visibility}{name}(f32, f64 {{foo.x = "a"}} loc("p"), (f32) -> f32) -> (f32 {{foo.y}})\n'
+    printed = print_module(parse_module(text + "func.func private @g()\n"), generic=True)
+    assert 'arg_attrs = [{}, {foo.x = "a"}, {}]' in printed
+    assert "res_attrs = [{foo.y}]" in printed
+    assert '"g"' in printed

@@ -8,7 +8,7 @@ import pytest
 
 from recompute.interpreters.kernels.arrays import Array
 
-from .evaluate import TYPES, array, convert, elementwise, evaluate
+from .evaluate import TYPES, array, convert, elementwise, evaluate, tensor
 
 LOW, HIGH = -(2**31), 2**31 - 1
 NAN, INF = np.nan, np.inf
@@ -60,10 +60,15 @@ def test_four_bits_wrap_and_shift_within_four_bits() -> None:
     same_bits(elementwise("add", array([7], "i4"), array([1], "i4")), array([-8], "i4"))
     same_bits(elementwise("shift_right_logical", array([-1, -1], "i4"), array([1, 4], "i4")), array([7, 0], "i4"))
     same_bits(elementwise("shift_left", array([3, 3], "i4"), array([2, 4], "i4")), array([-4, 0], "i4"))
+    same_bits(
+        elementwise("shift_right_arithmetic", array([9, 9, 7], "ui4"), array([1, 4, 1], "ui4")),
+        array([12, 15, 3], "ui4"),
+    )
+    same_bits(elementwise("shift_right_arithmetic", array([-7, -7], "i4"), array([1, -1], "i4")), array([-4, -1], "i4"))
     same_bits(elementwise("divide", array([15], "ui4"), array([0], "ui4")), array([15], "ui4"))
 
 
-@pytest.mark.parametrize("name", ["divide", "remainder", "shift_left", "shift_right_logical"])
+@pytest.mark.parametrize("name", ["divide", "remainder", "shift_left", "shift_right_logical", "shift_right_arithmetic"])
 @pytest.mark.parametrize("element", ["i32", "ui32", "i8", "ui8"])
 def test_integers_against_jax(name: str, element: str) -> None:
     generator = np.random.default_rng(0)
@@ -166,6 +171,20 @@ def test_convert_against_jax(target: str) -> None:
     same = [index for index in range(values.size) if not np.isnan(values[index]) or target not in ("bf16", "f16")]
     expected = np.asarray(jax.lax.convert_element_type(values, TYPES[target]))
     same_bits(convert(values, target)[same], expected[same])
+
+
+@pytest.mark.parametrize(
+    ("format_", "bits", "expected"),
+    [
+        ("e5m10", [0x7FC00001, 0xFF800001], [0x7FC00001, 0xFF800001]),
+        ("e5m0", [0x7FC00001, 0xFF800001, 0x7FFFFFFF], [0x7F800000, 0xFF800000, 0x7F800000]),
+        ("e8m0", [0x3FC00000, 0x40400000, 0x3FA00000], [0x40000000, 0x40000000, 0x3F800000]),
+    ],
+)
+def test_reduced_precision_of_nan_and_without_mantissa(format_: str, bits: list[int], expected: list[int]) -> None:
+    operand = np.array(bits, np.uint32).view(np.float32)
+    found = evaluate(f"%r = stablehlo.reduce_precision %a, format = {format_} : T", tensor(operand), operand)
+    assert found.view(np.uint32).tolist() == expected
 
 
 def test_bitcast_between_widths() -> None:

@@ -151,7 +151,7 @@ def from_jax(function: Any, *operands: object) -> None:
     found = execute(function_named(parse_module(text)), [np.asarray(operand) for operand in operands])
     expected = jax.tree.leaves(jitted(*operands))
     for one, other in zip(found, expected, strict=True):
-        assert one.dtype == other.dtype
+        assert one.dtype == other.dtype and one.shape == other.shape
         np.testing.assert_array_equal(one, np.asarray(other))
 
 
@@ -198,7 +198,9 @@ def test_indexing_and_random_bits_against_jax(function: object, operands: tuple[
 def convolve(lhs: Any, rhs: Any, **options: Any) -> None:
     jitted = jax.jit(lambda x, y: jax.lax.conv_general_dilated(x, y, **options))
     (found,) = execute(function_named(parse_module(jitted.lower(lhs, rhs).as_text())), [lhs, rhs])
-    np.testing.assert_allclose(found, np.asarray(jitted(lhs, rhs)), rtol=1e-5, atol=1e-5)
+    expected: np.ndarray[Any, Any] = np.asarray(jitted(lhs, rhs))
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_convolutions() -> None:
@@ -209,3 +211,30 @@ def test_convolutions() -> None:
     convolve(image, normal(4, 6, 3, 2), window_strides=(1, 1), padding="VALID", batch_group_count=2)
     numbers = ("NHWC", "HWIO", "NHWC")
     convolve(normal(2, 5, 5, 3), normal(3, 3, 3, 4), window_strides=(1, 1), padding="SAME", dimension_numbers=numbers)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("padding", ["VALID", [(0, 0), (1, 1)], [(-1, 1), (0, -2)]])
+@pytest.mark.parametrize(
+    ("image", "kernel"),
+    [
+        ((2, 3, 2, 5), (4, 3, 3, 2)),
+        ((2, 3, 0, 5), (4, 3, 2, 7)),
+        ((0, 3, 4, 4), (4, 3, 3, 2)),
+        ((2, 0, 4, 4), (4, 0, 3, 2)),
+        ((2, 3, 4, 4), (0, 3, 2, 2)),
+    ],
+)
+def test_convolutions_of_nothing(
+    image: tuple[int, ...], kernel: tuple[int, ...], padding: Any, strides: tuple[int, int]
+) -> None:
+    """The window fits nowhere, or along one dimension only, or there is nothing to sum up."""
+    convolve(np.ones(image, np.float32), np.ones(kernel, np.float32), window_strides=strides, padding=padding)
+
+
+def test_windows_over_nothing() -> None:
+    for shape, padding in (((0, 5), ((-1, 0), (0, 2))), ((2, 5), ((0, 0), (0, 0))), ((3, 0), ((-3, 0), (-3, -3)))):
+        from_jax(
+            lambda x, padding=padding: jax.lax.reduce_window(x, 1.0, jax.lax.add, (3, 2), (1, 1), padding),
+            np.ones(shape, np.float32),
+        )

@@ -32,7 +32,7 @@ def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Array], list[
 
 def check(function: Callable[..., Any], *inputs: Any) -> None:
     for found, expected in zip(*both(function, *inputs), strict=True):
-        assert found.dtype == expected.dtype
+        assert found.dtype == expected.dtype and found.shape == expected.shape
         np.testing.assert_array_equal(found, expected)
 
 
@@ -44,7 +44,7 @@ KEYS = [jnp.array(key, jnp.uint32) for key in ([1, 2, 3, 4], [0xFFFFFFFF, 7, 0xF
     ("shape", "dtype"),
     [
         *((shape, "uint32") for shape in ((), (1,), (5,), (8,), (3, 5), (3, 4, 5), (2, 0), (128, 3))),
-        *((shape, dtype) for shape in ((), (5, 3)) for dtype in ("uint16", "uint8", "uint64")),
+        *((shape, dtype) for shape in ((), (1,), (2, 3), (5, 3), (0, 2)) for dtype in ("uint16", "uint8", "uint64")),
     ],
 )
 def test_random_bits(algorithm: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -56,6 +56,30 @@ def test_random_bits(algorithm: str, shape: tuple[int, ...], dtype: str) -> None
                 ),
                 key,
             )
+
+
+@pytest.mark.parametrize("algorithm", ["THREE_FRY", "PHILOX", "DEFAULT"])
+@pytest.mark.parametrize(("element", "integer"), [("f32", "ui32"), ("f64", "ui64"), ("bf16", "ui16"), ("i64", "ui64")])
+def test_other_types_have_the_bits_of_the_unsigned_integer(algorithm: str, element: str, integer: str) -> None:
+    one, other = (_generated(algorithm, type_, (3, 5)) for type_ in (element, integer))
+    assert [array.tobytes() for array in one] == [array.tobytes() for array in other]
+    assert one[1].shape == (3, 5)
+
+
+@pytest.mark.parametrize("element", ["ui4", "i4", "ui2"])
+def test_narrow_integers_have_the_lowest_bits(element: str) -> None:
+    width = int(element[-1])
+    narrow, bytes_ = (_generated("THREE_FRY", type_, (7,))[1].astype(np.int8) for type_ in (element, "ui8"))
+    assert ((narrow ^ bytes_) & ((1 << width) - 1)).tolist() == [0] * 7
+
+
+def _generated(algorithm: str, element: str, shape: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    result = f"tensor<{'x'.join(map(str, shape))}x{element}>"
+    text = f"""func.func @main(%s: tensor<2xui64>) -> (tensor<2xui64>, {result}) {{
+      %n, %r = stablehlo.rng_bit_generator %s, algorithm = {algorithm} : (tensor<2xui64>) -> (tensor<2xui64>, {result})
+      return %n, %r : tensor<2xui64>, {result}
+    }}"""
+    return execute(function_named(parse_module(text, "f.mlir")), [np.array([7, (1 << 64) - 2], np.uint64)])
 
 
 def test_a_counter_of_128_bits_carries() -> None:

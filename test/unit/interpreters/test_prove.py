@@ -58,10 +58,6 @@ EQUAL = {
         main("%a = tanh %x\n%b = sine %y\nreturn %a"),
         main("%a = tanh %x\nreturn %a"),
     ),
-    "at the end of a region without a terminator neither": (
-        main('"other.op"() ({\n%a = tanh %x\n}) : () -> ()\nreturn %x'),
-        main('"other.op"() ({\n^a:\n}) : () -> ()\nreturn %x'),
-    ),
     "a loop that nobody reads does not count, even if it never ends": (
         main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %y"),
         main("return %y"),
@@ -189,7 +185,6 @@ CONVERTED = f"""
 %b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> {T}
 return %b
 """
-ENDING = f'"func.return"(%x) ({{\n"other.op"() {{name = "log"}} : () -> ()\n}}) : ({T}) -> ()'
 PUBLIC = main("return %x", private("eval", "%a = tanh %p\nreturn %a").replace("private ", ""))
 BARRIER = "%a = tanh %x\n%b, %c = optimization_barrier %a, %y\n"
 DEPEND = (
@@ -473,17 +468,11 @@ UNEQUAL = {
         main('"other.op"() ({\n^a:\n}) : () -> ()\nreturn %x'),
         "the effects of @main differs",
     ),
-    "what a terminator does besides": (
-        main(ENDING),
-        main(ENDING.replace("log", "send")),
-        "the effects of @main differs",
-    ),
     "something else at the top level": (
         main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=2"}> : () -> ()'),
         main("return %x", '"sdy.mesh"() <{sym_name = "mesh", mesh = "a=4"}> : () -> ()'),
         "the top level of the module differs: before sdy.mesh with mesh",
     ),
-    "nothing to compare": (SQUARE, SQUARE, "there is no public function to compare"),
 }
 
 
@@ -496,7 +485,7 @@ def test_not_proved(rule: str) -> None:
     assert not compare(after, before).proved
 
 
-@pytest.mark.parametrize("rule", [rule for rule in UNEQUAL if rule != "nothing to compare"])
+@pytest.mark.parametrize("rule", UNEQUAL)
 def test_each_of_two_different_programs_equals_itself(rule: str) -> None:
     """Otherwise a case above could be refused for a reason that has nothing to do with its rule."""
     for text in UNEQUAL[rule][:2]:
@@ -548,18 +537,17 @@ def test_the_programs_are_not_changed() -> None:
     assert (str(before), str(after)) == texts
 
 
-def test_calls_that_double_at_each_level_are_refused_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", 10_000)
+def test_calls_that_double_at_each_level_are_refused_before_they_are_inlined() -> None:
     levels = [private(f"f{n}", f"%a = call @f{n + 1} %p\n%b = call @f{n + 1} %a\nreturn %b") for n in range(40)]
     text = main("%a = call @f0 %x\nreturn %a", "\n".join([*levels, private("f40", "return %p")]))
-    assert "more than 10000 operations once calls are inlined" in compare(text, text).reason
+    assert "more than 5000000 operations once calls are inlined" in compare(text, text.replace("f0", "g0")).reason
 
 
 def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     text = main("%a = tanh %x\n%b = call @square %a\nreturn %b", SQUARE)
-    for limit, proved in ((3, True), (2, False)):
+    for limit, proved in ((5, True), (4, False)):
         monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", limit)
-        assert compare(text, text).proved == proved
+        assert compare(text, text.replace("square", "other")).proved == proved
 
 
 def test_calls_nested_too_deeply_are_refused() -> None:

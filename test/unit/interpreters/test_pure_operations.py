@@ -10,8 +10,7 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
-from recompute.interpreters.pure_operations import PURE_OPERATIONS
-from recompute.interpreters.value_numbering import OF_THE_REGION, TERMINATORS
+from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
 from recompute.rules.registry import BUILT_IN
 

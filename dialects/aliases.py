@@ -1,0 +1,129 @@
+"""Aliases of attributes and types, `#map = affine_map<…>` and `!t = tensor<4xf32>`, wherever MLIR knows them.
+
+They are defined between the outermost operations, each once, and known from there on; only locations, which MLIR writes
+at the end of the file, are known before. So all definitions are found by their text and read first, in their order.
+When parsing comes to a definition it steps over exactly the text that was read then.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import LocationAttr, StringAttr, UnregisteredAttr
+from xdsl.ir import Attribute, Data, ParametrizedAttribute
+from xdsl.parser import Parser, ParserState
+from xdsl.utils.lexer import Input, Position
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from .lexer import Lexer
+from .printer import attribute_text
+
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
+_NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
+_GAP = r"(?:\s|//[^\n]*)*"
+_DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
+_IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
+
+_COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
+_RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
+
+
+@dataclass
+class Definition:
+    """Where the name and the value of an alias stand, and after it was read, what it is and where the next token is."""
+
+    start: Position
+    value: Position
+    end: Position = -1
+    attribute: Attribute | None = None
+
+
+class AliasParser(Parser):
+    """xDSL's parser with the aliases of MLIR, also inside of attributes of dialects that nobody knows."""
+
+    def __init__(self, context: Context, text: str, name: str):
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(Lexer(Input(text, name)))
+        self._definitions: dict[str, Definition] = {}
+        for match in _DEFINITION.finditer(text):
+            if match[1]:
+                self._declare(match[1], Definition(match.start(), match.end()))
+
+    def _declare(self, alias: str, definition: Definition) -> None:
+        end = definition.start + len(alias)
+        if alias in self._definitions:
+            self.raise_error(f"re-declaration of alias '{alias}'", definition.start, end)
+        if "." in alias:
+            self.raise_error(f"'{alias}' has a dot, as only names of dialects have", definition.start, end)
+        self._definitions[alias] = definition
+
+    def read_definitions(self) -> None:
+        """Read all definitions, each with the aliases that are defined before it."""
+        for alias, definition in self._definitions.items():
+            self._resume_from(definition.value)
+            definition.attribute = self.attribute_aliases[alias] = self.parse_attribute()
+            definition.end = self.pos
+        self.attribute_aliases.clear()
+        self._resume_from(0)
+
+    def _parse_alias_def(self) -> None:
+        alias, start = self._current_token.text, self.pos
+        definition = self._definitions.get(alias)
+        if definition is None or definition.start != start or definition.attribute is None:
+            self.raise_error("expected an operation, or the definition of an alias, '#name = …'")
+        self.attribute_aliases[alias] = definition.attribute
+        self._resume_from(definition.end)
+
+    def check_definitions(self) -> None:
+        """Every definition was met where definitions may stand. Otherwise an error points to it."""
+        for alias, definition in self._definitions.items():
+            if alias not in self.attribute_aliases:
+                start = definition.start
+                self.raise_error("an alias is defined between the outermost operations", start, start + len(alias))
+
+    def aliased_location(self, alias: str) -> LocationAttr:
+        """The location of this name, wherever it is defined."""
+        definition = self._definitions.get(alias)
+        if definition is None or definition.attribute is None:
+            self.raise_error(f"undefined location alias '{alias}'")
+        if not isinstance(definition.attribute, LocationAttr):
+            self.raise_error(f"'{alias}' is not a location")
+        return definition.attribute
+
+    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
+        """What follows the name of an alias or of an attribute of a dialect."""
+        alias = f"{'!' if is_type else '#'}{attr_or_dialect_name}"
+        is_alias = "." not in alias and self._current_token.kind != MLIRTokenKind.LESS
+        if is_alias and alias not in self.attribute_aliases:
+            start = self.lexer.input.content.rindex(alias, 0, self.pos)
+            self.raise_error(f"undefined symbol alias '{alias}'", start, start + len(alias))
+        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+
+    def _parse_dialect_type_or_attribute_body(
+        self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Position | None
+    ) -> UnregisteredAttr | ParametrizedAttribute | Data[Any]:
+        start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
+        found = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
+        if isinstance(found, UnregisteredAttr) and _IN_BODY.search(found.value.data):
+            body = StringAttr(self._without_aliases(found.value.data, start))
+            return found.new([found.attr_name, found.is_type, found.is_opaque, body])
+        return found
+
+    def _without_aliases(self, body: str, start: Position) -> str:
+        """The body of an attribute that stays text, with what its aliases stand for: the output does not have them."""
+
+        def spelled(match: re.Match[str]) -> str:
+            comment, resource, alias = match.groups()
+            if not (comment or resource or alias) or "." in (alias or ""):
+                return match[0]
+            if alias in self.attribute_aliases:
+                between = " " if body[match.start() - 1 : match.start()].isalnum() else ""
+                return between + attribute_text(self.attribute_aliases[alias])
+            wrong = f"undefined symbol alias '{alias}'" if alias else _COMMENT if comment else _RESOURCE
+            self.raise_error(wrong, start + match.start(), start + match.end())
+
+        return _IN_BODY.sub(spelled, body)

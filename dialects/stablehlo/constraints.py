@@ -1,0 +1,32 @@
+"""The constraints of StableHLO's specification, under the labels that they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+@dataclass(frozen=True)
+class Constraint(Generic[OpT]):
+    """`check` raises `VerifyException` for an operation that does not keep the constraint `label`.
+
+    It may rely on the constraints that stand before it.
+    """
+
+    label: str
+    check: Callable[[OpT], object]
+
+
+def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
+    """`VerifyException` under the label of the first constraint that is not kept: `C7: offset_dims [1, 0] …`"""
+    for constraint in constraints:
+        try:
+            constraint.check(op)
+        except VerifyException as error:
+            raise VerifyException(f"{constraint.label}: {error}") from error

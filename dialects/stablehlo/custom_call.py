@@ -1,0 +1,170 @@
+"""`stablehlo.custom_call`.
+
+Labels of constraints are those of its inputs in StableHLO's specification, which knows no layouts of operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolRefAttr,
+    TupleType,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ..dense import to_numpy
+from ..guards import is_shaped, is_standard_dense
+from .checks import check_count
+from .constraints import Constraint, verify_constraints
+from .formats import FunctionTypeOp, parse_all_operands, print_attributes
+from .records import OutputOperandAliasAttr
+
+
+@irdl_op_definition
+class CustomCallOp(FunctionTypeOp):
+    """`stablehlo.custom_call @target(%a) {…}`. Its effects are unknown."""
+
+    name = "stablehlo.custom_call"
+
+    inputs = var_operand_def()
+    call_target_name = prop_def(StringAttr)
+    has_side_effect = opt_prop_def(BoolAttr)
+    backend_config = opt_prop_def(StringAttr | DictionaryAttr)
+    api_version = opt_prop_def(IntegerAttr[IntegerType])
+    called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
+    operand_layouts = opt_prop_def(ArrayAttr)
+    result_layouts = opt_prop_def(ArrayAttr)
+    output_operand_aliases = opt_prop_def(ArrayAttr[OutputOperandAliasAttr])
+    result_tilings = opt_prop_def()
+    result = var_result_def()
+
+    SPELLED: ClassVar[tuple[str, ...]] = ("call_target_name",)
+
+    def verify_(self) -> None:
+        verify_constraints(self, CONSTRAINTS)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        target = parser.parse_symbol_name()
+        start = parser.pos
+        with parser.in_parens():
+            operands = parse_all_operands(parser)
+        op = cls.parse_rest(parser, operands, start)
+        op.call_target_name = target
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.call_target_name.data)
+        with printer.in_parens():
+            printer.print_list(self.operands, printer.print_operand)
+        print_attributes(printer, self, self.SPELLED)
+        printer.print_string(" : ")
+        self.print_types(printer)
+
+
+TYPED_FFI = 4
+"""The version of the interface whose `backend_config` is a dictionary; the others, from 0 on, take a string."""
+
+
+def _version(op: CustomCallOp) -> int:
+    return op.api_version.value.data if op.api_version is not None else 1
+
+
+def _check_version(op: CustomCallOp) -> None:
+    if not 0 <= _version(op) <= TYPED_FFI:
+        raise VerifyException(f"api_version is {_version(op)}, expected 0 to {TYPED_FFI}")
+
+
+def _check_config(op: CustomCallOp) -> None:
+    kind, words = (DictionaryAttr, "dictionary") if _version(op) == TYPED_FFI else (StringAttr, "string")
+    if op.backend_config is not None and type(op.backend_config) is not kind:
+        raise VerifyException(f"backend_config is no {words}, as api_version = {_version(op)} has it")
+
+
+def _check_both_layouts(op: CustomCallOp) -> None:
+    if (op.operand_layouts is None) != (op.result_layouts is None):
+        raise VerifyException("layouts are given for operands and results, or for neither")
+
+
+def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
+    """Layouts are for the parts of a result that is a tuple."""
+    types = op.result_types
+    return types[0].types.data if len(types) == 1 and isinstance(types[0], TupleType) else types
+
+
+def _check_layouts(name: str, layouts: ArrayAttr[Attribute] | None, types: Sequence[Attribute]) -> None:
+    if layouts is None:
+        return
+    check_count(name, len(layouts), len(types))
+    for layout, type_ in zip(layouts, types, strict=True):
+        _check_layout(layout, type_)
+
+
+def _check_layout(layout: Attribute, type_: Attribute) -> None:
+    """A permutation of the dimensions of a tensor, and nothing for what has none."""
+    if isinstance(type_, TupleType):
+        raise VerifyException(f"there is no layout for {type_}")
+    if (
+        not is_standard_dense(layout)
+        or not isinstance(layout.get_element_type(), IndexType)
+        or len(layout.get_shape()) != 1
+    ):
+        raise VerifyException(f"a layout is a constant of type tensor<Nxindex>, not {layout}")
+    order = [int(dimension) for dimension in to_numpy(layout)]
+    rank = len(type_.get_shape()) if is_shaped(type_) else 0
+    if sorted(order) != list(range(rank)):
+        raise VerifyException(f"the layout {order} is no permutation of the dimensions of {type_}")
+
+
+def _part(what: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
+    """The type within nested tuples."""
+    for index in indices:
+        if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
+            raise VerifyException(f"{what} {list(indices)} name no part")
+        type_ = type_.types.data[index]
+    return type_
+
+
+def _result_part(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
+    """Of several results the first index names one, as if they were a tuple."""
+    if len(op.results) == 1:
+        return _part("output_tuple_indices", op.result_types[0], indices)
+    if not indices or not 0 <= indices[0] < len(op.results):
+        raise VerifyException(f"output_tuple_indices {list(indices)} name none of {len(op.results)} results")
+    return _part("output_tuple_indices", op.result_types[indices[0]], indices[1:])
+
+
+def _check_aliases(op: CustomCallOp) -> None:
+    """A result, or a part of one, lies where an operand of the same type does."""
+    for alias in op.output_operand_aliases or ():
+        index = alias.data.operand_index
+        if not 0 <= index < len(op.inputs):
+            raise VerifyException(f"operand_index is {index}, but there are {len(op.inputs)} operands")
+        given = _part("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
+        made = _result_part(op, alias.data.output_tuple_indices)
+        if given != made:
+            raise VerifyException(f"a result of type {made} does not lie where an operand of type {given} does")
+
+
+CONSTRAINTS: tuple[Constraint[CustomCallOp], ...] = (
+    Constraint("I5", _check_version),
+    Constraint("I4", _check_config),
+    Constraint("layouts", _check_both_layouts),
+    Constraint("layouts", lambda op: _check_layouts("operand_layouts", op.operand_layouts, op.operand_types)),
+    Constraint("layouts", lambda op: _check_layouts("result_layouts", op.result_layouts, _result_types(op))),
+    Constraint("I7", _check_aliases),
+)

@@ -1,0 +1,147 @@
+"""What an operation consists of, and what becomes of each part in a proof.
+
+    name, attributes, properties, types of the results      the head of its term
+    operands                                                the numbers that the term reads
+    regions: argument types, operations, terminator         bodies of the head, and their captures
+    successors                                              refused: only single blocks are compared
+    location, name hints                                    ignored
+    everything else that xDSL keeps                         follows from these (uses, parents, neighbours)
+
+A test holds `PARTS` against xDSL's classes: a part that nobody has thought of is a failure, not an oversight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnregisteredOp
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from ..dialects.diagnostics import Refusal
+
+Treatment = Literal["compared", "refused", "ignored", "derived"]
+
+PARTS: dict[str, dict[str, Treatment]] = {
+    "Operation": {
+        "name": "compared",
+        "traits": "derived",
+        "attributes": "compared",
+        "properties": "compared",
+        "results": "compared",
+        "_operands": "compared",
+        "regions": "compared",
+        "_successors": "refused",
+        "location": "ignored",
+        "_operand_uses": "derived",
+        "_successor_uses": "derived",
+        "parent": "derived",
+        "_next_op": "derived",
+        "_prev_op": "derived",
+    },
+    "Region": {"_first_block": "compared", "_last_block": "derived", "parent": "derived"},
+    "Block": {
+        "_args": "compared",
+        "_first_op": "compared",
+        "_last_op": "derived",
+        "_next_block": "refused",
+        "_prev_block": "derived",
+        "first_use": "derived",
+        "parent": "derived",
+        "_name": "ignored",
+    },
+}
+
+
+def name_of(op: Operation) -> str:
+    """The operation's name, also that of an unregistered operation."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def attributes_of(op: Operation) -> dict[str, Attribute]:
+    """Properties and attributes together, without those of the passes, which no proof believes. Raises `Refusal`."""
+    attributes = without_ours(op.attributes)
+    if isinstance(op, UnregisteredOp):
+        del attributes["op_name__"]
+    if both := attributes.keys() & op.properties.keys():
+        raise Refusal(op, f"{name_of(op)} has '{min(both)}' both as attribute and as property")
+    return attributes | op.properties
+
+
+def properties_of(op: Operation) -> tuple[str, ...]:
+    """The names of the properties where they and attributes are two things: in operations that nobody knows.
+
+    xDSL makes properties of the attributes of a known operation that are meant to be.
+    """
+    return tuple(sorted(op.properties)) if isinstance(op, UnregisteredOp) else ()
+
+
+def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    return {name: value for name, value in attributes.items() if not name.startswith("recompute.")}
+
+
+def functions_of(module: ModuleOp) -> dict[str, Operation]:
+    """The top-level functions by name. Raises `Refusal` for a function without a name or with one that is taken."""
+    functions: dict[str, Operation] = {}
+    for op in module.ops:
+        if name_of(op) != "func.func":
+            continue
+        name = attributes_of(op).get("sym_name")
+        if not isinstance(name, StringAttr) or name.data in functions:
+            raise Refusal(op, "a function needs a name of its own")
+        functions[name.data] = op
+    return functions
+
+
+def public_functions(functions: Mapping[str, Operation]) -> list[str]:
+    """The names of the functions that can be called from outside."""
+    private = StringAttr("private")
+    return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
+
+
+def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
+    """`arg_attrs` or `res_attrs` as one dictionary for each position; absent and empty are the same."""
+    value = attributes_of(function).get(name)
+    if value is None:
+        return [{} for _ in range(count)]
+    if not isa(value, ArrayAttr[DictionaryAttr]) or len(value.data) != count:
+        raise Refusal(function, f"'{name}' needs one dictionary for each of the {count} positions")
+    return [without_ours(each.data) for each in value.data]
+
+
+def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
+    """The function at the top level that a `func.call` names. Raises `Refusal` where there is none."""
+    callee = attributes_of(call).get("callee")
+    if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
+        raise Refusal(call, "func.call names no function at the top level")
+    name = callee.root_reference.data
+    if name not in functions:
+        raise Refusal(call, f"func.call of @{name}, which does not exist")
+    return name
+
+
+def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
+    """How many operations the functions have once calls are inlined: each is counted once, however often it is called.
+
+    Raises `Refusal` where a function calls itself.
+    """
+    sizes: dict[str, int] = {}
+    active: list[str] = []
+
+    def size(name: str) -> int:
+        if name not in sizes:
+            active.append(name)
+            sizes[name] = sum(map(cost, functions[name].walk())) - 1
+            active.pop()
+        return sizes[name]
+
+    def cost(op: Operation) -> int:
+        if name_of(op) != "func.call":
+            return 1
+        name = callee_of(op, functions)
+        if name in active:
+            raise Refusal(op, f"@{name} calls itself: recursion is not compared")
+        return 1 + size(name)
+
+    return sum(map(size, roots))

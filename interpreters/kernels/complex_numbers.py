@@ -1,0 +1,158 @@
+"""Functions of complex numbers where numpy leaves digits or special values out, on complex128.
+
+At zeros, infinities and NaN they give what C's Annex G says, as StableHLO's reference does, but for `exponential` and
+what rests on it: an infinite real part beside an imaginary part that is not finite has no direction, and gives NaN, as
+in StableHLO's own tests and in XLA.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import Array
+
+NAN = complex(np.nan, np.nan)
+# From here on 1 is lost, or nearly lost, beside e**x or before it.
+FAR = 40.0
+# Dekker's constant for f64: it splits 53 digits into 26 and 27.
+SPLIT = 2.0**27 + 1
+
+
+def of_parts(real: Array, imaginary: Array) -> Array:
+    """Not `real + 1j * imaginary`, where infinities become NaN and zeros lose their sign."""
+    result = np.empty(np.shape(real), np.complex128)
+    result.real, result.imag = real, imaginary
+    return result
+
+
+def parts_of(a: Array) -> tuple[Array, Array]:
+    return np.real(a), np.imag(a)
+
+
+def exponential(a: Array) -> Array:
+    real, imaginary = parts_of(a)
+    return np.where(np.isinf(real) & ~np.isfinite(imaginary), NAN, np.exp(a))
+
+
+def exponential_minus_one(a: Array) -> Array:
+    """`e^x cos y - 1`, without cancellation near 0: `(e^x - 1) cos y - 2 sin²(y / 2)`."""
+    x, y = parts_of(a)
+    real, imaginary = parts_of(exponential(a))
+    near = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
+    return of_parts(np.where(np.abs(x) > FAR, real - 1, near), imaginary)
+
+
+def log_plus_one(a: Array) -> Array:
+    """The real part is `log(|1 + a|)`: near the unit circle around -1 by `log1p(|1 + a|² - 1) / 2`."""
+    x, y = parts_of(a)
+    is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
+    high, low = _squared_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
+    near = (np.log1p(high) + low / (1 + high)) / 2
+    far = np.log(np.hypot(1 + x, y))
+    # Beyond the largest number |1 + a| is not, but its half is.
+    far = np.where(far == np.inf, np.log(np.hypot(x / 2, y / 2)) + np.log(2), far)
+    return of_parts(np.where(is_near & (np.abs(high) < 0.5), near, far), np.arctan2(y, 1 + x))
+
+
+def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
+    """`2x + x² + y²`, whose terms may cancel: added up in twice the digits, as a sum of two numbers."""
+    (one, one_low), (other, other_low) = _square(x), _square(y)
+    first, error = _sum(2 * x, one)
+    second, more = _sum(first, other)
+    return _sum(second, error + more + one_low + other_low)
+
+
+def _square(a: Array) -> tuple[Array, Array]:
+    """The square, and what rounding has cut off it (Dekker, 1971)."""
+    found = a * a
+    high = SPLIT * a - (SPLIT * a - a)
+    low = a - high
+    return found, ((high * high - found) + 2 * high * low) + low * low
+
+
+def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The sum, and what rounding has cut off it (Knuth's TwoSum)."""
+    found = a + b
+    back = found - a
+    return found, (a - (found - back)) + (b - back)
+
+
+def divide(a: Array, b: Array) -> Array:
+    """Scaled, so that nothing on the way is too large or too small; what is NaN then is found out as Annex G does."""
+    (x, y, up), (c, d, down) = _scaled(a), _scaled(b)
+    size = c * c + d * d
+    real, imaginary = (x * c + y * d) / size, (y * c - x * d) / size
+    found = of_parts(np.ldexp(real, up - down), np.ldexp(imaginary, up - down))
+    lost = np.isnan(real) & np.isnan(imaginary)
+    return np.where(lost, _recovered(a, b, found), found) if lost.any() else found
+
+
+def _scaled(a: Array) -> tuple[Array, Array, Array]:
+    """Both parts without the power of two of the larger one, and that power."""
+    x, y = parts_of(a)
+    size = np.maximum(np.abs(x), np.abs(y))
+    exponent = np.where(np.isfinite(size), np.frexp(size)[1], 0)
+    return np.ldexp(x, -exponent), np.ldexp(y, -exponent), exponent
+
+
+def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
+    """Something divided by 0 is infinite, infinities by something finite are, something finite by infinities is 0."""
+    (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
+    of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))
+    cases = [
+        ((b == 0) & ~(np.isnan(x) & np.isnan(y)), of_parts(endless * x, endless * y)),
+        (_is_infinite(a) & np.isfinite(b), of_parts(np.inf * of_infinite[0], np.inf * of_infinite[1])),
+        (_is_infinite(b) & np.isfinite(a), of_parts(0 * by_infinite[0], 0 * by_infinite[1])),
+    ]
+    return np.select([where for where, _ in cases], [value for _, value in cases], otherwise)
+
+
+def _is_infinite(a: Array) -> Array:
+    """One infinite part is enough, whatever the other is."""
+    real, imaginary = parts_of(a)
+    return np.isinf(real) | np.isinf(imaginary)
+
+
+def _corner(a: Array) -> Array:
+    """Infinite parts as ones, all others as zeros, with their signs."""
+    real, imaginary = (np.copysign(np.isinf(part).astype(np.float64), part) for part in parts_of(a))
+    return of_parts(real, imaginary)
+
+
+def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
+    (x, y), (c, d) = parts_of(a), parts_of(b)
+    return x * c + y * d, y * c - x * d
+
+
+def power(a: Array, b: Array) -> Array:
+    """numpy multiplies for small whole exponents; what it then divides by may be infinite."""
+    real, imaginary = parts_of(b)
+    is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
+    return np.where(is_divided, divide(np.ones_like(a), np.power(a, -b)), np.power(a, b))
+
+
+def rsqrt(a: Array) -> Array:
+    return divide(np.ones_like(a), np.sqrt(a))
+
+
+def logistic(a: Array) -> Array:
+    return divide(np.ones_like(a), 1 + exponential(-a))
+
+
+def sign(a: Array) -> Array:
+    """NaN in both parts if either is NaN; 0 of a zero, whatever the signs of its parts."""
+    (x, y), size = parts_of(a), np.abs(a)
+    found = np.where(size == 0, 0, of_parts(x / size, y / size))
+    return np.where(np.isnan(a), NAN, found)
+
+
+def square(a: Array) -> Array:
+    """`(x + y)(x - y)`, which neither overflows nor cancels where `x² - y²` would."""
+    x, y = parts_of(a)
+    is_diagonal = (np.abs(x) == np.abs(y)) & np.isfinite(a)
+    return of_parts(np.where(is_diagonal, 0, (x + y) * (x - y)), 2 * (x * y))
+
+
+def atan2(y: Array, x: Array) -> Array:
+    """The principal value, `-i log((x + iy) / sqrt(x² + y²))`."""
+    return -1j * np.log(divide(x + 1j * y, np.sqrt(x * x + y * y)))

@@ -1,0 +1,51 @@
+"""What is visible at a point of a program while its values are numbered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+
+@dataclass
+class Scope:
+    """The values of this region, then those of the regions around it; and the state.
+
+    `entry` stands for one execution of the region: it is the state at its start. `place` stands for the device that
+    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `literal`: nobody knows what the
+    region means, so that all that stands in it counts, and in this order.
+    """
+
+    depth: int
+    state: int
+    entry: int
+    place: int
+    around: Scope | None = None
+    literal: bool = False
+    values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    kept: dict[int, None] = field(default_factory=dict[int, None])
+
+    def find(self, value: SSAValue) -> int | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if (number := scope.values.get(value)) is not None:
+                return number
+            scope = scope.around
+        return None
+
+    def within(self) -> Scope:
+        """For operations that run where they stand, and see what is around them."""
+        return Scope(self.depth, self.state, self.entry, self.place, around=self, literal=self.literal, kept=self.kept)
+
+    def called(self, state: int) -> Scope:
+        """For the body of a function, which sees nothing of its caller."""
+        return Scope(self.depth, state, self.entry, self.place, literal=self.literal, kept=self.kept)
+
+
+class Outcome(NamedTuple):
+    """The terms of what a function returns, of the state when it returns, and of what has to occur besides."""
+
+    results: tuple[int, ...]
+    state: int
+    kept: frozenset[int]

@@ -1,0 +1,53 @@
+"""What a program promises to the outside, apart from what its functions compute."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import FunctionType, StringAttr
+from xdsl.ir import Operation
+
+from ..dialects.diagnostics import Refusal
+from .anatomy import attributes_of, position_attributes, public_functions
+from .first_difference import first_attribute
+from .terms import Attributes, Terms
+from .value_numbering import Numbering
+
+BY_POSITION = ("arg_attrs", "res_attrs")
+
+
+def signature(numbering: Numbering) -> dict[str, Attributes]:
+    """Place -> attributes: of the module, and of every public function, its arguments, results and return."""
+    module = numbering.module
+    of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
+    places = {"the module": numbering.heads.attributes(module, of_module)}
+    for name in public_functions(numbering.functions):
+        places |= _of_function(numbering, name, numbering.functions[name])
+    return places
+
+
+def _of_function(numbering: Numbering, name: str, function: Operation) -> dict[str, Attributes]:
+    attributes = numbering.heads.attributes
+    own = attributes_of(function)
+    type_ = own.get("function_type")
+    if not isinstance(type_, FunctionType):
+        raise Refusal(function, f"@{name} has no function type")
+    if own.get("sym_visibility") == StringAttr("public"):
+        del own["sym_visibility"]
+    places = {f"@{name}": attributes(function, {key: own[key] for key in own if key not in BY_POSITION})}
+    for what, key, types in (("argument", "arg_attrs", type_.inputs), ("result", "res_attrs", type_.outputs)):
+        for index, extra in enumerate(position_attributes(function, key, len(types))):
+            places[f"{what} #{index} of @{name}"] = attributes(function, extra)
+    for block in function.regions[0].blocks if function.regions else ():
+        if block.last_op is not None:
+            places[f"the return of @{name}"] = attributes(block.last_op, attributes_of(block.last_op))
+    return places
+
+
+def signature_difference(before: dict[str, Attributes], after: dict[str, Attributes], terms: Terms) -> str | None:
+    """The first place that is not the same, in words."""
+    for place in before | after:
+        if place not in before or place not in after:
+            return f"{place} is only in the program {'before' if place in before else 'after'}"
+        if before[place] != after[place]:
+            texts = first_attribute(terms, before[place], after[place])
+            return f"{place} differs: before {texts[0]}, after {texts[1]}"
+    return None

@@ -1,0 +1,107 @@
+"""A constant whose elements are alike is held once, for the operations of every dialect, and is right when expanded."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, f32, i1, i32
+from xdsl.ir import Attribute
+
+from recompute.dialects.dense import small_bits, to_numpy
+from recompute.dialects.guards import AnyDense, is_standard_dense
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.splat import LARGEST_EXPANDED, SplatBytes, splat_bytes
+
+from .judge import Judge
+
+LARGE = "tensor<65536x65536xf32>"
+
+
+def constant(text: str) -> AnyDense:
+    op = next(iter(parse_module(f"%c = arith.constant dense<{text}").ops))
+    assert isinstance(op, ConstantOp) and is_standard_dense(op.value)
+    return op.value
+
+
+def test_a_large_splat_takes_no_memory():
+    """It would be sixteen gigabytes."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    text = f"func.func @f() {{\n  %c = arith.constant dense<0xFF800000> : {LARGE}\n  func.return\n}}"
+    module = parse_module(text)
+    module.verify()
+    assert "arith.constant dense<0xFF800000> : tensor<65536x65536xf32>" in print_module(module)
+    one, other = constant(f"1.0> : {LARGE}"), constant(f"1.0> : {LARGE}")
+    assert one == other and hash(one) == hash(other) and one != constant(f"2.0> : {LARGE}")
+    assert small_bits(one) == b"\x00\x00\x80\x3f" and to_numpy(one)[65535, 65535] == 1.0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "values"),
+    [
+        ("1.5> : tensor<2x2xf32>", f32, [1.5] * 4),
+        ("true> : tensor<3xi1>", i1, [-1] * 3),
+        ("7> : tensor<3xi32>", i32, [7] * 3),
+    ],
+)
+def test_who_asks_for_the_data_gets_all_of_it(text: str, kind: Attribute, values: list[float]):
+    found = constant(text)
+    assert isinstance(found.data, SplatBytes) and isinstance(found.data, BytesAttr)
+    assert len(found) == len(values) and found.is_splat() and [*found.get_values()] == values
+    expanded = DenseIntOrFPElementsAttr(found.type, BytesAttr(found.data.data))
+    assert found == expanded and expanded == found and hash(found) == hash(expanded)
+    assert str(found) == str(expanded) and {found, expanded} == {expanded}
+    found.verify()
+
+
+def test_one_element_is_no_splat():
+    assert type(splat_bytes(b"ab", 1)) is BytesAttr
+
+
+def test_equality_is_that_of_the_bytes():
+    assert splat_bytes(b"\0\0", 6) == splat_bytes(b"\0\0\0", 4) == BytesAttr(bytes(12))
+    assert splat_bytes(b"ab", 2) != splat_bytes(b"ba", 2) and splat_bytes(b"ab", 2) != splat_bytes(b"ab", 3)
+    assert splat_bytes(b"ab", 2) != "abab"
+
+
+def test_what_is_too_large_to_expand_is_only_equal_to_its_like():
+    count = LARGEST_EXPANDED + 1
+    large = splat_bytes(b"a", count)
+    assert large == splat_bytes(b"a", count) and len({large, splat_bytes(b"a", count)}) == 1
+    assert large != BytesAttr(b"a" * count) and large.data == b"a" * count
+
+
+def test_elements_that_are_written_one_by_one_are_held_once_too():
+    assert constant("[1.0, 1.0]> : tensor<2xf32>") == constant("1.0> : tensor<2xf32>")
+    assert constant("[0.0, -0.0]> : tensor<2xf32>").data.data == b"\0\0\0\0\0\0\0\x80"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("> : tensor<0xf32>", "dense<> : tensor<0xf32>"),
+        ("[]> : tensor<0xf32>", "dense<> : tensor<0xf32>"),
+        ("[[], []]> : tensor<2x0xf32>", "dense<> : tensor<2x0xf32>"),
+        ('"0x"> : tensor<2x0xf32>', "dense<> : tensor<2x0xf32>"),
+        ("1.0> : tensor<0xf32>", "dense<1.000000e+00> : tensor<0xf32>"),
+        ('"0x000080FF"> : tensor<0x2xf32>', "dense<0xFF800000> : tensor<0x2xf32>"),
+        ("true> : tensor<0xi1>", "dense<true> : tensor<0xi1>"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["arith.constant", "stablehlo.constant"])
+def test_no_elements(text: str, printed: str, operation: str, judge: Judge):
+    """MLIR tells the splat from the list, and so do we: what is printed is what was read."""
+    program = f"func.func @f() {{\n  %c = {operation} dense<{text}\n  func.return\n}}"
+    ours = print_module(parse_module(program))
+    assert f"{operation} {printed}" in ours and print_module(parse_module(ours)) == ours
+    assert judge.print(ours, debuginfo=False) == judge.print(program, debuginfo=False)
+
+
+@pytest.mark.parametrize("text", ["> : tensor<0xf32>", "1.0> : tensor<0xf32>"])
+def test_the_data_of_no_elements_is_empty(text: str):
+    found = constant(text)
+    assert found.data.data == b"" and to_numpy(found).shape == (0,)
+    assert found == DenseIntOrFPElementsAttr(TensorType(f32, [0]), BytesAttr(b"")) == found

@@ -1,0 +1,32 @@
+"""What cannot be said in a small file of MLIR about inlining."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.transforms.inline import inline
+
+
+def doubling(levels: int) -> str:
+    """Functions that call the next one twice."""
+    step = "func.func private @f{0}(%x: f32) -> f32 {{\n  %a = {1} %x : f32\n  return %a : f32\n}}\n"
+    call = "func.call @f{0}(%x) : (f32) -> f32\n  %a = func.call @f{0}(%b) : (f32) -> f32\n  return %a : f32\n}}\n"
+    functions = [f"func.func private @f{n}(%x: f32) -> f32 {{\n  %b = " + call.format(n + 1) for n in range(levels)]
+    main = functions[0].replace("private @f0", "@main")
+    return main + "".join(functions[1:]) + step.format(levels, "math.tanh")
+
+
+def test_calls_that_double_at_each_level_are_inlined() -> None:
+    module = parse_module(doubling(5))
+    assert inline(module) == 2 * 5
+    assert sum(1 for _ in module.walk()) == 2 + 2**5 + 1
+
+
+def test_too_many_are_refused_before_any_is_inlined() -> None:
+    text = doubling(40)
+    module = parse_module(text)
+    with pytest.raises(Refusal, match="has more than 1000000 operations once calls are inlined"):
+        inline(module)
+    assert str(module) == str(parse_module(text))
