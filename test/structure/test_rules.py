@@ -83,13 +83,9 @@ SAME: dict[str, tuple[str, str]] = {
         module(function(SINE, "a"), function(SINE, "b")),
         module(function(SINE, "b"), function(SINE, "a")),
     ),
-    "known regions compute from what they capture": (
+    "regions compute from what they capture": (
         case("stablehlo.case", f"%c = {CONSTANT}\n", NEGATED),
         case("stablehlo.case", "", f"%c = {CONSTANT}\n{NEGATED}"),
-    ),
-    "unknown regions compute from what they capture": (
-        loop("foo.loop", f"%c = {CONSTANT}\n", MULTIPLY),
-        loop("foo.loop", "", f"%c = {CONSTANT}\n{MULTIPLY}"),
     ),
     "equal pure operations are one": (
         main(
@@ -167,9 +163,25 @@ DIFFERENT: dict[str, tuple[str, str]] = {
         loop("foo.loop", "", '%r = "stablehlo.sine"(%v) ' + UNARY + "\n", ""),
         loop("foo.loop", "", '%r = "stablehlo.cosine"(%v) ' + UNARY + "\n", ""),
     ),
-    "what depends on the device, in an unknown region": (
-        loop("foo.loop", '%c = "stablehlo.partition_id"() : () -> tensor<ui32>\n', MULTIPLY),
-        loop("foo.loop", "", '%c = "stablehlo.partition_id"() : () -> tensor<ui32>\n' + MULTIPLY),
+    "what depends on the device, for many devices": (
+        loop("sdy.manual_computation", '%c = "stablehlo.partition_id"() : () -> tensor<ui32>\n', MULTIPLY),
+        loop("sdy.manual_computation", "", '%c = "stablehlo.partition_id"() : () -> tensor<ui32>\n' + MULTIPLY),
+    ),
+    "where a constant stands, for an unknown region": (
+        loop("foo.loop", f"%c = {CONSTANT}\n", MULTIPLY),
+        loop("foo.loop", "", f"%c = {CONSTANT}\n{MULTIPLY}"),
+    ),
+    "a barrier in an unknown region": (
+        loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n'),
+        loop("foo.loop", "", f'%b = "stablehlo.optimization_barrier"(%v) {UNARY}\n%r = "stablehlo.sine"(%b) {UNARY}\n'),
+    ),
+    "what nobody reads in an unknown region": (
+        loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n'),
+        loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n%b = "stablehlo.cosine"(%v) {UNARY}\n'),
+    ),
+    "an order in an unknown region": (
+        loop("foo.loop", "", f'%r = "stablehlo.sine"(%v) {UNARY}\n%b = "stablehlo.cosine"(%v) {UNARY}\n'),
+        loop("foo.loop", "", f'%b = "stablehlo.cosine"(%v) {UNARY}\n%r = "stablehlo.sine"(%v) {UNARY}\n'),
     ),
     "memory": (
         main(f'%m = "tensor.empty"() : () -> memref<4xf32>\n{SINE}'),

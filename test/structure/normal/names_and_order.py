@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..balance import pieces
 from ..tree import Operation, Program
+from .pure import as_they_stand
 
 PRIVATE = '"private"'
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
@@ -27,11 +28,12 @@ def symbols_in(text: str) -> set[str]:
 
 
 def mentioned(program: Program) -> set[str]:
-    """What attributes name, the callees of calls left out."""
+    """What attributes name, the callees of calls left out where these are known to run."""
     found: set[str] = set()
+    literal = set(as_they_stand(program.module))
     for op in program.module.walk():
         for key, text in (*op.properties.items(), *op.attributes.items()):
-            if not (op.name == "func.call" and key == "callee" and callee_of(op) is not None):
+            if op in literal or op.name != "func.call" or key != "callee" or callee_of(op) is None:
                 found |= symbols_in(text)
         for value in op.results:
             found |= symbols_in(value.type)

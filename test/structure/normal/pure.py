@@ -5,7 +5,9 @@ StableHLO: https://openxla.org/stablehlo/spec; the others: https://mlir.llvm.org
 
 from __future__ import annotations
 
-from ..tree import Operation
+from collections.abc import Iterator
+
+from ..tree import Block, Operation
 
 _STABLEHLO = """
     abs add and atan2 batch_norm_grad batch_norm_inference batch_norm_training bitcast_convert broadcast
@@ -62,6 +64,23 @@ MAY_FAIL = frozenset(f"arith.{name}" for name in "divsi divui remsi remui ceildi
 }
 """Undefined for some operands: not to be run where they would not have been run."""
 ENDS = frozenset("stablehlo.return scf.yield scf.condition linalg.yield tensor.yield".split())
+_OTHERS = """
+    stablehlo.all_reduce stablehlo.reduce_scatter sdy.manual_computation recompute.segment recompute.gradient func.func
+"""
+RUNS_ITS_REGIONS = NAMES | frozenset(_OTHERS.split())
+"""What its regions mean is what they compute. Any other region is taken as it stands."""
+
+
+def blocks_run(op: Operation) -> Iterator[Block]:
+    """The blocks of the operation, if it is known that it just runs them."""
+    return op.blocks() if op.name in RUNS_ITS_REGIONS else iter(())
+
+
+def as_they_stand(module: Operation) -> Iterator[Operation]:
+    """What is in regions that are taken as they stand."""
+    for op in module.walk():
+        if op is not module and op.name not in RUNS_ITS_REGIONS:
+            yield from (inner for inner in op.walk() if inner is not op)
 
 
 def is_pure(op: Operation) -> bool:

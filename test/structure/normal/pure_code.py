@@ -6,57 +6,33 @@ from collections.abc import Iterable, Iterator
 
 from ..tree import Block, Operation, Program, Value
 from ..writing import dictionary_text
-from .pure import ENDS, KEPT_WHEN_UNREAD, MAY_FAIL, NAMES, OF_THE_DEVICE, OF_THE_REGION, is_pure
-
-KNOWN_REGIONS = frozenset(name for name in NAMES) | frozenset(
-    f"stablehlo.{name}" for name in "all_reduce reduce_scatter".split()
-)
-"""What is known to run its regions here and for nothing but their results."""
+from .pure import KEPT_WHEN_UNREAD, MAY_FAIL, OF_THE_DEVICE, OF_THE_REGION, as_they_stand, blocks_run, is_pure
 
 
-_ENDS = ENDS | frozenset("func.return sdy.return recompute.yield".split())
-
-
-def is_open(around: Operation, block: Block) -> bool:
-    """A block that ends without an end, in an operation that nobody knows: any of its operations may count."""
-    last = block.operations[-1] if block.operations else None
-    known = around.name in KNOWN_REGIONS or around.name == "func.func"
-    return not known and (last is None or (last.name not in _ENDS and bool(last.results)))
-
-
-def out_of_known_regions(program: Program) -> None:
+def out_of_regions(program: Program) -> None:
+    """What a region computes from values around it alone is computed around it."""
     for op in program.body.operations:
-        _hoist_below(op, known=True)
+        _hoist_below(op)
 
 
-def out_of_unknown_regions(program: Program) -> None:
-    """Out of regions of operations that nobody knows too, as what these regions capture."""
-    for op in program.body.operations:
-        _hoist_below(op, known=False)
-
-
-def _hoist_below(around: Operation, known: bool) -> None:
-    for block in around.blocks():
+def _hoist_below(around: Operation) -> None:
+    for block in blocks_run(around):
         listed: list[Operation] = []
         for op in block.operations:
-            _hoist_below(op, known)
-            stays = op.name == "builtin.module" or (known and op.name not in KNOWN_REGIONS)
-            listed += [] if stays else _hoisted(op, known)
+            _hoist_below(op)
+            listed += _hoisted(op)
             listed.append(op)
         block.operations = listed
 
 
-def _hoisted(op: Operation, known: bool) -> list[Operation]:
+def _hoisted(op: Operation) -> list[Operation]:
     """What leaves the regions of the operation."""
     found: list[Operation] = []
-    for region in op.regions:
-        if len(region) != 1 or is_open(op, region[0]):
-            continue
-        block = region[0]
+    for block in blocks_run(op):
         inside = set(block.arguments) | {value for inner in block.operations for value in inner.results}
         kept: list[Operation] = []
         for inner in block.operations:
-            if _may_leave(inner, op, inside, known):
+            if _may_leave(inner, op, inside):
                 inside.difference_update(inner.results)
                 found.append(inner)
             else:
@@ -65,10 +41,10 @@ def _hoisted(op: Operation, known: bool) -> list[Operation]:
     return found
 
 
-def _may_leave(op: Operation, around: Operation, inside: set[Value], known: bool) -> bool:
+def _may_leave(op: Operation, around: Operation, inside: set[Value]) -> bool:
     names = {inner.name for inner in op.walk()}
     stays = OF_THE_REGION | MAY_FAIL | KEPT_WHEN_UNREAD
-    if around.name not in KNOWN_REGIONS:
+    if around.name == "sdy.manual_computation":
         stays |= OF_THE_DEVICE
     if not is_pure(op) or names & stays:
         return False
@@ -89,16 +65,13 @@ def without_doubles(program: Program) -> None:
 
 
 def _merge_below(around: Operation, known: dict[str, Operation], same: dict[Value, Value]) -> None:
-    for block in around.blocks():
+    for block in blocks_run(around):
         seen, kept = dict(known), list[Operation]()
         for op in block.operations:
             for inner in op.walk():
                 inner.operands = [same.get(value, value) for value in inner.operands]
-            _merge_below(op, {} if op.name in ("func.func", "builtin.module") else seen, same)
-            if not is_pure(op) or is_open(around, block):
-                kept.append(op)
-                continue
-            first = seen.setdefault(_key(op), op)
+            _merge_below(op, seen, same)
+            first = seen.setdefault(_key(op), op) if is_pure(op) else op
             if first is op:
                 kept.append(op)
             else:
@@ -138,9 +111,10 @@ def without_unread(program: Program) -> None:
 def _drop_unread(program: Program) -> bool:
     read = {value for op in program.module.walk() for value in op.operands}
     dropped = False
+    literal = set(as_they_stand(program.module))
     for op in program.module.walk():
-        for block in op.blocks():
-            if op is not program.module and not is_open(op, block):
+        for block in blocks_run(op):
+            if op not in literal:
                 kept = [one for one in block.operations if not _is_unread(one, read)]
                 dropped = dropped or len(kept) < len(block.operations)
                 block.operations = kept
@@ -156,9 +130,10 @@ def _is_unread(op: Operation, read: set[Value]) -> bool:
 def in_order_of_need(program: Program) -> None:
     """Pure operations right before the first effect, end or other pure operation that needs them, depth first."""
     # Inside first: what a region reads from outside is needed in the order in which it reads it.
+    literal = set(as_they_stand(program.module))
     for op in reversed(list(program.module.walk())):
-        for block in op.blocks():
-            if op is not program.module and not is_open(op, block):
+        for block in blocks_run(op):
+            if op not in literal:
                 block.operations = list(_ordered(block))
 
 

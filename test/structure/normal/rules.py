@@ -19,7 +19,7 @@ from .names_and_order import (
     without_public,
     without_uncalled,
 )
-from .pure_code import in_order_of_need, out_of_known_regions, out_of_unknown_regions, without_doubles, without_unread
+from .pure_code import in_order_of_need, out_of_regions, without_doubles, without_unread
 from .transparent import without_barriers, without_calls, without_groups
 
 RULES: dict[str, Callable[[Program], None]] = {
@@ -33,8 +33,7 @@ RULES: dict[str, Callable[[Program], None]] = {
     "private functions that nobody calls are ignored": without_uncalled,
     "names of private functions are ignored": with_plain_private_names,
     "the order of functions is ignored": in_order_of_names,
-    "known regions compute from what they capture": out_of_known_regions,
-    "unknown regions compute from what they capture": out_of_unknown_regions,
+    "regions compute from what they capture": out_of_regions,
     "equal pure operations are one": without_doubles,
     "pure code that nobody reads is ignored": without_unread,
     "the order of pure code is ignored": in_order_of_need,

@@ -11,20 +11,24 @@ from ..balance import pieces
 from ..edits.sites import copied
 from ..tree import Block, Operation, Program, Value
 from .names_and_order import callee_of, name_of
-from .pure import is_pure
+from .pure import blocks_run, is_pure
 
 MOST_OPERATIONS = 5000
 _SIGNATURE = frozenset("sym_name sym_visibility function_type arg_attrs res_attrs".split())
 
 
-def rewrite(block: Block, step: Callable[[Operation], tuple[list[Operation], Sequence[Value]] | None]) -> None:
+Step = Callable[[Operation], tuple[list[Operation], Sequence[Value]] | None]
+"""What takes the place of an operation and of its results; `None` for an operation that stays."""
+
+
+def rewrite(block: Block, step: Step) -> None:
     """Put what `step` says in the place of operations, and its values in the place of their results; inside first."""
     replaced: dict[Value, Value] = {}
 
     def visit(block: Block) -> None:
         listed: list[Operation] = []
         for op in block.operations:
-            for inner in op.blocks():
+            for inner in blocks_run(op):
                 visit(inner)
             op.operands = [replaced.get(value, value) for value in op.operands]
             done = step(op)
@@ -70,7 +74,14 @@ def attributes_of(op: Operation, without: frozenset[str] = frozenset()) -> dict[
 
 
 def without_barriers(program: Program) -> None:
-    rewrite(program.body, _barrier)
+    _rewrite_functions(program, _barrier)
+
+
+def _rewrite_functions(program: Program, step: Step) -> None:
+    """What stands at the top level stays as it is."""
+    for op in program.body.operations:
+        for block in blocks_run(op):
+            rewrite(block, step)
 
 
 def _barrier(op: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
@@ -86,7 +97,7 @@ def _barrier(op: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
 
 
 def without_groups(program: Program) -> None:
-    rewrite(program.body, _group)
+    _rewrite_functions(program, _group)
 
 
 def _group(op: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
@@ -107,9 +118,6 @@ def without_calls(program: Program) -> None:
     functions = {name_of(one): one for one in program.functions() if one.regions and len(one.regions[0]) == 1}
     for function in program.functions():
         _Inliner(functions, (name_of(function),)).inline(function)
-    rest = [op for op in program.body.operations if op.name not in ("func.func", "builtin.module")]
-    for op in rest:
-        _Inliner(functions, ()).inline(op)
 
 
 class _Inliner:
@@ -117,7 +125,7 @@ class _Inliner:
         self._functions, self._active = functions, active
 
     def inline(self, op: Operation) -> None:
-        for block in op.blocks():
+        for block in blocks_run(op):
             rewrite(block, self._call)
 
     def _call(self, call: Operation) -> tuple[list[Operation], Sequence[Value]] | None:
