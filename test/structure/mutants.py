@@ -19,6 +19,7 @@ from .edits.sites import Edits
 from .edits.text import TextEdits
 from .judge import Answer, Judge, Task, canonical, form
 from .programs import Base
+from .spelling import spelled_out
 from .tree import TreeError, read
 from .writing import written
 
@@ -105,7 +106,7 @@ def mutants(seeds: Sequence[int], bases: Sequence[Base], judge: Judge) -> list[M
     for draft, answers in _shared(drafts, forms):
         _take_forms(draft, answers)
         _edit_text(draft)
-    meanings = judge.ask(*(canonical(one) for draft in drafts for one in draft.texts()))
+    meanings = judge.ask(*(canonical(spelled_out(one)) for draft in drafts for one in draft.texts()))
     return [
         _finished(seed, draft, answers) for seed, (draft, answers) in zip(seeds, _shared(drafts, meanings), strict=True)
     ]

@@ -15,6 +15,7 @@ from .judge import Answer, Judge, canonical, processed
 from .mutants import Mutant
 from .normal.rules import explanation, normal_form
 from .signatures import signature
+from .spelling import resources_numbered, spelled_out
 from .subject import Failed, Subject
 from .tree import TreeError
 
@@ -99,7 +100,7 @@ def _read_again(outcome: Outcome, subject: Subject, after: ModuleOp) -> None:
         outcome.findings.append(("output cannot be read again", f"{again.words}\n--- output\n{printed}"))
         return
     twice = subject.written(again, generic=generic, debuginfo=debuginfo)
-    if twice != printed:
+    if isinstance(twice, Failed) or resources_numbered(twice) != resources_numbered(printed):
         outcome.findings.append(
             ("output reads as something else", f"--- output\n{printed}\n--- printed again\n{twice}")
         )
@@ -120,8 +121,10 @@ def _prove(outcome: Outcome, subject: Subject, before: ModuleOp, after: ModuleOp
 def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
     """Add what the judge says of what was printed, and of what was proved."""
     printed = [outcome for outcome in outcomes if outcome.printed is not None and outcome.mutant.means[1].text]
-    for outcome, answer in zip(printed, judge.ask(*(canonical(one.printed or "") for one in printed)), strict=True):
-        _compare_output(outcome, answer)
+    texts = [text or "" for one in printed for text in (one.printed, one.mutant.means[1].text)]
+    answers = judge.ask(*(canonical(spelled_out(text)) for text in texts))
+    for outcome, (answer, own) in zip(printed, _pairs(answers), strict=True):
+        _compare_output(outcome, answer, own)
     for outcome in outcomes:
         if "proved" in outcome.counts or any(one.startswith("not proved") for one in outcome.counts):
             compare_verdict(outcome)
@@ -143,16 +146,20 @@ def _after_pipeline(before: Answer, after: Answer) -> str:
     return f"explained: {same} after jaxlib's inline,cse,symbol-dce"
 
 
-def _compare_output(outcome: Outcome, answer: Answer) -> None:
-    meant = outcome.mutant.means[1].text
-    if answer.text == meant:
+def _compare_output(outcome: Outcome, answer: Answer, own: Answer) -> None:
+    """`answer`: what the output means; `own`: what jaxlib reads in its own text."""
+    meant = resources_numbered(outcome.mutant.means[1].text or "")
+    means = resources_numbered(answer.text or "")
+    if means == meant:
         outcome.counts.append("output means the same to jaxlib")
-    elif answer.text and meant and normal_form(answer.text, _LEFT_OUT) == normal_form(meant, _LEFT_OUT):
+    elif own.text is None:
+        outcome.counts.append("jaxlib cannot read its own text")
+    elif means and normal_form(means, _LEFT_OUT) == normal_form(meant, _LEFT_OUT):
         outcome.counts.append("output leaves empty lists of attributes out")
     elif answer.error is not None and "not found for custom op" in answer.error:
         outcome.counts.append("output with operations that jaxlib does not know")
     else:
-        said = answer.text or answer.error or "jaxlib crashes"
+        said = means or answer.error or "jaxlib crashes"
         words = f"--- output\n{outcome.printed}\n--- means\n{said}\n--- instead of\n{meant}"
         outcome.findings.append(("output means something else to jaxlib", words))
 
