@@ -130,7 +130,7 @@ def edited_trees(seed: int, bases: Sequence[Base]) -> Draft:
     if draft.in_text:
         return draft
     rng = draft.rng
-    count = rng.choice([1, 1, 2])
+    count = rng.choice([1, 1, 1, 2, 3])
     for _ in range(_CANDIDATES):
         after = Changed(draft.before.text)
         for _ in range(count):

@@ -77,15 +77,8 @@ def message_kind(error: str) -> str:
     """The message without what is particular to one program."""
     lines = [line for line in error.splitlines() if "error:" in line]
     message = (lines[0] if lines else error).partition("error: ")[2]
-    message = (
-        message.partition(
-            " ",
-        )[2]
-        if message.startswith('"-":')
-        else message
-    )
-    message = re.sub(r"'(?:[a-z_]+\.)[^']*'", "'OP'", message)
-    return re.sub(r"[\d]+|\"[^\"]*\"|(?<=')[^'O]+(?=')", "*", message)[:140]
+    message = re.sub(r'^"[^"]*":\d+:\d+: ', "", message)
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|(?<=properties ).*(?= for op)|(?<=\[).*(?=\])", "*", message)[:100]
 
 
 def _read_again(outcome: Outcome, subject: Subject, after: ModuleOp) -> None:
