@@ -97,6 +97,7 @@ class ReducePrecisionOp(ShapeKeepingOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("exponent_bits", "mantissa_bits")
 
     def verify_(self) -> None:
+        check_takes(self, is_float)
         check_types("the result", self.result.type, self.operand.type)
         if self.exponent_bits.value.data < 1 or self.mantissa_bits.value.data < 0:
             raise VerifyException("a format has one bit of exponent at least")

@@ -24,6 +24,17 @@ DECLARED = (
     '"func.func"() <{sym_name = "f", function_type = (f32) -> f32, sym_visibility = "private", '
     "arg_attrs = [{foo.x}]}> ({\n  }) : () -> ()"
 )
+
+
+def loop(in_condition: str, result: str) -> str:
+    return (
+        "func.func @g(%x: tensor<4xf32>, %t: tensor<i1>) {\n"
+        f'%0 = "stablehlo.while"(%x) ({{\n^bb0(%y: {in_condition}):\n'
+        "stablehlo.return %t : tensor<i1>\n}, {\n^bb0(%y: tensor<4xf32>):\nstablehlo.return %y : tensor<4xf32>\n"
+        f"}}) : (tensor<4xf32>) -> {result}\nreturn\n}}"
+    )
+
+
 RETURNS_A_FUNCTION = "func.func private @f() -> (() -> ())\n"
 TEXTS = {
     "types that the short form of a reduction does not name": REDUCE,
@@ -33,8 +44,14 @@ TEXTS = {
     "a function that returns a function": RETURNS_A_FUNCTION,
     "a call that returns a function": f"{RETURNS_A_FUNCTION}func.func @g() {{\n"
     '%0 = "func.call"() <{callee = @f}> : () -> (() -> ())\n"func.return"() : () -> ()\n}',
+    "a barrier that forgets an extent": "func.func @g(%x: tensor<4xf32>) {\n"
+    '%0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<?xf32>\nreturn\n}',
+    "a loop that forgets an extent": loop("tensor<4xf32>", "tensor<?xf32>"),
+    "a loop whose condition forgets an extent": loop("tensor<?xf32>", "tensor<4xf32>"),
     "a region that is executed for nothing": 'func.func @g() {\n"scf.execute_region"() ({\n"scf.yield"() : () -> ()\n'
     '}) : () -> ()\n"func.return"() : () -> ()\n}',
+    "an attribute with a name that xDSL uses": 'func.func @g() {\n"func.return"() {operandSegmentSizes = 1 : i32}'
+    " : () -> ()\n}",
     "an attribute of a comparison": 'func.func @g(%x: i32) {\n%0 = "arith.cmpi"(%x, %x) <{predicate = 0 : i64}> '
     '{foo.x} : (i32, i32) -> i1\n"func.return"() : () -> ()\n}',
 }
