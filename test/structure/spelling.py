@@ -9,7 +9,7 @@ from .balance import end_of
 _DEFINITION = re.compile(r"(?m)^[ \t]*([#!][\w$-]+)[ \t]*=[ \t]*(?=\S)")
 _OPAQUE = re.compile(r"[#!][A-Za-z_][\w$]*(?:\.[\w$.]+)?<")
 _ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
-_RESOURCE = re.compile(r"(dense_resource<|^ {6})(\w+)(?=>|: )", re.M)
+_RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)(\w+)(?=>|: ")', re.M)
 
 
 def spelled_out(text: str) -> str:

@@ -53,6 +53,10 @@ def case(name: str, before: str, inside: str) -> str:
 MULTIPLY = f'%r = "stablehlo.multiply"(%v, %c) : ({T}, {T}) -> {T}\n'
 NEGATED = f'%r = "stablehlo.negate"(%c) {UNARY}\n'
 SAME: dict[str, tuple[str, str]] = {
+    "properties of linalg may be written as attributes": (
+        main(f'%i = "linalg.index"() <{{dim = 0 : i64}}> : () -> index\n{SINE}'),
+        main(f'%i = "linalg.index"() {{dim = 0 : i64}} : () -> index\n{SINE}'),
+    ),
     "attributes that start with recompute. are ignored": (
         PLAIN,
         main(f'%a = "stablehlo.sine"(%x) {{recompute.copy = 1 : i64}} {UNARY}\n"func.return"(%a) {NOTHING}'),

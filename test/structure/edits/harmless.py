@@ -135,7 +135,7 @@ def group(program: Program, rng: Random) -> str | None:
 
 def constant_into_regions(program: Program, rng: Random) -> str | None:
     """A constant is made again inside of a region that reads it."""
-    constants = {op.results[0]: op for op in operations(program) if op.name == "stablehlo.constant"}
+    constants = {op.results[0]: op for op in operations(program) if op.name == "stablehlo.constant" and op.results}
     found = [
         (block, value)
         for op, index in regions(program)

@@ -12,6 +12,7 @@ from .pure import as_they_stand
 PRIVATE = '"private"'
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 _LISTS = ("arg_attrs", "res_attrs")
+_OF_LINALG = frozenset("dim dimensions indexing_maps iterator_types operandSegmentSizes permutation".split())
 
 
 def name_of(function: Operation) -> str:
@@ -53,6 +54,14 @@ def called(program: Program) -> Iterator[str]:
                 yield name
                 if name in bodies:
                     pending.append(bodies[name])
+
+
+def with_properties_of_linalg(program: Program) -> None:
+    """jaxlib does not know linalg: whoever does takes these for properties, in whichever dictionary they are."""
+    for op in program.module.walk():
+        if op.name.startswith("linalg."):
+            for key in [key for key in op.attributes if key in _OF_LINALG and key not in op.properties]:
+                op.properties[key] = op.attributes.pop(key)
 
 
 def without_marks(program: Program) -> None:

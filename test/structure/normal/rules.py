@@ -13,6 +13,7 @@ from ..writing import written
 from .names_and_order import (
     in_order_of_names,
     with_plain_private_names,
+    with_properties_of_linalg,
     without_empty_lists,
     without_marks,
     without_module_name,
@@ -23,6 +24,7 @@ from .pure_code import in_order_of_need, out_of_regions, without_doubles, withou
 from .transparent import without_barriers, without_calls, without_groups
 
 RULES: dict[str, Callable[[Program], None]] = {
+    "properties of linalg may be written as attributes": with_properties_of_linalg,
     "attributes that start with recompute. are ignored": without_marks,
     "the name of the module is ignored": without_module_name,
     "public is what a function is anyway": without_public,
