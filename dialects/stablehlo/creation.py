@@ -18,10 +18,20 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, t
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from ..dense import DenseAttr, parse_constant, to_small
 from ..guards import is_standard_dense, is_tensor
-from .checks import check_dimensions, check_shape, check_types, element_of, is_numeric, shape_of
+from .checks import (
+    check_dimensions,
+    check_shape,
+    check_static,
+    check_types,
+    element_of,
+    is_number,
+    is_numeric,
+    shape_of,
+)
 from .formats import parse_attributes, print_attributes, print_function_type
 
 
@@ -144,6 +154,9 @@ class IotaOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_dimensions("the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
+        check_static("the result", self.output)
+        if not is_number(element_of(self.output)):
+            raise VerifyException(f"an index is no {element_of(self.output)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
