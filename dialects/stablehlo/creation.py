@@ -8,7 +8,6 @@ from typing import Self
 from xdsl.dialects.builtin import (
     DenseResourceAttr,
     IntegerAttr,
-    IntegerType,
     LocationAttr,
     TensorType,
     i64,
@@ -32,7 +31,7 @@ from .checks import (
     is_numeric,
     shape_of,
 )
-from .formats import parse_attributes, print_attributes, print_function_type
+from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
 
 
 class DenseConstantOp(IRDLOperation):
@@ -144,7 +143,7 @@ class IotaOp(IRDLOperation):
 
     name = "stablehlo.iota"
 
-    iota_dimension = prop_def(IntegerAttr[IntegerType])
+    iota_dimension = prop_def(I64_ATTR)
     output = result_def(TensorType)
 
     traits = traits_def(Pure())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -26,7 +26,7 @@ from .checks import (
     is_signed,
     shape_of,
 )
-from .formats import FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
+from .formats import I32_ATTR, FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
 from .tensors import NUMBERS
 
 
@@ -91,8 +91,8 @@ class ReducePrecisionOp(ShapeKeepingOp):
 
     name = "stablehlo.reduce_precision"
 
-    exponent_bits = prop_def(IntegerAttr[IntegerType])
-    mantissa_bits = prop_def(IntegerAttr[IntegerType])
+    exponent_bits = prop_def(I32_ATTR)
+    mantissa_bits = prop_def(I32_ATTR)
 
     SPELLED: ClassVar[tuple[str, ...]] = ("exponent_bits", "mantissa_bits")
 

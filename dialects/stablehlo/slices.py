@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
@@ -14,7 +14,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
-from .formats import FunctionTypeOp, Properties, i64_array, parse_operands_before_field
+from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands_before_field
 from .shapes import I64_ARRAY, ViewOp, is_static
 from .tensors import NUMBERS
 
@@ -87,7 +87,7 @@ class ConcatenateOp(FunctionTypeOp):
     name = "stablehlo.concatenate"
 
     inputs = var_operand_def(NUMBERS)
-    dimension = prop_def(IntegerAttr[IntegerType])
+    dimension = prop_def(I64_ATTR)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
