@@ -32,6 +32,7 @@ from .checks import (
     shape_of,
 )
 from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
+from .structs import parse_int64
 
 
 class DenseConstantOp(IRDLOperation):
@@ -161,7 +162,7 @@ class IotaOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         parser.parse_keyword("dim")
         parser.parse_punctuation("=")
-        dimension = IntegerAttr(parser.parse_integer(), i64)
+        dimension = IntegerAttr(parse_int64(parser), i64)
         _, attributes = parse_attributes(parser, cls, ("iota_dimension",))
         parser.parse_punctuation(":")
         properties = {"iota_dimension": dimension}

@@ -108,10 +108,13 @@ class ReducePrecisionOp(ShapeKeepingOp):
         parser.parse_keyword("format")
         parser.parse_punctuation("=")
         start = parser.pos
-        match = re.fullmatch(r"e(\d+)m(\d+)", parser.parse_identifier())
+        match = re.fullmatch(r"e([0-9]{1,20})m([0-9]{1,20})", parser.parse_identifier())
         if match is None:
             parser.raise_error("expected a format like e5m10", start, parser.pos)
-        return {name: IntegerAttr(int(bits), i32) for name, bits in zip(cls.SPELLED, match.groups(), strict=True)}
+        widths = [int(bits) for bits in match.groups()]
+        if max(widths) >= 1 << 31:
+            parser.raise_error(f"{max(widths)} does not fit 32 bits", start, parser.pos)
+        return {name: IntegerAttr(bits, i32) for name, bits in zip(cls.SPELLED, widths, strict=True)}
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(f", format = e{self.exponent_bits.value.data}m{self.mantissa_bits.value.data}")
