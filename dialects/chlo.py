@@ -33,6 +33,7 @@ from .stablehlo.checks import (
     shape_of,
 )
 from .stablehlo.formats import CustomFormatOp, Types, parse_attributes, parse_operands, print_attributes
+from .stablehlo.structs import parse_int64
 
 
 class ElementwiseOp(CustomFormatOp):
@@ -114,7 +115,7 @@ class TopKOp(IRDLOperation):
             parser.parse_punctuation(",")
             parser.parse_keyword("k")
             parser.parse_punctuation("=")
-            k = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+            k = IntegerAttr(parse_int64(parser), i64)
         attributes = parse_attributes(parser, cls, ("k",))[1]
         parser.parse_punctuation(":")
         type_ = parser.parse_type()

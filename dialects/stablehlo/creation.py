@@ -8,7 +8,6 @@ from typing import Self
 from xdsl.dialects.builtin import (
     DenseResourceAttr,
     IntegerAttr,
-    IntegerType,
     LocationAttr,
     TensorType,
     i64,
@@ -32,7 +31,8 @@ from .checks import (
     is_numeric,
     shape_of,
 )
-from .formats import parse_attributes, print_attributes, print_function_type
+from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
+from .structs import parse_int64
 
 
 class DenseConstantOp(IRDLOperation):
@@ -144,7 +144,7 @@ class IotaOp(IRDLOperation):
 
     name = "stablehlo.iota"
 
-    iota_dimension = prop_def(IntegerAttr[IntegerType])
+    iota_dimension = prop_def(I64_ATTR)
     output = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -162,7 +162,7 @@ class IotaOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         parser.parse_keyword("dim")
         parser.parse_punctuation("=")
-        dimension = IntegerAttr(parser.parse_integer(), i64)
+        dimension = IntegerAttr(parse_int64(parser), i64)
         _, attributes = parse_attributes(parser, cls, ("iota_dimension",))
         parser.parse_punctuation(":")
         properties = {"iota_dimension": dimension}

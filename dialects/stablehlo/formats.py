@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self, TypeAlias
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
@@ -18,6 +18,10 @@ I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]
 Types: TypeAlias = tuple[Sequence[Attribute], Sequence[Attribute]]
 """Of operands and of results."""
+
+
+I64_ATTR = IntegerAttr.constr(i64)
+I32_ATTR = IntegerAttr.constr(i32)
 
 
 def i64_array(values: Iterable[int]) -> I64Array:

@@ -217,6 +217,17 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         "random bits do not make elements of type complex<f32>",
     ),
     (
+        f'%r = "stablehlo.sort"(%0) <{{is_stable = 1 : i64}}> ({{\n^bb0(%a: {S}, %b: {S}):\n'
+        f"  %c = stablehlo.compare LT, %a, %b : ({S}, {S}) -> {I1}\n  stablehlo.return %c : {I1}\n}}) : ({F}) -> {F}",
+        (F,),
+        "Expected attribute i1 but got i64",
+    ),
+    (
+        f'%r = "stablehlo.iota"() <{{iota_dimension = 0 : i32}}> : () -> {F}',
+        (),
+        "Expected attribute i64 but got i32",
+    ),
+    (
         f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({STATE}) -> ({STATE}, tensor<?xui32>)",
         (STATE,),
         "expected known extents",
