@@ -7,13 +7,15 @@ import re
 from .balance import end_of
 
 _DEFINITION = re.compile(r"(?m)^[ \t]*([#!][\w$-]+)[ \t]*=[ \t]*(?=\S)")
-_OPAQUE = re.compile(r"[#!][A-Za-z_][\w$]*(?:\.[\w$.]+)?<")
+_KNOWN = "affine arith chlo gpu llvm memref mhlo mpmd nvgpu nvvm scf sdy stablehlo tensor ub vector vhlo"
+_OPAQUE = re.compile(rf"[#!](?!(?:{_KNOWN.replace(' ', '|')})\b)[A-Za-z_][\w$]*(?:\.[\w$.]+)?<")
+"""Of dialects that jaxlib does not know; the others look aliases up themselves."""
 _ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
 _RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)(\w+)(?=>|: ")', re.M)
 
 
 def spelled_out(text: str) -> str:
-    """The text with the definition in the place of each alias inside of an attribute or type of some dialect.
+    """The text with the definition in the place of each alias inside of an attribute or type of an unknown dialect.
 
     MLIR leaves such a body as it is where it does not know the dialect, and drops the definition: two bodies that read
     the same would not mean the same.

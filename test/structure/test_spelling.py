@@ -11,7 +11,8 @@ from .spelling import resources_numbered, spelled_out
     ("before", "after"),
     [
         ('#a = 1 : i32\n"foo"() {k = #a, l = #foo.kind<#a>}', '#a = 1 : i32\n"foo"() {k = #a, l = #foo.kind<1 : i32>}'),
-        ("!t = i32\n#v = #vhlo.type_v1<!t>", "!t = i32\n#v = #vhlo.type_v1<i32>"),
+        ("!t = i32\n#v = #foo.type_v1<!t>", "!t = i32\n#v = #foo.type_v1<i32>"),
+        ("!t = i32\n#v = #vhlo.type_v1<!t>", "!t = i32\n#v = #vhlo.type_v1<!t>"),
         ("#a = 1\n#b = [#a]\n#c = #foo<#b>", "#a = 1\n#b = [#a]\n#c = #foo<[1]>"),
         ('#a = 1\n#c = #foo.k<"#a", #a.b, #a<2>, #aa>', '#a = 1\n#c = #foo.k<"#a", #a.b, #a<2>, #aa>'),
         ("#a = 1\n#a = 2\n#c = #foo.k<#a>", "#a = 1\n#a = 2\n#c = #foo.k<1>"),
