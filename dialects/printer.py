@@ -9,25 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc, i1
+from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
+from .custom_forms import says_everything
 from .dense import standard_text
 from .guards import is_standard_dense
 from .locations import location_text
-
-LEAVE_ATTRIBUTES_OUT = frozenset(
-    """
-    arith.cmpf arith.cmpi linalg.broadcast linalg.reduce linalg.transpose memref.cast memref.copy memref.rank
-    scf.parallel tensor.empty
-    """.split()
-)
-"""xDSL (0.73, 0.74) prints no attributes in the custom form of these, and reads none."""
-
-
-RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
-"""xDSL reads the custom form of these as if the operands were scalars, whatever type stands there."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
@@ -78,9 +67,7 @@ class ModulePrinter(Printer):
     def print_op(self, op: Operation) -> None:
         """In generic form where xDSL's own syntax would lose something."""
         outer = self.print_generic_format
-        loses_marks = op.name in LEAVE_ATTRIBUTES_OUT and bool(op.attributes)
-        loses_type = op.name in RESULT_IS_SCALAR and op.results[0].type != i1
-        self.print_generic_format = outer or loses_marks or loses_type
+        self.print_generic_format = outer or not says_everything(op)
         super().print_op(op)
         self.print_generic_format = outer
 
