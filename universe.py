@@ -16,6 +16,7 @@ from xdsl.utils.target import Target
 
 from .dialects.dense_repair import repair_dense
 from .dialects.float_repair import repair_floats
+from .dialects.symbol_repair import repair_symbols
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
@@ -56,8 +57,9 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
     return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-# Stock tools import this file when they start, and read numbers with xDSL's own parser.
+# Stock tools import this file when they start, and read and verify with xDSL alone.
 repair_floats()
 repair_dense()
+repair_symbols()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -21,21 +21,25 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import ForwardDeclaredValue, UnresolvedOperand
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
-from .declarations import attributes_of_arguments
+from .custom_syntax import CustomSyntaxParser
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
 from .float_repair import repair_floats
+from .functions import FunctionSyntax
 from .location_syntax import LocationParser
 from .number_syntax import NumberParser
 from .stablehlo.creation import ConstantOp
+from .symbol_repair import repair_symbols
+from .wellformed import normalize
 
-# Attributes keep the bits that are read here only if the types of xDSL do.
+# Attributes keep the bits that are read here only if the types of xDSL do; what is read is verified by xDSL.
 repair_floats()
+repair_symbols()
 
 _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
@@ -49,7 +53,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
-class ModuleParser(LocationParser, NumberParser):
+class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
     An operation that the text gives no location is where it stands in the text, as in MLIR.
@@ -104,15 +108,19 @@ class ModuleParser(LocationParser, NumberParser):
     def parse_operation(self) -> Operation:
         self._operations.append(self.pos)
         op = super().parse_operation()
+        self._normalize(op)
         if self.pos != self._end_of_location:
             op.location = self.operation_location()
-        if isinstance(op, FuncOp) and not op.body.blocks and op.arg_attrs is None:
-            end = self.pos
-            op.arg_attrs = attributes_of_arguments(self, self._name_start())
-            self._resume_from(end)
         self._operations.pop()
         self._outermost = op
         return op
+
+    def _normalize(self, op: Operation) -> None:
+        try:
+            normalize(op)
+        except VerifyException as error:
+            start = self._name_start()
+            self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
         """Where the name of the operation that is being read stands in the text."""
@@ -130,14 +138,18 @@ class ModuleParser(LocationParser, NumberParser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         op_type = super()._get_op_by_name(name)
-        if issubclass(op_type, UnregisteredOp) and not self.lexer.input.content.startswith('"', self._name_start()):
-            start = self._name_start()
+        start = self._name_start()
+        if self.lexer.input.content.startswith('"', start):
+            if _PLAIN_NAME.fullmatch(name) is None:
+                # xDSL prints it without the escapes that it came with.
+                self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
+            return op_type
+        if op_type is FuncOp:
+            return FunctionSyntax
+        if issubclass(op_type, UnregisteredOp):
             remedy = "mlir-opt writes it with --mlir-print-op-generic, JAX with get_asm(print_generic_op_form=True)"
             words = f"unknown operation '{name}': only the generic form can be read; {remedy}"
             self.raise_error(words, start, start + len(name))
-        if _PLAIN_NAME.fullmatch(name) is None:
-            # xDSL prints it without the escapes that it came with.
-            self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
         return op_type
 
     def _parse_attribute_entry(self) -> tuple[str, Attribute]:

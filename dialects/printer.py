@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, NoneAttr, Unk
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
+from .custom_forms import says_everything
 from .dense import standard_text
 from .guards import is_standard_dense, is_tensor
 from .locations import is_plain, location_text
-from .lossy_syntax import own_syntax_loses
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
@@ -83,7 +83,7 @@ class ModulePrinter(Printer):
     def print_op(self, op: Operation) -> None:
         """In generic form where xDSL's own syntax would lose something."""
         outer = self.print_generic_format
-        self.print_generic_format = outer or own_syntax_loses(op)
+        self.print_generic_format = outer or not says_everything(op, self.print_debuginfo)
         super().print_op(op)
         self.print_generic_format = outer
 

@@ -135,6 +135,8 @@ class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return DEPEND_PATTERNS
 
     def verify_(self) -> None:
+        if not self.values:
+            raise VerifyException("needs at least one value to hold back")
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
             raise VerifyException("result i of recompute.depend has the type of its value i")
         owner = self.token.owner

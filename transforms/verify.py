@@ -20,7 +20,7 @@ from ..analysis.phases import phases
 from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
-from ..dialects.function_checks import verify_functions
+from ..dialects.functions import verify_functions
 
 
 def verify_input(module: ModuleOp) -> None:

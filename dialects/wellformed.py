@@ -1,0 +1,78 @@
+"""One form for what can be written in several, and what xDSL checks late or not at all but needs when it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.arith import CmpfOp, CmpiOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
+
+from .functions import verify_function
+from .guards import is_integer_attribute
+
+UNKNOWN_PROPERTIES: dict[type[Operation], str] = {FuncOp: "no_inline", ModuleOp: "sym_visibility"}
+"""Properties of MLIR that xDSL does not have. As attributes they are printed; MLIR makes properties of them again."""
+
+
+def normalize(op: Operation) -> None:
+    """Called for each operation that was read. Raises `VerifyException` if it is not well formed."""
+    if op.attributes and isinstance(op, IRDLOperation):
+        _move_to_properties(op)
+    if (name := UNKNOWN_PROPERTIES.get(type(op))) in op.properties:
+        op.attributes[name] = op.properties.pop(name)
+    if (check := CHECKS.get(type(op))) is not None:
+        check(op)
+
+
+def _move_to_properties(op: IRDLOperation) -> None:
+    for name in op.get_irdl_definition().properties.keys() & op.attributes.keys():
+        if name in op.properties:
+            raise VerifyException(f"'{name}' is given as a property and as an attribute")
+        op.properties[name] = op.attributes.pop(name)
+
+
+def _function(op: FuncOp) -> None:
+    verify_function(op)
+    for name in ("arg_attrs", "res_attrs"):
+        # Without any entry the list says nothing, and the custom form does not show it.
+        match op.properties.get(name):
+            case ArrayAttr(data=lists) if not any(one.data for one in lists if isinstance(one, DictionaryAttr)):
+                del op.properties[name]
+            case _:
+                pass
+
+
+def _module(op: ModuleOp) -> None:
+    if len(op.body.blocks) == 1 and op.body.block.args:
+        raise VerifyException("a module has no arguments")
+
+
+def _loop(op: ForOp) -> None:
+    if [value.type for value in op.iter_args] != [value.type for value in op.results]:
+        raise VerifyException("the results of a loop have the types of what it carries")
+
+
+def _comparison(predicates: int) -> Callable[[Operation], None]:
+    def check(op: Operation) -> None:
+        predicate = op.properties.get("predicate")
+        if predicate is None or not is_integer_attribute(predicate) or predicate.type != i64:
+            raise VerifyException("the predicate of a comparison is an i64")
+        if predicate.value.data not in range(predicates):
+            raise VerifyException(f"the predicate is {predicate.value.data}, and goes from 0 to {predicates - 1}")
+
+    return check
+
+
+CHECKS: dict[type[Operation], Callable[[Any], None]] = {
+    FuncOp: _function,
+    ModuleOp: _module,
+    ForOp: _loop,
+    CmpiOp: _comparison(10),
+    CmpfOp: _comparison(16),
+}
