@@ -23,8 +23,14 @@ RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
 """They are read as if the operands were scalars, whatever type stands there."""
 
 
+NEVER_PRINTED = "operandSegmentSizes"
+"""xDSL takes it for its own in the syntax of every operation, also where it is an attribute like any other."""
+
+
 def own_syntax_loses(op: Operation) -> bool:
     """Whether the operation has to be printed in generic form."""
+    if NEVER_PRINTED in op.attributes:
+        return True
     match op:
         case FuncOp(body=body, function_type=type_):
             is_declared = not body.blocks

@@ -5,6 +5,7 @@ Which values are views, and so who owns which buffer, follows from the operation
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view while the operand lies row by row, otherwise a copy
     optimization_barrier, depend      the operands themselves
+    constants of equal elements       a view of one element
     loops, branches                   their carry, see `interpreters/loops.py`
     segment, gradient                 what their operations make, as if these stood alone
     everything else                   new buffers
@@ -32,6 +33,7 @@ from .control_flow import CONTROL_FLOW
 from .foreign import registered_kernel
 from .foreign_results import checked
 from .kernels.arrays import Combine, Kernel, shape_at
+from .kernels.constants import is_view
 from .kernels.properties import symbol
 from .kernels.structured import structured
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
@@ -158,7 +160,7 @@ class Preparation:
             self.strided.update(op.results)
         elif name in DENSE_VIEWS and viewed_operand(op) in self.strided:
             return _on_copy(op.operands.index(viewed_operand(op)), kernel)
-        elif name in DENSE_VIEWS:
+        elif name in DENSE_VIEWS or is_view(op):
             self.views.update(op.results)
         return kernel
 

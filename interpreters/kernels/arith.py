@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects.arith import CmpfOp, CmpiOp, ConstantOp
-from xdsl.dialects.builtin import DenseResourceAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.arith import CmpfOp, CmpiOp
 from xdsl.ir import Operation
 
-from ...dialects.dense import to_numpy
 from ...dialects.elements import bit_width
-from ...dialects.guards import is_standard_dense
 from .arrays import Array, Compute, Kernel, dtype_at, kind_of, on_one, on_two, owned, row_by_row, wide
 from .conversion import convert
 from .elementwise import named
@@ -44,18 +41,6 @@ BOOL = np.dtype(np.bool_)
 
 def as_stablehlo(op: Operation) -> Kernel:
     return named(AS_STABLEHLO[op.name], op)
-
-
-def constant(op: ConstantOp) -> Kernel:
-    value, dtype = op.value, dtype_at(op.result)
-    if isinstance(value, DenseResourceAttr):
-        raise ValueError("the data of a dense resource is not part of the program")
-    if is_standard_dense(value):
-        values = to_numpy(value)
-        return lambda: (np.array(values, order="C"),)
-    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number, or dense"
-    number = owned(convert(np.asarray(value.value.data), dtype), dtype)
-    return lambda: (number.copy(),)
 
 
 def numbers_first(op: Operation) -> Kernel:

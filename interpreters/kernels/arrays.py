@@ -1,7 +1,8 @@
 """What all kernels agree on: the arrays that they take and hand out, and the types that they compute in.
 
 A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
-of its operand it hands out arrays that own their buffers, row by row, and that nobody else refers to.
+of its operand it hands out arrays that own their buffers, row by row, and that nobody else refers to; only a constant
+whose elements are all alike is a view of one element, with stride zero.
 """
 
 from __future__ import annotations

@@ -131,6 +131,12 @@ def power(a: Array, b: Array) -> Array:
     return np.where(is_divided, divide(np.ones_like(a), np.power(a, -b)), np.power(a, b))
 
 
+def cbrt(a: Array) -> Array:
+    """The principal root: a third of the angle."""
+    angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
+    return of_parts(size * np.cos(angle), size * np.sin(angle))
+
+
 def rsqrt(a: Array) -> Array:
     return divide(np.ones_like(a), np.sqrt(a))
 

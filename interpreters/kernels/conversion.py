@@ -53,6 +53,8 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
     NaN is left as it is; without mantissa it is infinity, as in StableHLO's reference (XLA leaves NaN).
     """
     dtype = dtype_at(op.operand)
+    if kind_of(dtype) != "f":
+        raise ValueError(f"it is not defined for elements of type {dtype}")
     info: Any = _FINFO(dtype)
     mantissa, exponent = int(info.nmant), bit_width(dtype) - 1 - int(info.nmant)
     dropped = max(0, mantissa - op.mantissa_bits.value.data)

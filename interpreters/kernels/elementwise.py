@@ -57,7 +57,9 @@ ROUNDED: dict[str, Compute] = {
     "power": np.power,
 }
 COMPLEX: dict[str, Compute] = {
+    "cbrt": complex_numbers.cbrt,
     "sign": complex_numbers.sign,
+    "sqrt": np.sqrt,
     "divide": complex_numbers.divide,
     "exponential": complex_numbers.exponential,
     "exponential_minus_one": complex_numbers.exponential_minus_one,
@@ -96,8 +98,8 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
     kind = kind_of(dtype)
     if kind in "iub":
         return partial(BITS[op], width=bit_width(dtype)) if op in BITS else INTEGER.get(op)
-    if kind == "c" and op in COMPLEX:
-        return COMPLEX[op]
+    if kind == "c":
+        return COMPLEX.get(op) or ROUNDED.get(op)
     return FLOAT.get(op) or ROUNDED.get(op)
 
 

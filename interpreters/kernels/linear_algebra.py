@@ -59,7 +59,7 @@ def _factor(matrix: Array) -> Array:
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        return np.tril(np.full_like(matrix, np.nan))
+        return np.full_like(matrix, np.nan)
 
 
 def _adjoint(matrices: Array) -> Array:

@@ -1,24 +1,15 @@
-"""Operations that make, move or view elements without computing with them."""
+"""Operations that number, move or view elements without computing with them."""
 
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr
 
-from ...dialects.dense import to_numpy
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.creation import ConstantOp, IotaOp
+from ...dialects.stablehlo.creation import IotaOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, SliceOp
 from .arrays import Array, Kernel, dtype_at, on_one
 from .conversion import convert
-
-
-def constant(op: ConstantOp) -> Kernel:
-    if isinstance(op.value, DenseResourceAttr):
-        raise ValueError("the data of a dense resource is not part of the program")
-    values = to_numpy(op.value)
-    return lambda: (np.array(values, order="C"),)
 
 
 def iota(op: IotaOp) -> Kernel:

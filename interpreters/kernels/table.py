@@ -7,13 +7,14 @@ from typing import Any
 
 from . import arith, chlo, math, signless, tensors
 from .arrays import Combine, Kernel
+from .constants import constant
 from .contraction import dot_general
 from .conversion import bitcast_convert, reduce_precision
 from .elementwise import BY_TABLE, clamp, compare, complex_of_parts, convert_elements, from_tables, select
 from .indexing import gather, scatter
 from .linear_algebra import cholesky, fft, triangular_solve
 from .mapping import map_
-from .movement import broadcast_in_dim, concatenate, constant, iota, reshape, slice_, transpose
+from .movement import broadcast_in_dim, concatenate, iota, reshape, slice_, transpose
 from .one_process import collective, collective_permute, own_number
 from .placement import dynamic_slice, dynamic_update_slice, pad, reverse
 from .random_bits import rng_bit_generator
@@ -90,7 +91,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "stablehlo.replica_id": own_number,
     "chlo.top_k": chlo.top_k,
     "sdy.sharding_constraint": chlo.constrained,
-    "arith.constant": arith.constant,
+    "arith.constant": constant,
     "tensor.empty": tensors.empty,
     "tensor.splat": tensors.splat,
     "tensor.from_elements": tensors.from_elements,

@@ -50,6 +50,8 @@ TEXTS = {
     "a loop whose condition forgets an extent": loop("tensor<?xf32>", "tensor<4xf32>"),
     "a region that is executed for nothing": 'func.func @g() {\n"scf.execute_region"() ({\n"scf.yield"() : () -> ()\n'
     '}) : () -> ()\n"func.return"() : () -> ()\n}',
+    "an attribute with a name that xDSL uses": 'func.func @g() {\n"func.return"() {operandSegmentSizes = 1 : i32}'
+    " : () -> ()\n}",
     "an attribute of a comparison": 'func.func @g(%x: i32) {\n%0 = "arith.cmpi"(%x, %x) <{predicate = 0 : i64}> '
     '{foo.x} : (i32, i32) -> i1\n"func.return"() : () -> ()\n}',
 }

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 
+from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.kernels.complex_numbers import of_parts, parts_of
 
@@ -68,6 +69,11 @@ def pairs(values: Array) -> str:
         ("sign", (INF, 1), (NAN, 0)),
         ("sign", (NAN, 1), (NAN, NAN)),
         ("sign", (1, NAN), (NAN, NAN)),
+        ("cbrt", (8, 0), (2, 0)),
+        ("cbrt", (-8, 0), (1, np.float32(np.sqrt(3)))),
+        ("cbrt", (0, -8), (np.float32(np.sqrt(3)), -1)),
+        ("cbrt", (0, 0), (0, 0)),
+        ("cbrt", (INF, 0), (INF, NAN)),
         ("sqrt", (-INF, NAN), (NAN, INF)),
         ("log", (0, 0), (-INF, 0)),
         ("log", (-INF, NAN), (INF, NAN)),
@@ -118,6 +124,12 @@ def test_special_values_of_two(name: str, a: Pair, b: Pair, gives: Pair) -> None
 def test_squares(of: Pair, gives: Pair) -> None:
     found = evaluate("%r = chlo.square %a : T -> T", "tensor<1xcomplex<f32>>", numbers([of]))
     np.testing.assert_allclose(found, numbers([gives]), rtol=4e-7)
+
+
+@pytest.mark.parametrize(("name", "body"), [("remainder", "%a, %a"), ("floor", "%a")])
+def test_what_is_not_defined_for_complex_numbers_is_refused(name: str, body: str) -> None:
+    with pytest.raises(Refusal, match=rf"stablehlo.{name} is not defined for elements of type complex64"):
+        evaluate(f"%r = stablehlo.{name} {body} : T", "tensor<1xcomplex<f32>>", numbers([(1, 1)]))
 
 
 def grid() -> Array:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import jax
@@ -26,9 +27,57 @@ def test_constants_and_iota() -> None:
     found = evaluate("%r = stablehlo.constant dense<[0x7FC00001, -0.0]> : tensor<2xf32>", "tensor<2xf32>")
     assert found.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
     splat = evaluate("%r = stablehlo.constant dense<2.0> : tensor<2x3xbf16>", "tensor<2x3xbf16>")
-    assert splat.flags.owndata and splat.astype(np.float32).tolist() == [[2.0] * 3] * 2
+    assert splat.astype(np.float32).tolist() == [[2.0] * 3] * 2
     found = evaluate("%r = stablehlo.iota dim = 1 : tensor<2x3xui8>", "tensor<2x3xui8>")
     assert found.tolist() == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("dialect", ["stablehlo", "arith"])
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "%r = stablehlo.slice %c [0:2, 0:2] : (L) -> tensor<2x2xf32>",
+        "%r = stablehlo.dynamic_slice %c, %i, %i, sizes = [2, 2] : (L, tensor<i32>, tensor<i32>) -> tensor<2x2xf32>",
+        """%d = stablehlo.reshape %c : (L) -> tensor<2048x65536xf32>
+           %r = stablehlo.slice %d [7:9, 0:65536:32768] : (tensor<2048x65536xf32>) -> tensor<2x2xf32>""",
+        """%o = stablehlo.optimization_barrier %c : L
+           %t = stablehlo.transpose %o, dims = [1, 0] : (L) -> tensor<8192x16384xf32>
+           %r = stablehlo.slice %t [7:9, 7:9] : (tensor<8192x16384xf32>) -> tensor<2x2xf32>""",
+    ],
+)
+def test_a_large_constant_of_equal_elements_is_never_written_out(dialect: str, reads: str) -> None:
+    """Half a gigabyte, of which four elements are read."""
+    body = f"""%i = stablehlo.constant dense<5> : tensor<i32>
+        %c = {dialect}.constant dense<1.5> : L
+        {reads}"""
+    tracemalloc.start()
+    found = evaluate(body.replace("L", "tensor<16384x8192xf32>"), "tensor<2x2xf32>")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert peak < 10_000_000
+
+
+def test_constants_of_equal_elements_are_carried_and_returned() -> None:
+    """A loop has buffers of its own for what it carries, and so has whoever asks for a result."""
+    text = """func.func @main(%n: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+      %c = stablehlo.constant dense<1.5> : tensor<2x3xf32>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %r:2 = stablehlo.while(%k = %zero, %x = %c) : tensor<i32>, tensor<2x3xf32>
+      cond {
+        %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      } do {
+        %m = stablehlo.add %k, %one : tensor<i32>
+        %d = stablehlo.constant dense<2.5> : tensor<2x3xf32>
+        stablehlo.return %m, %d : tensor<i32>, tensor<2x3xf32>
+      }
+      return %r#1, %c : tensor<2x3xf32>, tensor<2x3xf32>
+    }"""
+    carried, constant = execute(function_named(parse_module(text)), [array(2, "i32")])
+    assert carried.flags.owndata and carried.tolist() == [[2.5] * 3] * 2
+    assert constant.tolist() == [[1.5] * 3] * 2
 
 
 def test_broadcast_may_permute() -> None:

@@ -1,0 +1,221 @@
+"""Transforms and factorizations, operations without a class here, and collectives of a single process."""
+
+# JAX's types say little about lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.kernels.arrays import Array
+
+from .evaluate import array, evaluate, tensor
+
+
+def normal(*shape: int, element: str = "f32") -> Array:
+    generator = np.random.default_rng(sum(shape))
+    imaginary = 1j * generator.normal(size=shape) if element.startswith("complex") else 0
+    return array(generator.normal(size=shape) + imaginary, element)
+
+
+@pytest.mark.parametrize(
+    ("kind", "element", "shape", "lengths"),
+    [
+        ("FFT", "complex<f32>", (2, 8), (8,)),
+        ("FFT", "complex<f32>", (2, 3, 5), (2, 3, 5)),
+        ("FFT", "complex<f32>", (0, 8), (8,)),
+        ("IFFT", "complex<f32>", (2, 3, 8), (3, 8)),
+        ("RFFT", "f32", (2, 7), (7,)),
+        ("RFFT", "f32", (3, 4, 8), (4, 8)),
+        ("IRFFT", "complex<f32>", (2, 5), (8,)),
+        ("IRFFT", "complex<f32>", (3, 5), (3, 9)),
+        ("IRFFT", "complex<f32>", (2, 1), (1,)),
+    ],
+)
+def test_fourier_transforms(kind: str, element: str, shape: tuple[int, ...], lengths: tuple[int, ...]) -> None:
+    values = normal(*shape, element=element)
+    jitted = jax.jit(lambda x: jax.lax.fft(x, kind, lengths))
+    text = jitted.lower(values).as_text()
+    assert "stablehlo.fft" in text
+    (found,) = execute(function_named(parse_module(text)), [values])
+    expected: np.ndarray[Any, Any] = np.asarray(jitted(values))
+    assert found.dtype == expected.dtype and found.shape == expected.shape and found.flags.owndata
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "complex<f32>"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_cholesky_reads_one_triangle(element: str, lower: bool) -> None:
+    factor = normal(2, 3, 4, 4, element=element)
+    wide = factor.astype(np.complex128)
+    matrices = wide @ _adjoint(wide) + 4 * np.eye(4)
+    other = np.triu(np.ones((4, 4), np.bool_), 1) if lower else np.tril(np.ones((4, 4), np.bool_), -1)
+    operand = array(np.where(other, np.nan, matrices) if element.startswith("c") else _real(other, matrices), element)
+    word = str(lower).lower()
+    found = evaluate(f"%r = stablehlo.cholesky %a, lower = {word} : T", tensor(operand), operand)
+    assert not np.any(found.astype(np.complex128)[..., other])
+    known = found.astype(np.complex128)
+    back = known @ _adjoint(known) if lower else _adjoint(known) @ known
+    np.testing.assert_allclose(back, matrices, rtol=0.05 if element == "bf16" else 1e-5)
+
+
+def _real(other: Array, matrices: Array) -> Array:
+    return np.where(other, np.nan, np.real(matrices))
+
+
+def _adjoint(matrices: Array) -> Array:
+    return np.conjugate(np.swapaxes(matrices, -1, -2))
+
+
+def test_cholesky_of_what_is_not_positive_definite_is_nan() -> None:
+    good, bad = np.eye(2, dtype=np.float32) * 4, np.array([[1, 2], [2, 1]], np.float32)
+    operand = np.stack([good, bad])
+    found = evaluate("%r = stablehlo.cholesky %a, lower = true : T", tensor(operand), operand)
+    assert found[0].tolist() == [[2, 0], [0, 2]]
+    assert np.isnan(found[1]).all()
+
+
+@pytest.mark.parametrize("element", ["f32", "complex<f32>"])
+@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
+@pytest.mark.parametrize(("left", "lower", "ones"), list(product([True, False], repeat=3)))
+def test_triangular_solve(element: str, transpose: str, left: bool, lower: bool, ones: bool) -> None:
+    """What is found solves the equation, and nothing outside of the triangle is looked at."""
+    a = array(normal(2, 4, 4, element=element) / 4 + np.eye(4), element)
+    b = normal(2, 4, 3, element=element) if left else normal(2, 3, 4, element=element)
+    triangle = np.tril(a) if lower else np.triu(a)
+    matrix = triangle - triangle * np.eye(4) + np.eye(4) if ones else triangle
+    given = np.where(np.tril(np.ones((4, 4)), 0 if lower else -1) == (1 if lower else 0), a, array(np.nan, element))
+    if ones:
+        given = np.where(np.eye(4) == 1, array(np.nan, element), given)
+    flags = {"left_side": left, "lower": lower, "unit_diagonal": ones}
+    spelled = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
+    body = f"""%r = "stablehlo.triangular_solve"(%a, %b) <{{{spelled},
+        transpose_a = #stablehlo<transpose {transpose}>}}> : (T, {tensor(b)}) -> {tensor(b)}"""
+    found = evaluate(body, tensor(b), given.astype(a.dtype), b)
+    matrix = {"NO_TRANSPOSE": matrix, "TRANSPOSE": np.swapaxes(matrix, -1, -2), "ADJOINT": _adjoint(matrix)}[transpose]
+    np.testing.assert_allclose(matrix @ found if left else found @ matrix, b, atol=1e-5)
+
+
+def test_triangular_solve_needs_its_properties() -> None:
+    with pytest.raises(Refusal, match=r"triangular_solve cannot be executed: it has no 'left_side'"):
+        evaluate('%r = "stablehlo.triangular_solve"(%a, %a) : (T, T) -> T', "tensor<2x2xf32>", normal(2, 2))
+
+
+def test_a_map_applies_its_region_to_each_place() -> None:
+    body = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0, 1>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %s = stablehlo.multiply %x, %y : tensor<f32>
+        %z = stablehlo.subtract %s, %c : tensor<f32>
+        stablehlo.return %z : tensor<f32> }) : (T, T) -> T"""
+    a, b = normal(2, 3), normal(2, 3)[::-1].copy()
+    found = evaluate(body, tensor(a), a, b, array(0.5, "f32"))
+    np.testing.assert_array_equal(found, a * b - np.float32(0.5))
+
+
+COMPOSITE = """func.func private @twice.impl(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %r = stablehlo.add %x, %x : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %r = "stablehlo.composite"(%x) <{name = "acme.twice", decomposition = @twice.impl, version = 1 : i32}>
+    : (tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}"""
+
+
+def test_a_composite_is_what_it_is_made_of() -> None:
+    (found,) = execute(function_named(parse_module(COMPOSITE, "f.mlir")), [array([1, 2], "f32")])
+    assert found.tolist() == [2.0, 4.0]
+
+
+def test_a_composite_of_nothing_is_refused() -> None:
+    module = parse_module(COMPOSITE.replace("decomposition = @twice.impl", "decomposition = @other"), "f.mlir")
+    with pytest.raises(Refusal, match=r"^f.mlir:6:8: error: function 'other' has no body in this module"):
+        execute(function_named(module), [array([1, 2], "f32")])
+
+
+def test_a_call_inside_of_an_operation_without_a_class_finds_its_function() -> None:
+    text = """func.func private @twice(%x: tensor<f32>) -> tensor<f32> {
+      %r = stablehlo.add %x, %x : tensor<f32>
+      return %r : tensor<f32>
+    }
+    func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+      %r = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({ ^bb0(%y: tensor<f32>):
+        %z = func.call @twice(%y) : (tensor<f32>) -> tensor<f32>
+        stablehlo.return %z : tensor<f32> }) : (tensor<3xf32>) -> tensor<3xf32>
+      return %r : tensor<3xf32>
+    }"""
+    (found,) = execute(function_named(parse_module(text)), [array([1, 2, 3], "f32")])
+    assert found.tolist() == [2.0, 4.0, 6.0]
+
+
+REDUCER = """({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %z = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %z : tensor<f32> })"""
+
+
+def collective(name: str, groups: str, region: str = "", more: str = "") -> str:
+    return f'%r = "stablehlo.{name}"(%a) <{{{groups}{more}}}> {region} : (T) -> T'
+
+
+@pytest.mark.parametrize("groups", ["dense<0> : tensor<1x1xi64>", "dense<> : tensor<0x0xi64>"])
+@pytest.mark.parametrize(
+    ("name", "region", "more"),
+    [
+        ("all_reduce", REDUCER, ""),
+        ("reduce_scatter", REDUCER, ", scatter_dimension = 0 : i64"),
+        ("all_gather", "", ", all_gather_dim = 0 : i64"),
+        ("all_to_all", "", ", split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 1 : i64"),
+        ("collective_broadcast", "", ""),
+    ],
+)
+def test_a_collective_of_one_process_gives_back_what_it_is_given(
+    name: str, region: str, more: str, groups: str
+) -> None:
+    a = normal(3, 2)
+    found = evaluate(collective(name, f"replica_groups = {groups}", region, more), tensor(a), a)
+    assert found.tolist() == a.tolist() and found is not a
+
+
+@pytest.mark.parametrize(
+    ("pairs", "receives"), [("dense<0> : tensor<1x2xi64>", True), ("dense<> : tensor<0x2xi64>", False)]
+)
+def test_a_permutation_of_one_process(pairs: str, receives: bool) -> None:
+    a = normal(3, 2)
+    found = evaluate(collective("collective_permute", f"source_target_pairs = {pairs}"), tensor(a), a)
+    assert found.tolist() == (a if receives else 0 * a).tolist()
+
+
+@pytest.mark.parametrize("name", ["partition_id", "replica_id"])
+def test_the_number_of_the_only_process(name: str) -> None:
+    found = evaluate(f'%r = "stablehlo.{name}"() : () -> tensor<ui32>', "tensor<ui32>")
+    assert found.dtype == np.uint32 and int(found) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            collective("all_reduce", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>", REDUCER),
+            "stablehlo.all_reduce cannot be executed: its 'replica_groups' names other processes, and one is run",
+        ),
+        (
+            collective("collective_permute", "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"),
+            "stablehlo.collective_permute cannot be executed: its 'source_target_pairs' names other processes",
+        ),
+        (
+            collective("all_gather", "replica_groups = #stablehlo.groups<a>"),
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' is no table of numbers",
+        ),
+    ],
+)
+def test_more_processes_are_refused(body: str, message: str) -> None:
+    with pytest.raises(Refusal, match=message):
+        evaluate(body, "tensor<2xf32>", normal(2))

@@ -1,0 +1,95 @@
+"""Arguments that no array can be: one located line from each tool, never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recompute.tools.recompute_check import main as check
+from recompute.tools.recompute_run import main as run
+
+STATIC = "and only static shapes are executed"
+REFUSED = [
+    ("tensor<2x!quant.uniform<i8:f32, 0.1:-30>>", "no numpy type holds elements of type !quant.uniform<"),
+    ("!quant.uniform<i8:f32, 0.1:-30>", "no numpy type holds elements of type !quant.uniform<"),
+    ("tensor<*xf32>", f"the rank of tensor<*xf32> is not known, {STATIC}"),
+    ("memref<*xf32>", f"the rank of memref<*xf32> is not known, {STATIC}"),
+    ("tensor<2x?xf32>", f"the shape of tensor<2x?xf32> is dynamic, {STATIC}"),
+    ("tensor<?xf32, #stablehlo.bounds<3>>", "the shape of tensor<?xf32, #stablehlo.bounds<3>> is dynamic"),
+    ("!stablehlo.token", "no numpy type holds elements of type !stablehlo.token"),
+    ("tuple<tensor<2xf32>>", "no numpy type holds elements of type tuple<tensor<2xf32>>"),
+    ("tensor<2xf80>", "no numpy type holds elements of type f80"),
+    ("tensor<2xcomplex<f16>>", "no numpy type holds elements of type complex<f16>"),
+    ("i128", "no numpy type holds elements of type i128"),
+    ("!acme.state", "no numpy type holds elements of type !acme.state"),
+    ("tensor<1000000000000000xf32>", "it does not fit into memory"),
+    ("tensor<100000000000x100000000000xf32>", "it does not fit into memory"),
+]
+
+FUNCTION = """
+  func.func @main(%x: tensor<2xf32>, %y: TYPE) -> tensor<2xf32> {
+    return %x : tensor<2xf32>
+  }
+"""
+LAYOUT = """func.func @f(%x: tensor<2xf32, #acme.layout>) -> tensor<2xf32, #acme.layout> {
+  return %x : tensor<2xf32, #acme.layout>
+}"""
+
+
+@pytest.fixture(params=REFUSED, ids=[type_ for type_, _ in REFUSED])
+def program(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """The file, and the line that is expected."""
+    type_, reason = request.param
+    path = tmp_path / "f.mlir"
+    path.write_text(FUNCTION.replace("TYPE", type_))
+    return str(path), f"{path}:2:3: error: argument #1 of type {type_} cannot be given, so nothing is run: {reason}"
+
+
+def test_they_are_refused_when_inputs_are_drawn(program: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    path, expected = program
+    assert run([path]) == 1
+    check_one_line(capsys, expected)
+    assert check([path, path, "--execute"]) == 2
+    check_one_line(capsys, expected)
+
+
+def test_they_are_refused_when_inputs_are_given(
+    program: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, expected = program
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, np.zeros(2, np.float32), np.zeros(2, np.float32))
+    assert run([path, "--inputs", str(inputs)]) == 1
+    if "memory" in expected:
+        expected = f"{inputs}: error: input #1 is float32[2], expected float32["
+    check_one_line(capsys, expected)
+
+
+def check_one_line(capsys: pytest.CaptureFixture[str], expected: str) -> None:
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert error.startswith(expected) and error.count("\n") == 1
+
+
+def test_types_that_xdsl_does_not_know_are_the_same_in_two_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text(LAYOUT)
+    assert check([str(path), str(path), "--execute", "--expect", "equal"]) == 0
+    assert "executed: equal bit for bit" in capsys.readouterr().out
+
+
+def test_operations_on_dynamic_shapes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text("""func.func @f(%x: tensor<2xf32>, %n: tensor<1xi32>) -> tensor<2xf32> {
+      %a = "stablehlo.dynamic_reshape"(%x, %n) : (tensor<2xf32>, tensor<1xi32>) -> tensor<?xf32>
+      return %x : tensor<2xf32> }""")
+    assert run([str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error == (
+        f"{path}:2:12: error: stablehlo.dynamic_reshape cannot be executed: "
+        "the shape of tensor<?xf32> is dynamic, and only static shapes are executed\n"
+    )
