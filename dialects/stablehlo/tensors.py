@@ -14,9 +14,12 @@ from ..guards import is_tensor
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:
     """`tensor<4x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>`: a scale for each index along a dimension."""
-    if not is_tensor(type_) or not isinstance(type_.element_type, UnregisteredAttr):
+    # By its name, as this is asked of every operand, and `UnregisteredAttr` is an abstract class.
+    if not is_tensor(type_) or type_.element_type.name != UnregisteredAttr.name:
         return False
-    return type_.element_type.attr_name.data == "quant.uniform" and "{" in type_.element_type.value.data
+    element = type_.element_type
+    assert isinstance(element, UnregisteredAttr), "no other attribute has that name"
+    return element.attr_name.data == "quant.uniform" and "{" in element.value.data
 
 
 def check_not_quantized_by_dimension(type_: Attribute) -> None:

@@ -51,7 +51,7 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("%0 = stablehlo.constant 7 : i32", "t:1:25", "expected the value of the constant"),
         (
             "func.func @f(%x: tensor<4xf32>) {\n  %0 = stablehlo.reduce_precision %x, format = e5m2147483648 : f32\n}",
-            "t:2:49",
+            "t:2:48",
             "2147483648 does not fit 32 bits",
         ),
         ("%0 = stablehlo.iota dim = 9223372036854775808 : tensor<4xi32>", "t:1:27", "does not fit 64 bits"),
