@@ -14,10 +14,27 @@ from xdsl.utils.lexer import Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+# Nine tokens of ten: one character that begins no longer token, a word, or the name of a value.
+_COMMON = re.compile(
+    r"[ \t\r\n]*(?:([:,()}\[\]<>=+*?|])|([a-zA-Z_][a-zA-Z0-9_$.]*)|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)))"
+)
+_MARKS = ":,()}[]<>=+*?|"
+_NAMES = "COLON COMMA L_PAREN R_PAREN R_BRACE L_SQUARE R_SQUARE LESS GREATER EQUAL PLUS STAR QUESTION VERTICAL_BAR"
+_PUNCTUATION = {mark: MLIRTokenKind[name] for mark, name in zip(_MARKS, _NAMES.split(), strict=True)}
+_KIND_OF_GROUP = (None, None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT)
 
 
 class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(//[^\n]*\n?|[ \t\r\n]+)*")
+
+    def lex(self) -> MLIRToken:
+        """xDSL looks at each character in turn; here one pattern finds the most common tokens."""
+        found = _COMMON.match(self.input.content, self.pos)
+        if found is None or (group := found.lastindex) is None:
+            return super().lex()
+        start, self.pos = found.span(group)
+        kind = _KIND_OF_GROUP[group] or _PUNCTUATION[found[group]]
+        return MLIRToken(kind, Span(start, self.pos, self.input))
 
     def _lex_number(self, start_pos: Position) -> MLIRToken:
         self._refuse_other_scripts(start_pos)

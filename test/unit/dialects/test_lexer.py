@@ -1,0 +1,47 @@
+"""The quick way to the most common tokens finds what xDSL's own lexer finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+
+from recompute.dialects.lexer import Lexer
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXTS = [*sorted((ROOT / "test" / "filecheck").rglob("*.mlir")), ROOT / "examples" / "stablehlo" / "unet.small.mlir"]
+PIECES = """
+a _a a.b$c A9 %a %9 %9a %-x %a.b %$ % @a @"ab" #a !a ^a a:b :: -> - --> ... {-# #-} { } ( ) [ ] < > = == + * ? | / //
+/x 1 1.5e3 0x1F 8x4xf32 "s" "" a//b
+""".split()
+
+
+def tokens(lexer: MLIRLexer) -> list[tuple[MLIRTokenKind, int, int] | str]:
+    """All tokens with their places; the words of an error end the list."""
+    found: list[tuple[MLIRTokenKind, int, int] | str] = []
+    try:
+        while not found or found[-1][0] is not MLIRTokenKind.EOF:
+            token = lexer.lex()
+            found.append((token.kind, token.span.start, token.span.end))
+    except ParseError as error:
+        found.append(error.msg)
+    return found
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_the_tokens_of_a_file(path: Path) -> None:
+    text = path.read_text()
+    found = tokens(Lexer(Input(text, "a")))
+    assert len(found) > 20 and not isinstance(found[-1], str)
+    assert found == tokens(MLIRLexer(Input(text, "a")))
+
+
+def test_the_tokens_of_all_pairs() -> None:
+    for between in ("", " ", "\n// c\n", "\t"):
+        for one in PIECES:
+            for other in PIECES:
+                text = f"{one}{between}{other}"
+                assert tokens(Lexer(Input(text, "a"))) == tokens(MLIRLexer(Input(text, "a"))), text
