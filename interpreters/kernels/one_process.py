@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from .arrays import Array, Kernel, dtype_at, on_one
+from .arrays import Array, Kernel, dtype_at, on_one, shape_at
 from .conversion import convert
 from .properties import table
 
@@ -15,6 +15,8 @@ FIRST = 0
 def collective(op: Operation) -> Kernel:
     """Combined with nothing, gathered from nobody else: the operands. `ValueError` where others take part."""
     _check_alone(op, "replica_groups")
+    if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
+        raise ValueError("its results have other shapes than its operands, and one process is run")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
