@@ -14,6 +14,8 @@ def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> set[SSAVal
     """The values of a block that come from constants alone; `outside` are those that its region may capture."""
     found = set(outside)
     for op in order.operations:
-        if all(value in found for value in read_values(op)) and why_impure(op) is None:
+        # Nearly every operation reads something else first, and is done with then.
+        is_constant = all(map(found.__contains__, op.operands)) and found.issuperset(read_values(op))
+        if is_constant and why_impure(op) is None:
             found.update(op.results)
     return found

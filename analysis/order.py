@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class Order:
 
     def definition(self, value: SSAValue) -> int:
         """Position of the operation that makes the value; -1 for arguments and values from outside the block."""
-        owner = value.owner
-        return -1 if isinstance(owner, Block) else self.position.get(owner, -1)
+        return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""
@@ -47,20 +46,26 @@ class Order:
 
 def read_values(op: Operation) -> list[SSAValue]:
     """The operands, and what its regions read from outside of it, each once, in order of reading."""
-    values = dict.fromkeys(op.operands)
+    operands = list(op.operands)
     if not op.regions:
-        return list(values)
-    inside: set[SSAValue] = set()
+        return operands if len(operands) < 2 else list(dict.fromkeys(operands))
+    values, inside = dict.fromkeys(operands), set[SSAValue]()
+    _add_inner(op, values, inside)
+    return [value for value in values if value not in inside]
+
+
+def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -> None:
+    """What the regions of an operation read and make, at every depth."""
     for region in op.regions:
         for block in region.blocks:
-            inside.update(block.args)
-        for inner in region.walk():
-            inside.update(inner.results)
-            inside.update(arg for nested in inner.regions for block in nested.blocks for arg in block.args)
-            values.update(dict.fromkeys(inner.operands))
-    return [value for value in values if value not in inside]
+            made.update(block.args)
+            for inner in block.ops:
+                made.update(inner.results)
+                read.update(dict.fromkeys(inner.operands))
+                if inner.regions:
+                    _add_inner(inner, read, made)
 
 
 def producers(op: Operation) -> list[Operation]:
     """The operations that make what `op` reads."""
-    return [owner for value in read_values(op) if isinstance(owner := value.owner, Operation)]
+    return [value.op for value in read_values(op) if isinstance(value, OpResult)]

@@ -33,18 +33,22 @@ class Storages:
 
 
 def value_bytes(value: SSAValue) -> int:
-    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-    assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
     try:
         size = type_bytes(value.type)
     except ValueError as error:
-        raise Refusal(owner, str(error)) from error
+        raise Refusal(_maker(value), str(error)) from error
     if size is not None:
         return size
     remedy = "declare them with recompute.rules.register_type"
     if is_shaped(value.type):
         remedy = "recomputation needs static shapes"
-    raise Refusal(owner, f"the bytes of {value.type} are not known; {remedy}")
+    raise Refusal(_maker(value), f"the bytes of {value.type} are not known; {remedy}")
+
+
+def _maker(value: SSAValue) -> Operation:
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
+    return owner
 
 
 def rank_of(value: SSAValue) -> int:

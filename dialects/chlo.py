@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i1, i64
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -33,6 +33,7 @@ from .stablehlo.checks import (
     shape_of,
 )
 from .stablehlo.formats import CustomFormatOp, Types, parse_attributes, parse_operands, print_attributes
+from .stablehlo.structs import parse_int64
 
 
 class ElementwiseOp(CustomFormatOp):
@@ -114,7 +115,7 @@ class TopKOp(IRDLOperation):
             parser.parse_punctuation(",")
             parser.parse_keyword("k")
             parser.parse_punctuation("=")
-            k = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+            k = IntegerAttr(parse_int64(parser), i64)
         attributes = parse_attributes(parser, cls, ("k",))[1]
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
@@ -136,19 +137,18 @@ class TopKOp(IRDLOperation):
 
     def verify_(self) -> None:
         *rows, columns = shape_of(self.operand) or (0,)
-        if not 0 <= self.k.value.data <= columns:
+        if self.k.value.data < 0 or (columns != DYNAMIC_INDEX and self.k.value.data > columns):
             raise VerifyException(f"there are no {self.k.value.data} elements in a row of {columns}")
         shape = [*rows, self.k.value.data]
         check_types("the values", self.values.type, TensorType(element_of(self.operand), shape))
         check_shape("the indices", shape_of(self.indices), shape)
 
 
-_FLOAT = "bessel_i1e digamma erf erf_inv erfc lgamma"
-_FLOAT_OR_COMPLEX = "acos acosh asin asinh atan atanh cosh sinh square tan"
+_FLOAT = "digamma erf erf_inv erfc lgamma"
+_FLOAT_OR_COMPLEX = "acos acosh asin asinh atan atanh bessel_i1e conj cosh sinh square tan"
 OPERATIONS: list[type[Operation]] = [
     *(_elementwise(UnaryOp, word, is_float) for word in _FLOAT.split()),
     *(_elementwise(UnaryOp, word, is_float_or_complex) for word in _FLOAT_OR_COMPLEX.split()),
-    _elementwise(UnaryOp, "conj", is_any),
     *(_elementwise(UnaryOp, word, is_float, is_test=True) for word in ("is_inf", "is_neg_inf", "is_pos_inf")),
     *(_elementwise(BinaryOp, word, is_float) for word in ("next_after", "polygamma", "zeta")),
     _elementwise(BinaryOp, "mulhi", is_integer),

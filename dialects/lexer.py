@@ -11,7 +11,7 @@ import re
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Position, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
@@ -36,4 +36,16 @@ class Lexer(MLIRLexer):
         if _STRING.match(self.input.content, start_pos) is None:
             end = self.input.get_end_of_line(start_pos)
             raise ParseError(Span(start_pos, end, self.input), "the string has no end on this line, or a wrong escape")
-        return super()._lex_string_literal(start_pos)
+        token = super()._lex_string_literal(start_pos)
+        is_text = token.kind is MLIRTokenKind.BYTES_LIT and _is_utf8(token)
+        return MLIRToken(MLIRTokenKind.STRING_LIT, token.span) if is_text else token
+
+
+def _is_utf8(token: MLIRToken) -> bool:
+    """Whether the bytes are text: xDSL prints text outside of ASCII with escapes, and takes these for bytes."""
+    assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
+    try:
+        token.span.bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -7,6 +7,7 @@ valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -26,6 +27,8 @@ from xdsl.ir import Attribute, BuiltinAttribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 
 
 @irdl_attr_definition
@@ -77,11 +80,11 @@ def location_text(location: Attribute, part: Callable[[Attribute], str] | None =
     part = part or location_text
     match location:
         case FileLineColLoc():
-            return f"{location.filename}:{location.line.data}:{location.column.data}"
+            return f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"
         case NameLoc(location=NoneAttr()):
-            return str(location.desc)
+            return _literal(location.desc)
         case NameLoc():
-            return f"{location.desc}({part(location.location)})"
+            return f"{_literal(location.desc)}({part(location.location)})"
         case CallSiteLoc():
             return f"callsite({part(location.callee)} at {part(location.caller)})"
         case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
@@ -92,6 +95,15 @@ def location_text(location: Attribute, part: Callable[[Attribute], str] | None =
             return f"fused{metadata}[{', '.join(part(one) for one in _parts(location))}]"
         case _:
             return "unknown"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a string is written as it is, without escapes."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def _literal(string: StringAttr) -> str:
+    return f'"{string.data}"' if is_plain(string.data) else str(string)
 
 
 @runtime_checkable

@@ -9,6 +9,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.scf import ExecuteRegionOp
 from xdsl.ir import Attribute, Operation
 
+from .stablehlo.control import OptimizationBarrierOp, WhileOp
+
 LEAVE_ATTRIBUTES_OUT = frozenset(
     """
     arith.cmpf arith.cmpi linalg.broadcast linalg.reduce linalg.transpose memref.cast memref.copy memref.rank
@@ -21,8 +23,14 @@ RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
 """They are read as if the operands were scalars, whatever type stands there."""
 
 
+NEVER_PRINTED = "operandSegmentSizes"
+"""xDSL takes it for its own in the syntax of every operation, also where it is an attribute like any other."""
+
+
 def own_syntax_loses(op: Operation) -> bool:
     """Whether the operation has to be printed in generic form."""
+    if NEVER_PRINTED in op.attributes:
+        return True
     match op:
         case FuncOp(body=body, function_type=type_):
             is_declared = not body.blocks
@@ -33,6 +41,12 @@ def own_syntax_loses(op: Operation) -> bool:
             return not op.results
         case CallOp():
             return _is_function(op.result_types)
+        # StableHLO's syntax of loops and barriers names each type once, though a result may know fewer of its extents.
+        case WhileOp(cond=cond, body=body):
+            arguments = (region.blocks[0].arg_types for region in (cond, body) if region.blocks)
+            return any(types != op.operand_types for types in (op.result_types, *arguments))
+        case OptimizationBarrierOp():
+            return op.result_types != op.operand_types
         case _:
             leaves_out = op.name in LEAVE_ATTRIBUTES_OUT and bool(op.attributes)
             return leaves_out or (op.name in RESULT_IS_SCALAR and op.results[0].type != i1)

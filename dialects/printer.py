@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 from .dense import standard_text
-from .guards import is_standard_dense
-from .locations import location_text
+from .guards import is_standard_dense, is_tensor
+from .locations import is_plain, location_text
 from .lossy_syntax import own_syntax_loses
 
 
@@ -45,8 +45,9 @@ class ModulePrinter(Printer):
     definitions: list[str] = field(default_factory=list[str], init=False)
     """`#loc3 = loc(…)`, each after those that it is built on."""
 
-    _aliases: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+    _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
+    _tensors: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
@@ -58,11 +59,26 @@ class ModulePrinter(Printer):
         elif is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
             self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
+        elif is_tensor(attribute) and isinstance(attribute.encoding, NoneAttr):
+            self.print_string(self._tensors.get(attribute) or self._tensor_text(attribute))
         else:
             # Some are text that was read, whose lines are its own: it would move to the right each time.
             outer, self._indent = self._indent, 0
             super().print_attribute(attribute)
             self._indent = outer
+
+    def _tensor_text(self, type_: Attribute) -> str:
+        """A module has few tensor types, and names them at every operation."""
+        outer, self.stream = self.stream, StringIO()
+        super().print_attribute(type_)
+        text, self.stream = self.stream.getvalue(), outer
+        return self._tensors.setdefault(type_, text)
+
+    def print_string_literal(self, string: str) -> None:
+        if is_plain(string):
+            self.print_string(f'"{string}"')
+        else:
+            super().print_string_literal(string)
 
     def print_op(self, op: Operation) -> None:
         """In generic form where xDSL's own syntax would lose something."""
@@ -79,12 +95,14 @@ class ModulePrinter(Printer):
     def _alias(self, location: Attribute) -> str:
         if isinstance(location, UnknownLoc):
             return "unknown"
-        # Nested locations take long to hash, and most operations share theirs: look at the object first.
-        known = self._alias_of_object.get(id(location)) or self._aliases.get(location)
+        # Nested locations take long to hash: look at the object, and then at the text.
+        if (known := self._alias_of_object.get(id(location))) is not None:
+            return known
+        text = location_text(location, self._alias)
+        known = self._alias_of_text.get(text)
         if known is None:
-            text = location_text(location, self._alias)
             known = f"#loc{len(self.definitions) or ''}"
             self.definitions.append(f"{known} = loc({text})")
-            self._aliases[location] = known
+            self._alias_of_text[text] = known
         self._alias_of_object[id(location)] = known
         return known

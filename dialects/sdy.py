@@ -2,9 +2,10 @@
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
+%2 = sdy.constant dense<1.0> : tensor<4xf32>
 
-The bodies of meshes and shardings are text here: nobody but the partitioner reads them. Assembly and properties are
-those of Shardy's `ops.td`. A constraint is no `Pure` operation: without readers it still says how to shard its operand.
+Assembly and properties are those of Shardy's `ops.td`. A constraint is no `Pure` operation: without readers it still
+says how to shard its operand. Nor is a constant, which Shardy has beside StableHLO's so that each use keeps its own.
 """
 
 from __future__ import annotations
@@ -12,79 +13,17 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Data, Dialect
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_attr_definition,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.parser import AttrParser, Parser
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoMemoryEffect, SymbolOpInterface
-from xdsl.utils.mlir_lexer import PunctuationSpelling
 
+from .computations import COMPUTATIONS
+from .shardings import SHARDINGS, MeshAttr, ShardingAttr
 from .stablehlo.checks import check_types
+from .stablehlo.creation import DenseConstantOp
 from .stablehlo.formats import Properties, SameTypeOp, parse_attributes, print_attributes
-
-_CLOSED_BY: dict[PunctuationSpelling, PunctuationSpelling] = {"[": "]", "{": "}", "(": ")", "<": ">"}
-_BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
-
-
-class TextAttr(Data[str]):
-    """`<…>`, the text between the brackets as it stands."""
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        parser.parse_punctuation("<")
-        start = parser.pos
-        _skip(parser)
-        text = parser.lexer.input.slice(start, parser.pos)
-        assert text is not None, "both ends lie within the text"
-        parser.parse_punctuation(">")
-        return text.strip()
-
-    def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.data}>")
-
-
-def _skip(parser: AttrParser) -> None:
-    """Read on to the bracket that closes what is open."""
-    while True:
-        if (opened := next(filter(parser.parse_optional_punctuation, _CLOSED_BY), None)) is not None:
-            _skip(parser)
-            parser.parse_punctuation(_CLOSED_BY[opened])
-        elif not _skip_word(parser):
-            return
-
-
-def _skip_word(parser: AttrParser) -> bool:
-    if any(parser.parse_optional_punctuation(mark) is not None for mark in _BETWEEN):
-        return True
-    words = (
-        parser.parse_optional_identifier,
-        parser.parse_optional_str_literal,
-        parser.parse_optional_symbol_name,
-        parser.parse_optional_integer,
-    )
-    return any(read() is not None for read in words)
-
-
-@irdl_attr_definition
-class MeshAttr(TextAttr):
-    """`#sdy.mesh<["data"=2]>`"""
-
-    name = "sdy.mesh"
-
-
-@irdl_attr_definition
-class ShardingAttr(TextAttr):
-    """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
-
-    name = "sdy.sharding"
 
 
 @irdl_op_definition
@@ -138,5 +77,11 @@ class ShardingConstraintOp(SameTypeOp):
         check_types("the result", self.result.type, self.input.type)
 
 
-ATTRIBUTES: list[type[Attribute]] = [MeshAttr, ShardingAttr]
-SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp], ATTRIBUTES)
+@irdl_op_definition
+class ConstantOp(DenseConstantOp):
+    """A constant that is not merged with its like."""
+
+    name = "sdy.constant"
+
+
+SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp, ConstantOp, *COMPUTATIONS], SHARDINGS)

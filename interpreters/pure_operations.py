@@ -18,7 +18,16 @@ Source: https://mlir.llvm.org/docs/Dialects/.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, UnrankedMemRefType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    MemRefType,
+    UnrankedMemRefType,
+)
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.utils.hints import isa
 
@@ -110,10 +119,16 @@ RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
 """Their regions run on devices of their own."""
 
 
+_NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
+"""What nearly every tensor holds, asked for first: exactly these classes."""
+
+
 def refers_to_memory(type_: Attribute) -> bool:
     """A memref, or a type that holds one: whatever touches it is an effect."""
     if is_tensor(type_):
         return refers_to_memory(type_.element_type)
+    if type(type_) in _NUMBERS:
+        return False
     if isinstance(type_, MemRefType | UnrankedMemRefType):
         return True
     parts = type_.parameters if isinstance(type_, ParametrizedAttribute) else ()

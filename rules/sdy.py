@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .facts import Facts, View, nothing, pure, view
+from .facts import Facts, View, nothing, pure, terminator, view
 
 OPERATIONS: dict[str, Facts] = {
     "sdy.mesh": pure(flops=nothing),
+    "sdy.return": terminator(),
     "sdy.sharding_constraint": view(layout=View.DENSE),
 }

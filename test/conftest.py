@@ -1,7 +1,9 @@
 """Runs the lit suite with pytest: every `.mlir` file below `test/filecheck` is one test.
 
-lit runs once, in parallel, over all files that were collected; each test then reports what lit said about its file.
-With pytest-xdist, whose processes share the files, each runs lit on the files that it gets.
+Its RUN lines are run in this process, which has imported the tools already. lit itself runs a few files, so that the
+console scripts and its configuration are tested, and those that ask for more than is understood here.
+
+With pytest-xdist, `scheduling.py` says what runs in one process.
 """
 
 # pytest does not type `from_parent`.
@@ -9,22 +11,47 @@ With pytest-xdist, whose processes share the files, each runs lit on the files t
 
 from __future__ import annotations
 
-import json
+import gc
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from typing_extensions import override
 
-SUITE = Path(__file__).resolve().parent / "filecheck"
-PASSED = ("PASS", "XFAIL")
+from recompute.test.run_lines.report import report_of
+from recompute.test.scheduling import in_order, part_of
 
-Reports = dict[Path, dict[str, str]]
-REPORTS = pytest.StashKey[Reports]()
+SUITE = Path(__file__).resolve().parent / "filecheck"
+# Modules are made of cycles and stay, for other tests to share: to look through all of them often takes long.
+RARE_COLLECTIONS = (500_000, 20, 100)
+
+
+def pytest_configure() -> None:
+    gc.set_threshold(*RARE_COLLECTIONS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items[:] = [items[at] for at in in_order([item.nodeid for item in items])]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """For `--dist loadfile`: parts of the suite in place of files, in the order of collection."""
+    from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
+
+    class Parts(LoadScopeScheduling):
+        @override
+        def _split_scope(self, nodeid: str) -> str:
+            return part_of(nodeid)
+
+    if config.option.dist != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return Parts(config, log)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -42,35 +69,12 @@ class LitFile(pytest.File):
 class LitItem(pytest.Item):
     @override
     def runtest(self) -> None:
-        report = reports_of(self)[self.path]
-        if report["code"] == "UNSUPPORTED":
-            pytest.skip(report["output"])
-        if report["code"] not in PASSED:
-            pytest.fail(f"lit: {report['code']}\n{report['output']}", pytrace=False)
+        report = report_of(self.path, SUITE)
+        if report.code == "UNSUPPORTED":
+            pytest.skip(report.output)
+        if not report.is_good:
+            pytest.fail(f"lit: {report.code}\n{report.output}", pytrace=False)
 
     @override
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, str(self.path.relative_to(SUITE))
-
-
-def reports_of(asked: LitItem) -> Reports:
-    """What lit says about every collected file, the one that is asked for at least; lit runs when it is the first."""
-    session = asked.session
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return run_lit([asked.path])
-    if REPORTS not in session.stash:
-        session.stash[REPORTS] = run_lit([item.path for item in session.items if isinstance(item, LitItem)])
-    return session.stash[REPORTS]
-
-
-def run_lit(files: list[Path]) -> Reports:
-    """Run lit over `files` and return its report (code and output) for each of them."""
-    lit = Path(sys.executable).with_name("lit")
-    with TemporaryDirectory() as folder:
-        results = Path(folder) / "results.json"
-        command = [lit, "--quiet", "--ignore-fail", "--skip-test-time-recording", "--output", results, *files]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if not results.exists():
-            pytest.fail(f"lit did not run:\n{done.stdout}{done.stderr}", pytrace=False)
-        tests = json.loads(results.read_text())["tests"]
-    return {SUITE / test["name"].split(" :: ", 1)[1]: test for test in tests}

@@ -1,4 +1,7 @@
-"""The example steps for tests, parsed, inlined and recomputed once for all. They are shared: clone before changing."""
+"""The example steps for tests, in each form and what is known of it made once for all.
+
+They are shared: clone before changing. With pytest-xdist one process runs all tests of an example (test/scheduling.py).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,15 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.functions import functions_of
+from recompute.analysis.peaks import Peaks
 from recompute.analysis.phases import Phases, phases
 from recompute.dialects.parser import parse_module
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
+from recompute.transforms.mark import mark
 from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "stablehlo"
 SMALL = sorted(path.name for path in FOLDER.glob("*.small.mlir"))
@@ -37,11 +45,37 @@ def inlined(name: str) -> ModuleOp:
 
 
 @cache
-def recomputed(name: str) -> ModuleOp:
-    """By the whole pipeline with its defaults, barriers included."""
-    module = original(name).clone()
-    assert recompute(module).copies > 0
+def with_tokens(name: str) -> ModuleOp:
+    """Recomputed as the policy says, without a look at what it brings; before tokens become barriers."""
+    module = inlined(name).clone()
+    mark(module)
+    clone(module)
+    cse(module)
+    verify(module)
     return module
+
+
+@cache
+def recomputed(name: str) -> ModuleOp:
+    """By the whole pipeline with its defaults, barriers included. A step by `jax.checkpoint` may have enough copies."""
+    module = original(name).clone()
+    assert recompute(module).copies > 0 or ".checkpoint" in name
+    return module
+
+
+@cache
+def phases_after(name: str) -> Phases:
+    return classified(recomputed(name))
+
+
+@cache
+def peaks_before(name: str) -> Peaks:
+    return Peaks.of(inlined(name))
+
+
+@cache
+def peaks_after(name: str) -> Peaks:
+    return Peaks.of(recomputed(name))
 
 
 def classified(module: ModuleOp) -> Phases:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.dialects.builtin import BoolAttr, TensorType, i1, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .checks import element_of, shape_of
 from .control import check_all, returned_types
+from .formats import I64_ATTR
 from .tensors import NUMBERS
 
 
@@ -73,8 +74,8 @@ class SortOp(IRDLOperation):
     name = "stablehlo.sort"
 
     inputs = var_operand_def(NUMBERS)
-    dimension = opt_prop_def(IntegerAttr[IntegerType])
-    is_stable = opt_prop_def(IntegerAttr[IntegerType])
+    dimension = opt_prop_def(I64_ATTR)
+    is_stable = opt_prop_def(BoolAttr)
     outputs = var_result_def(TensorType)
     comparator = region_def("single_block")
 

@@ -54,6 +54,11 @@ def check_shape(what: str, actual: Shape, expected: Shape) -> None:
         raise VerifyException(f"{what} has shape {_text(actual)}, expected {_text(expected)}")
 
 
+def check_static(what: str, value: SSAValue) -> None:
+    if DYNAMIC_INDEX in shape_of(value):
+        raise VerifyException(f"{what} has type {value.type}, expected known extents")
+
+
 def check_element(what: str, actual: Attribute, expected: Attribute) -> None:
     if actual != expected:
         raise VerifyException(f"{what} has elements of type {actual}, expected {expected}")
@@ -125,6 +130,10 @@ def is_float_or_complex(element: Attribute) -> bool:
 
 def is_integer(element: Attribute) -> bool:
     return isinstance(element, IntegerType) and element != i1
+
+
+def is_integer_or_float(element: Attribute) -> bool:
+    return is_integer(element) or is_float(element)
 
 
 def is_integer_or_bool(element: Attribute) -> bool:

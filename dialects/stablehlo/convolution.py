@@ -17,8 +17,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    IntegerAttr,
-    IntegerType,
     TensorType,
     i1,
     i64,
@@ -34,7 +32,7 @@ from ..guards import is_integer_array
 from .checks import check_count, check_element, check_shape, element_of, is_numeric, shape_of
 from .constraints import Constraint, verify_constraints
 from .enumerations import PrecisionAttr, check_precisions
-from .formats import FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
+from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands, print_attributes
 from .labels import ConvolutionAttr
 from .moves import check_positive, moving, padding_of, pairs_of, windows
 from .shapes import I64_ARRAY
@@ -64,8 +62,8 @@ class ConvolutionOp(FunctionTypeOp):
     rhs_dilation = opt_prop_def(I64_ARRAY)
     window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
     dimension_numbers = prop_def(ConvolutionAttr)
-    feature_group_count = prop_def(IntegerAttr[IntegerType])
-    batch_group_count = prop_def(IntegerAttr[IntegerType])
+    feature_group_count = prop_def(I64_ATTR)
+    batch_group_count = prop_def(I64_ATTR)
     precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     result = result_def(TensorType)
 

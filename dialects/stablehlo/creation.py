@@ -8,7 +8,6 @@ from typing import Self
 from xdsl.dialects.builtin import (
     DenseResourceAttr,
     IntegerAttr,
-    IntegerType,
     LocationAttr,
     TensorType,
     i64,
@@ -18,23 +17,29 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, t
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from ..dense import DenseAttr, parse_constant, to_small
 from ..guards import is_standard_dense, is_tensor
-from .checks import check_dimensions, check_shape, check_types, element_of, is_numeric, shape_of
-from .formats import parse_attributes, print_attributes, print_function_type
+from .checks import (
+    check_dimensions,
+    check_shape,
+    check_static,
+    check_types,
+    element_of,
+    is_number,
+    is_numeric,
+    shape_of,
+)
+from .formats import I64_ATTR, parse_attributes, print_attributes, print_function_type
+from .structs import parse_int64
 
 
-@irdl_op_definition
-class ConstantOp(IRDLOperation):
-    """`stablehlo.constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
-
-    name = "stablehlo.constant"
+class DenseConstantOp(IRDLOperation):
+    """`constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
 
     value = prop_def(DenseAttr | DenseResourceAttr)
     output = result_def(TensorType)
-
-    traits = traits_def(ConstantLike(), Pure())
 
     def __init__(self, value: DenseAttr | DenseResourceAttr):
         super().__init__(result_types=[value.type], properties={"value": value})
@@ -111,6 +116,15 @@ class ConstantOp(IRDLOperation):
         print_function_type(printer, self)
 
 
+@irdl_op_definition
+class ConstantOp(DenseConstantOp):
+    """`stablehlo.constant dense<…> : tensor<…>`"""
+
+    name = "stablehlo.constant"
+
+    traits = traits_def(ConstantLike(), Pure())
+
+
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
     """`dense<…> : type`, which is not expanded, the content of a resource, or an alias of either."""
     if parser.parse_optional_keyword("dense") is not None:
@@ -130,7 +144,7 @@ class IotaOp(IRDLOperation):
 
     name = "stablehlo.iota"
 
-    iota_dimension = prop_def(IntegerAttr[IntegerType])
+    iota_dimension = prop_def(I64_ATTR)
     output = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -140,12 +154,15 @@ class IotaOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_dimensions("the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
+        check_static("the result", self.output)
+        if not is_number(element_of(self.output)):
+            raise VerifyException(f"an index is no {element_of(self.output)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         parser.parse_keyword("dim")
         parser.parse_punctuation("=")
-        dimension = IntegerAttr(parser.parse_integer(), i64)
+        dimension = IntegerAttr(parse_int64(parser), i64)
         _, attributes = parse_attributes(parser, cls, ("iota_dimension",))
         parser.parse_punctuation(":")
         properties = {"iota_dimension": dimension}

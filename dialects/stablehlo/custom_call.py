@@ -13,8 +13,6 @@ from xdsl.dialects.builtin import (
     BoolAttr,
     DictionaryAttr,
     IndexType,
-    IntegerAttr,
-    IntegerType,
     StringAttr,
     SymbolRefAttr,
     TupleType,
@@ -29,7 +27,7 @@ from ..dense import to_numpy
 from ..guards import is_shaped, is_standard_dense
 from .checks import check_count
 from .constraints import Constraint, verify_constraints
-from .formats import FunctionTypeOp, parse_all_operands, print_attributes
+from .formats import I32_ATTR, FunctionTypeOp, parse_all_operands, print_attributes
 from .records import OutputOperandAliasAttr
 
 
@@ -43,7 +41,7 @@ class CustomCallOp(FunctionTypeOp):
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
     backend_config = opt_prop_def(StringAttr | DictionaryAttr)
-    api_version = opt_prop_def(IntegerAttr[IntegerType])
+    api_version = opt_prop_def(I32_ATTR)
     called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
     operand_layouts = opt_prop_def(ArrayAttr)
     result_layouts = opt_prop_def(ArrayAttr)

@@ -10,8 +10,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
-from .checks import check_types
+from .checks import check_static, check_takes, check_types, element_of, is_integer_or_float
 from .custom_call import CustomCallOp
 from .enumerations import RngAlgorithm, RngAlgorithmAttr
 from .formats import FunctionTypeOp, Properties
@@ -35,7 +36,11 @@ class RngBitGeneratorOp(FunctionTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("rng_algorithm",)
 
     def verify_(self) -> None:
+        check_takes(self, is_integer_or_float)
         check_types("the next state", self.output_state.type, self.initial_state.type)
+        check_static("the result", self.output)
+        if not is_integer_or_float(element_of(self.output)):
+            raise VerifyException(f"random bits do not make elements of type {element_of(self.output)}")
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:

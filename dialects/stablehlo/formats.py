@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self, TypeAlias
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerAttr, IntegerType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
@@ -18,6 +18,10 @@ I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]
 Types: TypeAlias = tuple[Sequence[Attribute], Sequence[Attribute]]
 """Of operands and of results."""
+
+
+I64_ATTR = IntegerAttr.constr(i64)
+I32_ATTR = IntegerAttr.constr(i32)
 
 
 def i64_array(values: Iterable[int]) -> I64Array:
@@ -42,6 +46,13 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
     return operands or []
 
 
+def parse_located_argument(parser: Parser) -> Parser.Argument:
+    """`%a: type loc(…)`, an argument of a region; the location may be missing."""
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
+
+
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
@@ -59,7 +70,9 @@ def parse_attributes(
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
     """Print `{…}` with the attributes of `op` and the properties that its format did not spell."""
-    properties = {name: value for name, value in op.properties.items() if name not in spelled}
+    # In the order in which they are read again.
+    defined = op.get_irdl_definition().properties
+    properties = {name: op.properties[name] for name in defined if name in op.properties and name not in spelled}
     printer.print_op_attributes(properties | op.attributes)
 
 

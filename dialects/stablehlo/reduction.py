@@ -25,7 +25,7 @@ from .binary import COMMUTATIVE, CommutativeOp
 from .checks import check_distinct, check_shape, check_within, element_of, shape_of
 from .constraints import Constraint, verify_constraints
 from .control import ReturnOp
-from .formats import i64_array, parse_attributes, print_attributes, print_function_type
+from .formats import i64_array, parse_attributes, parse_located_argument, print_attributes, print_function_type
 from .reducing import ReducingOp, check_body, check_counts, check_inits, check_result_elements, check_same_shapes
 from .structs import Dimensions, parse_dimensions
 
@@ -127,7 +127,8 @@ def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
     if not isinstance(first, CommutativeOp) or not isinstance(last, ReturnOp) or first.next_op is not last:
         return None
     forwards = tuple(first.operands) == block.args and tuple(last.operands) == (first.result,)
-    if not forwards or first.attributes or last.attributes or first.lhs.type != _scalar_of(op):
+    types = {value.type for value in (*first.operands, first.result)}
+    if not forwards or first.attributes or last.attributes or types != {_scalar_of(op)}:
         return None
     inner: list[LocationAttr] = [first.location, last.location, *(argument.location for argument in block.args)]
     if with_locations and any(location not in (op.location, UnknownLoc()) for location in inner):
@@ -187,17 +188,11 @@ def _parse_reducer(parser: Parser) -> Region:
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:
-        values.append(_parse_argument(parser))
+        values.append(parse_located_argument(parser))
         parser.parse_punctuation(",")
-        others.append(_parse_argument(parser))
+        others.append(parse_located_argument(parser))
         parser.parse_punctuation(")")
     return parser.parse_region([*values, *others])
-
-
-def _parse_argument(parser: Parser) -> Parser.Argument:
-    argument = parser.parse_argument()
-    argument.location = parser.parse_optional_location()
-    return argument
 
 
 def _print_reducer(printer: Printer, body: Region) -> None:

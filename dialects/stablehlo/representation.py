@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -26,7 +26,7 @@ from .checks import (
     is_signed,
     shape_of,
 )
-from .formats import FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
+from .formats import I32_ATTR, FunctionTypeOp, Properties, SameTypeOp, Types, print_function_type
 from .tensors import NUMBERS
 
 
@@ -91,12 +91,13 @@ class ReducePrecisionOp(ShapeKeepingOp):
 
     name = "stablehlo.reduce_precision"
 
-    exponent_bits = prop_def(IntegerAttr[IntegerType])
-    mantissa_bits = prop_def(IntegerAttr[IntegerType])
+    exponent_bits = prop_def(I32_ATTR)
+    mantissa_bits = prop_def(I32_ATTR)
 
     SPELLED: ClassVar[tuple[str, ...]] = ("exponent_bits", "mantissa_bits")
 
     def verify_(self) -> None:
+        check_takes(self, is_float)
         check_types("the result", self.result.type, self.operand.type)
         if self.exponent_bits.value.data < 1 or self.mantissa_bits.value.data < 0:
             raise VerifyException("a format has one bit of exponent at least")
@@ -107,10 +108,13 @@ class ReducePrecisionOp(ShapeKeepingOp):
         parser.parse_keyword("format")
         parser.parse_punctuation("=")
         start = parser.pos
-        match = re.fullmatch(r"e(\d+)m(\d+)", parser.parse_identifier())
+        match = re.fullmatch(r"e([0-9]{1,20})m([0-9]{1,20})", parser.parse_identifier())
         if match is None:
             parser.raise_error("expected a format like e5m10", start, parser.pos)
-        return {name: IntegerAttr(int(bits), i32) for name, bits in zip(cls.SPELLED, match.groups(), strict=True)}
+        widths = [int(bits) for bits in match.groups()]
+        if max(widths) >= 1 << 31:
+            parser.raise_error(f"{max(widths)} does not fit 32 bits", start, parser.pos)
+        return {name: IntegerAttr(bits, i32) for name, bits in zip(cls.SPELLED, widths, strict=True)}
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(f", format = e{self.exponent_bits.value.data}m{self.mantissa_bits.value.data}")

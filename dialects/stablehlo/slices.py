@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
@@ -14,8 +14,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .checks import check_dimensions, check_element, check_shape, element_of, shape_of
-from .formats import FunctionTypeOp, Properties, i64_array, parse_operands_before_field
+from .formats import I64_ATTR, FunctionTypeOp, Properties, i64_array, parse_operands_before_field
 from .shapes import I64_ARRAY, ViewOp, is_static
+from .structs import parse_int64
 from .tensors import NUMBERS
 
 
@@ -73,11 +74,11 @@ def _slice_properties(starts: Sequence[int], limits: Sequence[int], strides: Seq
 
 
 def _parse_range(parser: Parser) -> tuple[int, int, int]:
-    start = parser.parse_integer()
+    start = parse_int64(parser)
     parser.parse_punctuation(":")
-    limit = parser.parse_integer()
+    limit = parse_int64(parser)
     has_stride = parser.parse_optional_punctuation(":") is not None
-    return start, limit, parser.parse_integer() if has_stride else 1
+    return start, limit, parse_int64(parser) if has_stride else 1
 
 
 @irdl_op_definition
@@ -87,7 +88,7 @@ class ConcatenateOp(FunctionTypeOp):
     name = "stablehlo.concatenate"
 
     inputs = var_operand_def(NUMBERS)
-    dimension = prop_def(IntegerAttr[IntegerType])
+    dimension = prop_def(I64_ATTR)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -125,7 +126,7 @@ class ConcatenateOp(FunctionTypeOp):
     def parse_own(cls, parser: Parser) -> Properties:
         parser.parse_keyword("dim")
         parser.parse_punctuation("=")
-        return {"dimension": IntegerAttr(parser.parse_integer(), i64)}
+        return {"dimension": IntegerAttr(parse_int64(parser), i64)}
 
     def print_own(self, printer: Printer) -> None:
         printer.print_string(f", dim = {self.dimension.value.data}")

@@ -24,7 +24,7 @@ from types import CodeType
 
 import pytest
 
-from .lit_here import failing
+from ..run_lines.execute import failure
 from .mutants import Mutant, mutants, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def _run_mutant(path: Path, mutant: Mutant | None, tests: Sequence[str]) -> None
         folders = [test for test in tests if test.startswith("filecheck")]
         others = [str(ROOT / "test" / test) for test in tests if test not in folders]
         lit = sorted(file for folder in folders for file in (ROOT / "test" / folder).glob("*.mlir"))
-        code = int(any(True for _ in failing(lit)))
+        code = int(any(failure(file) is not None for file in lit))
         if not code and others:
             code = int(pytest.main([*QUIETLY, *others]))
     finally:

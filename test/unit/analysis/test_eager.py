@@ -10,11 +10,8 @@ from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import producers
 from recompute.dialects.parser import parse_module
-from recompute.test.examples import PLAIN, classified, inlined, recomputed
-from recompute.transforms.clone import clone
-from recompute.transforms.cse import cse
+from recompute.test.examples import PLAIN, classified, inlined, phases_after, recomputed, with_tokens
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark
 
 
 def eager_peak(module: ModuleOp) -> int:
@@ -23,24 +20,21 @@ def eager_peak(module: ModuleOp) -> int:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
-    module = recomputed(name)
-    in_program_order = timeline(functions_of(module)[0], classified(module)).peak_bytes
-    assert eager_peak(module) <= 1.10 * in_program_order
+    function, phases = functions_of(recomputed(name))[0], phases_after(name)
+    in_program_order = timeline(function, phases).peak_bytes
+    assert eager_timeline(function, phases).peak_bytes <= 1.10 * in_program_order
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
-    module = inlined(name).clone()
-    mark(module)
-    clone(module)
-    cse(module)
+    module = with_tokens(name).clone()
     lower(module, "none")
     assert eager_peak(module) >= 0.95 * eager_peak(inlined(name))
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_schedule_runs_everything_once_after_what_it_reads(name: str) -> None:
-    before = classified(recomputed(name))
+    before = phases_after(name)
     order = eager(before).order
     assert set(order.operations) == set(before.order.operations)
     assert len(order.operations) == len(before.order.operations)

@@ -9,6 +9,7 @@ from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import Order
+from recompute.analysis.phases import Phases
 from recompute.analysis.schedules.footprint import Footprint, Held
 from recompute.analysis.schedules.schedule import low_peak
 from recompute.dialects.diagnostics import Refusal
@@ -17,7 +18,7 @@ from recompute.dialects.printer import print_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
-from recompute.test.examples import PEAK_IN_UPDATE, PLAIN, classified, inlined, recomputed
+from recompute.test.examples import PEAK_IN_UPDATE, PLAIN, classified, inlined, phases_after, recomputed
 from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 
@@ -32,35 +33,38 @@ SHARE = {
 }
 
 
-def peaks(module: ModuleOp) -> tuple[int, int]:
-    function, found = functions_of(module)[0], classified(module)
+def peaks(module: ModuleOp, found: Phases) -> tuple[int, int]:
+    function = functions_of(module)[0]
     return timeline(function, found).peak_bytes, eager_timeline(function, found).peak_bytes
 
 
 @pytest.mark.parametrize("name", SHARE)
 def test_the_quick_count_is_the_timeline(name: str) -> None:
-    order = classified(recomputed(name)).order
+    order = phases_after(name).order
     held = Held.at_start(Footprint.of(order))
     counted = tuple(held.run(operation) for operation in range(len(order.operations)))
-    assert counted == timeline(functions_of(recomputed(name))[0], classified(recomputed(name))).live_bytes
+    assert counted == timeline(functions_of(recomputed(name))[0], phases_after(name)).live_bytes
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if name in SHARE or ".large" not in name])
 def test_no_peak_rises_and_the_step_is_proved_equal(name: str) -> None:
     module = recomputed(name).clone()
-    before, phases = peaks(module), dict(classified(module).phase)
+    found = classified(module)
+    before, phases = peaks(module, found), dict(found.phase)
     schedule(module)
     verify(module)
     assert prove(recomputed(name), module)
-    after = peaks(module)
+    found = classified(module)
+    after = peaks(module, found)
     assert after[0] <= SHARE.get(name, 1.0) * before[0] and after[1] <= before[1]
-    assert classified(module).phase == phases
+    assert found.phase == phases
 
 
 def test_a_step_whose_peak_is_in_the_update_holds_less_in_another_order() -> None:
     module = inlined(PEAK_IN_UPDATE).clone()
     schedule(module)
-    assert peaks(module)[0] < 0.7 * peaks(inlined(PEAK_IN_UPDATE))[0]
+    before = inlined(PEAK_IN_UPDATE)
+    assert peaks(module, classified(module))[0] < 0.7 * peaks(before, classified(before))[0]
 
 
 @pytest.mark.parametrize("name", ["tied.small.mlir", "mlp.small.mlir"])

@@ -10,6 +10,8 @@ from recompute.dialects.parser import parse_module
 
 F, N, B, S, ROW = "tensor<2x3xf32>", "tensor<2x3xi32>", "tensor<2x3xi1>", "tensor<f32>", "tensor<2xf32>"
 IMAGE, INDEX, I1 = "tensor<2x8x8x3xf32>", "tensor<i32>", "tensor<i1>"
+C, HALF, STATE = "tensor<2xcomplex<f32>>", "tensor<2x?xf32>", "tensor<2xui64>"
+BY_DIMENSION = "tensor<2x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>"
 CONVOLUTION = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 GROUPS = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
 DOT = "stablehlo.dot_general %0, %0, contracting_dims ="
@@ -63,6 +65,22 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (f"%r = stablehlo.concatenate %0, %1, dim = 0 : ({F}, {N}) -> tensor<4x3xf32>", (F, N), "an operand has elements"),
     ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "nothing to concatenate"),
     (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] are not all within the rank 2"),
+    ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected known extents"),
+    ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "an index is no i1"),
+    (f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({S}, {S}) -> {ROW}", (S,), "not all within the rank 0"),
+    (f"%r = stablehlo.is_finite %0 : ({N}) -> {B}", (N,), "not defined for elements of type i32"),
+    (f"%r = stablehlo.reduce_precision %0, format = e5m10 : {N}", (N,), "not defined for elements of type i32"),
+    ("%r = stablehlo.abs %0 : tensor<2xui32>", ("tensor<2xui32>",), "not defined for elements of type ui32"),
+    (f"%r = stablehlo.abs %0 : ({C}) -> {C}", (C,), r"elements of type complex<f32>, expected f32"),
+    (f"%r = stablehlo.real %0 : ({C}) -> tensor<2xf64>", (C,), "elements of type f64, expected f32"),
+    (f"%r = stablehlo.imag %0 : ({F}) -> {N}", (F,), "elements of type i32, expected f32"),
+    (f"%r = stablehlo.real %0 : ({N}) -> {N}", (N,), "not defined for elements of type i32"),
+    ("%r = chlo.conj %0 : tensor<2xi32> -> tensor<2xi32>", ("tensor<2xi32>",), "not defined for elements of type i32"),
+    (
+        "%r:2 = chlo.top_k(%0, k = -1) : tensor<?xf32> -> (tensor<?xf32>, tensor<?xi32>)",
+        ("tensor<?xf32>",),
+        "no -1 elements",
+    ),
     (f'%r = "stablehlo.constant"() <{{value = dense<1> : {N}}}> : () -> {F}', (), f"the result has type {F}"),
     (f"%r = {DOT} [1] x [0] : ({F}, {F}) -> {F}", (F,), r"C10: what .* name has shape \[2\], expected \[3\]"),
     (
@@ -160,7 +178,60 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         (F, S),
         r"\[3, 5\]",
     ),
+    (
+        f"%r = stablehlo.pad %0, %1, low = [0, 0], high = [0, 0], interior = [0, -1] : ({F}, {S}) -> {F}",
+        (F, S),
+        r"interior \[0, -1\] is negative",
+    ),
+    (
+        f"%r = stablehlo.pad %0, %1, low = [0, 0], high = [0, 0], interior = [0, 0] : ({HALF}, {S}) -> tensor<3x?xf32>",
+        (HALF, S),
+        r"has shape \[3, \?\], expected \[2, \?\]",
+    ),
     (f"%r = stablehlo.reverse %0, dims = [2] : {F}", (F,), "not all within the rank 2"),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %2, sizes = [1, 1] : ({F}, {INDEX}, tensor<i64>) -> tensor<1x1xf32>",
+        (F, INDEX, "tensor<i64>"),
+        "an index has elements of type i64, expected i32",
+    ),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {S}, {S}) -> tensor<1x1xf32>",
+        (F, S),
+        "an index has elements of type f32, expected integers",
+    ),
+    (
+        f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, -1] : ({F}, {INDEX}, {INDEX}) -> {F}",
+        (F, INDEX),
+        "a slice of -1 does not fit",
+    ),
+    (
+        f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, tensor<3x3xf32>, {INDEX}, {INDEX}) -> {F}",
+        (F, "tensor<3x3xf32>", INDEX),
+        "an update of 3 does not fit an extent of 2",
+    ),
+    (f"%r = stablehlo.tanh %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
+    (f"%r = stablehlo.optimization_barrier %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
+    (
+        f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({STATE}) -> ({STATE}, {C})",
+        (STATE,),
+        "random bits do not make elements of type complex<f32>",
+    ),
+    (
+        f'%r = "stablehlo.sort"(%0) <{{is_stable = 1 : i64}}> ({{\n^bb0(%a: {S}, %b: {S}):\n'
+        f"  %c = stablehlo.compare LT, %a, %b : ({S}, {S}) -> {I1}\n  stablehlo.return %c : {I1}\n}}) : ({F}) -> {F}",
+        (F,),
+        "Expected attribute i1 but got i64",
+    ),
+    (
+        f'%r = "stablehlo.iota"() <{{iota_dimension = 0 : i32}}> : () -> {F}',
+        (),
+        "Expected attribute i64 but got i32",
+    ),
+    (
+        f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({STATE}) -> ({STATE}, tensor<?xui32>)",
+        (STATE,),
+        "expected known extents",
+    ),
     (f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({F}) -> ({N}, {N})", (F,), "the next state"),
     (
         f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{}} {GROUPS}"
@@ -240,6 +311,21 @@ def test_loops(condition: str, body: str, words: str):
     module_with(loop(GO_ON, KEEP), (S, "tensor<i1>")).verify()
     with pytest.raises(VerifyException, match=words):
         module_with(loop(condition, body), (S, "tensor<i1>")).verify()
+
+
+@pytest.mark.parametrize(
+    ("operation", "type_"),
+    [
+        (f"%r = stablehlo.add %0, %0 : {BY_DIMENSION}", BY_DIMENSION),
+        (f"%r = stablehlo.reshape %0 : ({BY_DIMENSION}) -> {BY_DIMENSION}", BY_DIMENSION),
+        (f"%r = stablehlo.cbrt %0 : {C}", C),
+        (f"%r = chlo.bessel_i1e %0 : {C} -> {C}", C),
+        (f"%r = stablehlo.abs %0 : ({C}) -> {ROW}", C),
+        ("%v, %i = chlo.top_k(%0, k = 2) : tensor<?xf32> -> (tensor<2xf32>, tensor<2xi32>)", "tensor<?xf32>"),
+    ],
+)
+def test_taken(operation: str, type_: str):
+    module_with(operation, (type_,)).verify()
 
 
 def test_dynamic_extents_fit_static_ones():

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.tools.verification import verify_module
 
 SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
@@ -30,9 +31,9 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ),
         ('sdy.mesh @m = <["a"=2)>', "t:1:22", "Expected ']'"),
         (
-            "sdy.manual_computation(%0) in_shardings=[]",
+            "sdy.all_gather(%0) in_shardings=[]",
             "t:1:1",
-            "unknown operation 'sdy.manual_computation': only the generic form can be read; mlir-opt writes it with",
+            "unknown operation 'sdy.all_gather': only the generic form can be read; mlir-opt writes it with",
         ),
         (
             "func.func @f() {\n  %0 = stablehlo.tanh %x : tensor<4xf32>\n  return\n}",
@@ -48,6 +49,12 @@ SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mli
         ("%0 = stablehlo.constant dense<1.0> : tensor<4x4>", "t:1:48", "shape delimiter"),
         ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1} : tensor<4xi32>", "t:1:29", "part of the format"),
         ("%0 = stablehlo.constant 7 : i32", "t:1:25", "expected the value of the constant"),
+        (
+            "func.func @f(%x: tensor<4xf32>) {\n  %0 = stablehlo.reduce_precision %x, format = e5m2147483648 : f32\n}",
+            "t:2:49",
+            "2147483648 does not fit 32 bits",
+        ),
+        ("%0 = stablehlo.iota dim = 9223372036854775808 : tensor<4xi32>", "t:1:27", "does not fit 64 bits"),
         (
             "%0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
             "%1 = stablehlo.reduce(%0 init: %0) applies stablehlo.divide across dimensions = [] : (f32) -> f32",
@@ -128,3 +135,20 @@ def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: s
     assert 'arg_attrs = [{}, {foo.x = "a"}, {}]' in printed
     assert "res_attrs = [{foo.y}]" in printed
     assert '"g"' in printed
+
+
+@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    ['"foo.x"() {a = "é", b = @"é", "é" = "\\C3\\A9"} : () -> ()', 'module @"é" {\n}', 'func.func private @"é\\22"()'],
+)
+def test_text_outside_of_ascii_is_text_when_it_is_read_again(text: str, generic: bool):
+    module = parse_module(text)
+    again = parse_module(print_module(module, generic=generic))
+    assert module.is_structurally_equivalent(again)
+    verify_module(again)
+
+
+def test_bytes_that_are_no_text_stay_bytes():
+    module = parse_module('"foo.x"() {a = "\\FF"} : () -> ()')
+    assert print_module(parse_module(print_module(module))).count('a = "\\FF"') == 1

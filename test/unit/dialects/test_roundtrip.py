@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE
+from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE, original
 
 from .judge import Judge
 
@@ -29,14 +30,27 @@ EVERY_FORM = sorted(path for word in ("stablehlo", "chlo", "sdy") for path in FO
 
 @dataclass(frozen=True)
 class Example:
+    """`text` as JAX prints it, the module that it is read as, and the texts that are printed of that."""
+
     text: str
     module: ModuleOp
+
+    @cached_property
+    def printed(self) -> str:
+        return print_module(self.module, debuginfo=True)
+
+    @cached_property
+    def plain(self) -> str:
+        return print_module(self.module)
+
+    @cached_property
+    def generic(self) -> str:
+        return print_module(self.module, generic=True, debuginfo=True)
 
 
 @pytest.fixture(params=EXAMPLES, ids=lambda path: path.name, scope="module")
 def example(request: pytest.FixtureRequest) -> Example:
-    text = request.param.read_text()
-    return Example(text, parse_module(text))
+    return Example(request.param.read_text(), original(request.param.name))
 
 
 def test_there_are_examples():
@@ -46,13 +60,13 @@ def test_there_are_examples():
 def test_jax_reads_our_text_as_its_own(example: Example, judge: Judge):
     example.module.verify()
     assert judge.print(example.text) == example.text, "the example is not as JAX prints it"
-    assert judge.print(print_module(example.module, debuginfo=True)) == example.text
-    assert judge.print(print_module(example.module, generic=True, debuginfo=True)) == example.text
+    assert judge.print(example.printed) == example.text
+    assert judge.print(example.generic) == example.text
 
 
 def test_jax_reads_our_text_without_locations(example: Example, judge: Judge):
     plain = judge.print(example.text, debuginfo=False)
-    assert judge.print(print_module(example.module), debuginfo=False) == plain
+    assert judge.print(example.plain, debuginfo=False) == plain
     assert judge.print(print_module(example.module, generic=True), debuginfo=False) == plain
 
 
@@ -68,16 +82,13 @@ def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
 
 
 def test_our_own_text_is_a_fixed_point(example: Example):
-    once = print_module(example.module, debuginfo=True)
-    assert print_module(parse_module(once), debuginfo=True) == once
-    generic = print_module(example.module, generic=True, debuginfo=True)
-    assert print_module(parse_module(generic), debuginfo=True) == once
+    assert print_module(parse_module(example.printed), debuginfo=True) == example.printed
+    assert print_module(parse_module(example.generic), debuginfo=True) == example.printed
 
 
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
     """Stock `xdsl-opt` knows no aliases, but everything else is in the dialect itself."""
-    plain = print_module(example.module)
-    assert print_module(Parser(make_context(), plain).parse_module()) == plain
+    assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain
 
 
 @pytest.mark.parametrize("path", EVERY_FORM, ids=lambda path: path.name)

@@ -10,48 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.liveness import timeline
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import INPUT_KINDS, InputKind, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
-from recompute.test.examples import REPRESENTATIVE, SMALL
-from recompute.transforms.inline import inline
-from recompute.transforms.recompute import recompute
+from recompute.test.examples import REPRESENTATIVE, SMALL, inlined, original, recomputed
 
 from .programs_in_f64 import in_f64
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLES = ROOT / "examples" / "stablehlo"
 NAMES = [name.removesuffix(".small.mlir") for name in SMALL]
 # The others are made of the same operations as these.
 BESIDE_JAX = (*REPRESENTATIVE, "unet")
-
-
-@cache
-def example(name: str) -> ModuleOp:
-    """Shared: not to be changed."""
-    path = EXAMPLES / name
-    return parse_module(path.read_text(), path.name)
-
-
-@cache
-def inlined(name: str) -> ModuleOp:
-    module = example(name).clone()
-    inline(module)
-    return module
-
-
-@cache
-def recomputed(name: str) -> ModuleOp:
-    module = inlined(name).clone()
-    recompute(module)
-    return module
 
 
 def distance(one: Array, other: Array) -> float:
@@ -80,9 +54,9 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
 @pytest.mark.parametrize("name", BESIDE_JAX)
 def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
     inputs, expected = by_jax(name)
-    found = execute(function_named(example(f"{name}.small.mlir")), inputs)
+    found = execute(function_named(original(f"{name}.small.mlir")), inputs)
     wide = [array.astype(np.float64) if array.dtype == np.float32 else array for array in inputs]
-    exact = execute(function_named(in_f64(example(f"{name}.small.mlir"))), wide)
+    exact = execute(function_named(in_f64(original(f"{name}.small.mlir"))), wide)
     for one, jax_one, truth in zip(found, expected, exact, strict=True):
         assert (one.dtype, one.shape) == (jax_one.dtype, jax_one.shape)
         if one.dtype != np.float32:
@@ -97,7 +71,7 @@ def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
 def test_results_in_bf16_are_near_to_those_of_jax() -> None:
     """XLA rounds to bf16 less often than the program says."""
     inputs, expected = by_jax("gpt_bf16")
-    found = execute(function_named(example("gpt_bf16.small.mlir")), inputs)
+    found = execute(function_named(original("gpt_bf16.small.mlir")), inputs)
     assert all(distance(one, other) <= 2e-2 for one, other in zip(found, expected, strict=True))
 
 
@@ -117,7 +91,7 @@ def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str,
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_recomputation_changes_no_bit(name: str, kind: InputKind) -> None:
-    before = example(f"{name}.small.mlir")
+    before = original(f"{name}.small.mlir")
     inputs = random_inputs(function_named(before), 1, kind)
     found = compare(before, recomputed(f"{name}.small.mlir"), inputs)
     assert found.equal, found.difference
@@ -125,13 +99,13 @@ def test_recomputation_changes_no_bit(name: str, kind: InputKind) -> None:
 
 
 def test_jax_checkpoint_changes_no_bit() -> None:
-    before = example("gpt.small.mlir")
+    before = original("gpt.small.mlir")
     inputs = random_inputs(function_named(before), 2)
-    assert compare(before, example("gpt.small.checkpoint.mlir"), inputs).equal
+    assert compare(before, original("gpt.small.checkpoint.mlir"), inputs).equal
 
 
 def test_xdsl_interpreter_gives_the_same_bits() -> None:
-    module = example("mlp.small.mlir")
+    module = original("mlp.small.mlir")
     inputs = random_inputs(function_named(module))
     ours = execute(function_named(module), inputs)
     theirs = make_interpreter(module).call_op("main", tuple(inputs))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,13 @@ from xdsl.dialects.func import CallOp, FuncOp
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
-from recompute.test.examples import REPRESENTATIVE
+from recompute.test.examples import FOLDER, REPRESENTATIVE, original
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
-TWINS = sorted(path.name.removesuffix(".small.checkpoint.mlir") for path in EXAMPLES.glob("*.small.checkpoint.mlir"))
+TWINS = sorted(path.name.removesuffix(".small.checkpoint.mlir") for path in FOLDER.glob("*.small.checkpoint.mlir"))
 
 
-@cache
 def example(name: str) -> ModuleOp:
-    return parse_module((EXAMPLES / f"{name}.mlir").read_text(), f"{name}.mlir")
+    return original(f"{name}.mlir")
 
 
 def renamed(module: ModuleOp) -> ModuleOp:

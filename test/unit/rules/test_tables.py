@@ -33,9 +33,13 @@ OUR_KINDS = [op for dialect in (STABLEHLO, CHLO, SDY, RECOMPUTE) for op in diale
 OURS = sorted(op.name for op in OUR_KINDS)
 
 
+LEFT_OPEN = {"sdy.manual_computation", "sdy.named_computation", "sdy.constant"}
+"""They are read and written; what a copy of them would mean to Shardy nobody has said. Who knows may declare it."""
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_every_operation_with_a_class_is_in_one_table_of_effects(name: str) -> None:
-    assert len([table for table, names in TABLES.items() if name in names]) == 1
+    assert len([table for table, names in TABLES.items() if name in names]) == (0 if name in LEFT_OPEN else 1)
 
 
 COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"

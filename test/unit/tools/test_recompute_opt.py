@@ -192,7 +192,7 @@ def test_an_unproved_result_is_not_written(
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
     source.write_text(STEP)
 
-    def refuse(before: ModuleOp, after: ModuleOp) -> Proof:
+    def refuse(before: ModuleOp, after: ModuleOp, one_source: bool) -> Proof:
         return Proof(False, "result #0 differs")
 
     monkeypatch.setattr(pipeline, "prove", refuse)

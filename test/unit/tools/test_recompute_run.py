@@ -105,7 +105,7 @@ def test_wrong_usage() -> None:
 def test_check_executes_what_is_proved(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check([str(step), str(step), "--execute"]) == 0
     assert capsys.readouterr().out == (
-        "proved equal: 2 results, 5 operations before, 5 after; "
+        "proved equal: 2 results, 5 operations before, 5 after; the text is the same; "
         "executed: equal bit for bit on random, positive, adversarial inputs\n"
     )
 

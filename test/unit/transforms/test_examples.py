@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -16,7 +15,6 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
-from recompute.analysis.peaks import Peaks
 from recompute.analysis.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
@@ -24,11 +22,19 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
-from recompute.test.examples import FOLDER, PEAK_IN_UPDATE, PLAIN, classified, inlined, original, recomputed
-from recompute.transforms.clone import clone
-from recompute.transforms.cse import cse
+from recompute.test.examples import (
+    FOLDER,
+    PEAK_IN_UPDATE,
+    PLAIN,
+    classified,
+    original,
+    peaks_after,
+    peaks_before,
+    phases_after,
+    recomputed,
+    with_tokens,
+)
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
@@ -51,17 +57,6 @@ def holding(module: ModuleOp) -> Holding:
     return Holding(tuple(names), timeline(functions_of(module)[0], found).peak_bytes)
 
 
-@cache
-def before_lowering(name: str) -> ModuleOp:
-    """Shared: clone before changing."""
-    module = inlined(name).clone()
-    mark(module)
-    clone(module)
-    cse(module)
-    verify(module)
-    return module
-
-
 def clean_three_times(module: ModuleOp) -> None:
     context = make_context()
     for _ in range(3):
@@ -72,7 +67,7 @@ def clean_three_times(module: ModuleOp) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_peak_falls_and_the_result_is_proved(name: str) -> None:
     assert prove(original(name), recomputed(name))
-    before, after = Peaks.of(inlined(name)), Peaks.of(recomputed(name))
+    before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order or (name == PEAK_IN_UPDATE and after.xla < 0.75 * before.xla)
     if ".large" in name:
         assert after.in_order <= BARS[name.split(".")[0]] * before.in_order
@@ -88,7 +83,7 @@ def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
-    module = before_lowering(name).clone()
+    module = with_tokens(name).clone()
     held = holding(module)
     clean_three_times(module)
     assert holding(module) == held
@@ -115,7 +110,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
 
 def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
     """The measure can fail: strip the attributes and the tokens, and copies and originals merge."""
-    module = before_lowering("chain.large.mlir").clone()
+    module = with_tokens("chain.large.mlir").clone()
     lower(module, "none")
     for op in module.walk():
         for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
@@ -127,7 +122,7 @@ def test_r9_without_the_attributes_a_cse_undoes_it() -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_phases_of_copies_follow_from_their_locations(name: str) -> None:
-    found = classified(recomputed(name))
+    found = phases_after(name)
     copies = [op for op in found.order.operations if Names.COPY in op.attributes]
     assert copies
     assert all(found.phase[op] == "gradient" for op in copies)

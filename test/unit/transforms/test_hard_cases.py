@@ -12,7 +12,7 @@ from recompute.analysis.peaks import EAGER_SHARE, Peaks
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
-from recompute.test.examples import inlined, original, recomputed
+from recompute.test.examples import inlined, original, peaks_after, peaks_before
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
@@ -24,7 +24,7 @@ from recompute.transforms.verify import verify
 @pytest.mark.parametrize("name", ["tied.small.mlir", "branches.small.mlir", "chain.small.mlir", "unet.small.mlir"])
 def test_never_above_the_plain_step_and_steady(name: str) -> None:
     """A scope entered twice; six blocks of eight branches with relu; unary chains; skip connections."""
-    before, after = Peaks.of(inlined(name)), Peaks.of(recomputed(name))
+    before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order
     assert after.eager < before.eager
     assert after.eager <= max(EAGER_SHARE, before.eager / before.in_order) * after.in_order
@@ -41,7 +41,7 @@ def outputs_too(copies: int) -> float:
     cse(module)
     verify(module)
     assert prove(inlined(name), module).proved
-    return Peaks.of(module).in_order / Peaks.of(inlined(name)).in_order
+    return Peaks.of(module).in_order / peaks_before(name).in_order
 
 
 def test_two_copies_save_what_one_copy_does_not() -> None:

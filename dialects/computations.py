@@ -1,0 +1,223 @@
+"""Shardy's operations with a region that sees nothing from outside.
+
+%0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
+    (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
+%0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
+
+JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the part that lies
+there. What it does besides computing is whatever its region does; as nobody has said so to xDSL's passes, they take it
+for an effect, as they take every operation that they do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .guards import is_tensor
+from .shardings import ManualAxesAttr, ShardingPerValueAttr
+from .stablehlo.checks import check_count
+from .stablehlo.control import check_all
+from .stablehlo.formats import (
+    Properties,
+    parse_all_operands,
+    parse_attributes,
+    parse_located_argument,
+    parse_type_list,
+    print_attributes,
+    print_function_type,
+    print_operands,
+)
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """Ends the region of a computation."""
+
+    name = "sdy.return"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        _, attributes = parse_attributes(parser, cls)
+        start = parser.pos
+        operands = parse_all_operands(parser)
+        types = parse_type_list(parser) if operands else []
+        return cls.create(operands=parser.resolve_operands(operands, types, start), attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_attributes(printer, self)
+        print_operands(printer, self.operands)
+        if self.operands:
+            printer.print_string(" : ")
+            printer.print_list(self.operand_types, printer.print_attribute)
+
+
+class ComputationOp(IRDLOperation):
+    """A region that takes the operands, or parts of them, and returns the results, or parts of them."""
+
+    inputs = var_operand_def()
+    outputs = var_result_def()
+    in_shardings = opt_prop_def(ShardingPerValueAttr)
+    out_shardings = opt_prop_def(ShardingPerValueAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove())
+
+    def returned(self) -> Sequence[Attribute]:
+        """The types that the region returns."""
+        last = self.body.block.last_op
+        if not isinstance(last, ReturnOp):
+            raise VerifyException("the region ends with sdy.return")
+        return last.operand_types
+
+    def verify_(self) -> None:
+        for name, shardings, values in (
+            ("in_shardings", self.in_shardings, self.inputs),
+            ("out_shardings", self.out_shardings, self.outputs),
+        ):
+            if shardings is not None:
+                check_count(name, len(shardings.data), len(values))
+        self.verify_body()
+
+    def verify_body(self) -> None:
+        """Arguments as the operands, and results as what is returned."""
+        check_all("the arguments of the region", self.body.block.arg_types, self.operand_types)
+        check_all("the values that the region returns", self.returned(), self.result_types)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties = cls.parse_name(parser)
+        start = parser.pos
+        with parser.in_parens():
+            operands = parse_all_operands(parser)
+        properties |= cls.parse_shardings(parser)
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_located_argument(parser))
+        body = parser.parse_region(arguments)
+        _, attributes = parse_attributes(parser, cls, tuple(cls.get_irdl_definition().properties))
+        parser.parse_punctuation(":")
+        types = parser.parse_function_type()
+        return cls.create(
+            operands=parser.resolve_operands(operands, types.inputs.data, start),
+            result_types=types.outputs.data,
+            properties=properties,
+            attributes=attributes,
+            regions=[body],
+        )
+
+    @classmethod
+    def parse_name(cls, parser: Parser) -> Properties:
+        """What stands in front of the operands."""
+        return {}
+
+    @classmethod
+    def parse_shardings(cls, parser: Parser) -> Properties:
+        """What stands between operands and arguments; it may be missing."""
+        properties: Properties = {}
+        for name in ("in_shardings", "out_shardings"):
+            if parser.parse_optional_keyword(name) is not None:
+                parser.parse_punctuation("=")
+                properties[name] = ShardingPerValueAttr(ShardingPerValueAttr.parse_list(parser))
+        return properties
+
+    def print(self, printer: Printer) -> None:
+        self.print_name(printer)
+        with printer.in_parens():
+            printer.print_list(self.operands, printer.print_operand)
+        self.print_shardings(printer)
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        print_attributes(printer, self, tuple(self.properties))
+        printer.print_string(" : ")
+        print_function_type(printer, self)
+
+    def print_name(self, printer: Printer) -> None:
+        """What stands in front of the operands."""
+
+    def print_shardings(self, printer: Printer) -> None:
+        for name, shardings in (("in_shardings", self.in_shardings), ("out_shardings", self.out_shardings)):
+            if shardings is not None:
+                printer.print_string(f" {name}={shardings.text()}")
+
+
+@irdl_op_definition
+class ManualComputationOp(ComputationOp):
+    """The region runs on each device along the manual axes, on the parts of the operands that lie there."""
+
+    name = "sdy.manual_computation"
+
+    in_shardings = prop_def(ShardingPerValueAttr)
+    out_shardings = prop_def(ShardingPerValueAttr)
+    manual_axes = prop_def(ManualAxesAttr)
+
+    def verify_body(self) -> None:
+        check_parts("arguments of the region", self.body.block.arg_types, self.operand_types)
+        check_parts("values that the region returns", self.returned(), self.result_types)
+
+    @classmethod
+    def parse_shardings(cls, parser: Parser) -> Properties:
+        properties = super().parse_shardings(parser)
+        parser.parse_keyword("manual_axes")
+        parser.parse_punctuation("=")
+        return {**properties, "manual_axes": ManualAxesAttr(ManualAxesAttr.parse_parameter(parser))}
+
+    def print_shardings(self, printer: Printer) -> None:
+        super().print_shardings(printer)
+        printer.print_string(" manual_axes=")
+        self.manual_axes.print_parameter(printer)
+
+
+def check_parts(what: str, parts: Sequence[Attribute], wholes: Sequence[Attribute]) -> None:
+    """Of the same elements, along as many dimensions."""
+    check_count(what, len(parts), len(wholes))
+    for part, whole in zip(parts, wholes, strict=True):
+        if part != whole and (_kind(part) is None or _kind(part) != _kind(whole)):
+            raise VerifyException(f"of the {what}, one has type {part}, which is no part of {whole}")
+
+
+def _kind(type_: Attribute) -> tuple[Attribute, int] | None:
+    return (type_.element_type, len(type_.get_shape())) if is_tensor(type_) else None
+
+
+@irdl_op_definition
+class NamedComputationOp(ComputationOp):
+    """A region with a name, as of a call that was inlined."""
+
+    name = "sdy.named_computation"
+
+    computation = prop_def(StringAttr, prop_name="name")
+
+    @classmethod
+    def parse_name(cls, parser: Parser) -> Properties:
+        with parser.in_angle_brackets():
+            return {"name": StringAttr(parser.parse_str_literal())}
+
+    def print_name(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.computation.data)
+
+
+COMPUTATIONS: list[type[Operation]] = [ReturnOp, ManualComputationOp, NamedComputationOp]

@@ -1,0 +1,119 @@
+"""Attributes of Shardy: meshes, and how tensors lie over the devices.
+
+#sdy.mesh<["data"=2]>
+#sdy.sharding<@mesh, [{"data"}, {}]>
+#sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>, <@mesh, []>]>
+#sdy<manual_axes{"data"}>
+
+Their bodies are text here: nobody but the partitioner reads them.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.mlir_lexer import PunctuationSpelling
+
+_CLOSED_BY: dict[PunctuationSpelling, PunctuationSpelling] = {"[": "]", "{": "}", "(": ")", "<": ">"}
+_BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
+
+
+class TextAttr(Data[str]):
+    """`<…>`, the text between the brackets as it stands."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        return _parse_text(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+def _parse_text(parser: AttrParser) -> str:
+    parser.parse_punctuation("<")
+    start = parser.pos
+    _skip(parser)
+    text = parser.lexer.input.slice(start, parser.pos)
+    assert text is not None, "both ends lie within the text"
+    parser.parse_punctuation(">")
+    return text.strip()
+
+
+def _skip(parser: AttrParser) -> None:
+    """Read on to the bracket that closes what is open."""
+    while True:
+        if (opened := next(filter(parser.parse_optional_punctuation, _CLOSED_BY), None)) is not None:
+            _skip(parser)
+            parser.parse_punctuation(_CLOSED_BY[opened])
+        elif not _skip_word(parser):
+            return
+
+
+def _skip_word(parser: AttrParser) -> bool:
+    if any(parser.parse_optional_punctuation(mark) is not None for mark in _BETWEEN):
+        return True
+    words = (
+        parser.parse_optional_identifier,
+        parser.parse_optional_str_literal,
+        parser.parse_optional_symbol_name,
+        parser.parse_optional_integer,
+    )
+    return any(read() is not None for read in words)
+
+
+@irdl_attr_definition
+class MeshAttr(TextAttr):
+    """`#sdy.mesh<["data"=2]>`"""
+
+    name = "sdy.mesh"
+
+
+@irdl_attr_definition
+class ShardingAttr(TextAttr):
+    """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
+
+    name = "sdy.sharding"
+
+
+@irdl_attr_definition
+class ShardingPerValueAttr(Data[tuple[str, ...]]):
+    """`#sdy.sharding_per_value<[<…>, <…>]>`, the texts of shardings."""
+
+    name = "sdy.sharding_per_value"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[str, ...]:
+        with parser.in_angle_brackets():
+            return cls.parse_list(parser)
+
+    @staticmethod
+    def parse_list(parser: AttrParser) -> tuple[str, ...]:
+        """What stands between the angle brackets."""
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_text(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.text()}>")
+
+    def text(self) -> str:
+        """What stands between the angle brackets."""
+        return f"[{', '.join(f'<{sharding}>' for sharding in self.data)}]"
+
+
+@irdl_attr_definition
+class ManualAxesAttr(Data[tuple[str, ...]], OpaqueSyntaxAttribute):
+    """`#sdy<manual_axes{"a", "b"}>`"""
+
+    name = "sdy.manual_axes"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[str, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, parser.parse_str_literal))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_braces():
+            printer.print_list(self.data, printer.print_string_literal)
+
+
+SHARDINGS: list[type[Attribute]] = [MeshAttr, ShardingAttr, ShardingPerValueAttr, ManualAxesAttr]

@@ -1,0 +1,104 @@
+"""The RUN lines of a lit file in this very process, which has imported the tools already and may hold a mutant."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
+from importlib.metadata import entry_points
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from .script import MODES, Command, Pipeline, script_of
+
+
+def failure(file: Path) -> str | None:
+    """What went wrong, in words: the first RUN line that fails. Raises `NotUnderstood`, before anything runs."""
+    with TemporaryDirectory() as folder:
+        for line in script_of(file, Path(folder)):
+            for pipeline in line.pipelines:
+                code, out, errors = run_pipeline(pipeline)
+                if code:
+                    return f"RUN: {line.text}\nexit code {code}\n{out}{errors}"
+    return None
+
+
+def run_pipeline(pipeline: Pipeline) -> tuple[int, str, str]:
+    """(exit code, output, errors); the code is that of the last command that failed, as with `pipefail`."""
+    code, piped, errors = 0, b"", BytesIO()
+    for command in pipeline:
+        found, piped = run_command(command, piped, errors)
+        code = found or code
+    return code, piped.decode(), errors.getvalue().decode()
+
+
+def run_command(command: Command, given: bytes, errors: IO[bytes]) -> tuple[int, bytes]:
+    """Exit code and output for this standard input; `errors` gets what is written there and not redirected."""
+    piped = BytesIO()
+    with ExitStack() as stack:
+        streams: dict[int, IO[bytes]] = {1: piped, 2: errors}
+        for one in command.redirects:
+            if one.operator == ">&":
+                streams[one.descriptor] = streams[int(one.where)]
+            else:
+                streams[one.descriptor] = stack.enter_context(open(one.where, MODES[one.operator]))
+        out = stack.enter_context(_text(streams[1]))
+        same = streams[2] is streams[1]
+        code = _call(command.arguments, given, out, out if same else stack.enter_context(_text(streams[2])))
+    return int(not code) if command.negated else code, piped.getvalue()
+
+
+@contextmanager
+def _text(stream: IO[bytes]) -> Generator[TextIOWrapper]:
+    """The stream for text; it stays open."""
+    text = TextIOWrapper(stream, encoding="utf-8", write_through=True)
+    yield text
+    text.detach()
+
+
+def _call(arguments: Sequence[str], given: bytes, out: TextIOWrapper, errors: TextIOWrapper) -> int:
+    """The exit code of the process that these arguments would start."""
+    before = sys.argv, sys.stdin
+    sys.argv, sys.stdin = list(arguments), TextIOWrapper(BytesIO(given), encoding="utf-8")
+    try:
+        with redirect_stdout(out), redirect_stderr(errors), warnings.catch_warnings():
+            return _exit_code(program(arguments[0]))
+    finally:
+        sys.argv, sys.stdin = before
+
+
+def _exit_code(main: Callable[[], object]) -> int:
+    """As Python ends a process: with what `main` returns to `sys.exit`, or with a traceback."""
+    try:
+        answer = main()
+    except SystemExit as end:
+        answer = end.code
+    except Exception:
+        traceback.print_exc()
+        return 1
+    if answer is None or isinstance(answer, int):
+        return answer or 0
+    print(answer, file=sys.stderr)
+    return 1
+
+
+@cache
+def program(name: str) -> Callable[[], object]:
+    """The entry point of a console script."""
+    if name == "diff":
+        return _diff
+    (found,) = entry_points(group="console_scripts", name=name)
+    return found.load()
+
+
+def _diff() -> int:
+    one, other = (Path(name).read_text() for name in sys.argv[1:])
+    if one == other:
+        return 0
+    print(f"{sys.argv[1]} and {sys.argv[2]} differ")
+    return 1

@@ -1,0 +1,111 @@
+"""What the RUN lines of a lit file say, read by lit's own parser, with its substitutions `%s`, `%S`, `%t` and `%%`.
+
+Programs are those of `PROGRAMS`, one for each console script that the suite needs, and `diff` of two files. Whatever
+else a file asks for raises `NotUnderstood`: it needs lit itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = ("recompute-opt", "recompute-check", "recompute-run", "xdsl-opt", "filecheck", "diff")
+OTHER_KEYWORDS = ("XFAIL:", "REQUIRES:", "UNSUPPORTED:", "ALLOW_RETRIES:", "DEFINE:", "END.")
+MODES = {">": "wb", ">>": "ab"}
+_SUBSTITUTION = re.compile(r"%([sSt%])")
+# What else lit substitutes; another `%` stays as it is.
+_OTHER_SUBSTITUTION = re.compile(r"%(?:[{/:pT]|basename_t|pathsep|errc_|if |else )")
+
+
+class NotUnderstood(Exception):
+    """The file needs lit itself."""
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """What is written to `descriptor` goes to a file, or where another descriptor goes now (`>&`)."""
+
+    operator: str
+    descriptor: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program. `negated`: behind a `not`, so that it has to fail."""
+
+    arguments: tuple[str, ...]
+    redirects: tuple[Redirect, ...]
+    negated: bool
+
+
+Pipeline = tuple[Command, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A RUN line as it is written; each of its pipelines runs if those before have succeeded."""
+
+    text: str
+    pipelines: tuple[Pipeline, ...]
+
+
+def script_of(file: Path, folder: Path) -> list[Line]:
+    """The RUN lines of a file; what they call `%t` lies in `folder`. Raises `NotUnderstood`."""
+    text = file.read_text()
+    if found := [word for word in OTHER_KEYWORDS if word in text]:
+        raise NotUnderstood(found[0])
+    values = {"s": str(file), "S": str(file.parent), "t": str(folder / f"{file.name}.tmp"), "%": "%"}
+    lines = [line.partition("RUN:")[2].strip() for line in text.splitlines() if "RUN:" in line]
+    # A line that ends with a backslash goes on in the next one.
+    lines = "\n".join(lines).replace("\\\n", "").splitlines()
+    if not lines:
+        raise NotUnderstood("no RUN line")
+    return [Line(line, tuple(_pipelines(_parsed(_substituted(line, values))))) for line in lines]
+
+
+def _substituted(line: str, values: dict[str, str]) -> str:
+    if found := _OTHER_SUBSTITUTION.search(line):
+        raise NotUnderstood(found[0])
+    return _SUBSTITUTION.sub(lambda found: values[found[1]], line)
+
+
+def _parsed(line: str) -> Any:
+    # lit has no types.
+    from lit.ShUtil import ShParser  # pyright: ignore
+
+    try:
+        return ShParser(line, pipefail=True).parse()  # pyright: ignore
+    except (ValueError, IndexError) as error:  # it looks beyond the end of a line
+        raise NotUnderstood(str(error)) from error
+
+
+def _pipelines(tree: Any) -> Iterator[Pipeline]:
+    if not hasattr(tree, "op"):
+        yield tuple(_command(one.args, one.redirects) for one in tree.commands)
+    elif tree.op == "&&":
+        yield from _pipelines(tree.lhs)
+        yield from _pipelines(tree.rhs)
+    else:
+        raise NotUnderstood(tree.op)
+
+
+def _command(words: list[Any], redirects: list[Any]) -> Command:
+    if not all(isinstance(word, str) for word in words):
+        raise NotUnderstood("a pattern of file names")
+    negated = words[0] == "not"
+    arguments = tuple(words[negated:])
+    if not arguments or arguments[0] not in PROGRAMS or (arguments[0] == "diff" and len(arguments) != 3):
+        raise NotUnderstood(" ".join(words))
+    return Command(arguments, tuple(_redirect(*one) for one in redirects), negated)
+
+
+def _redirect(token: tuple[Any, ...], where: Any) -> Redirect:
+    operator, descriptor = token[0], token[1] if len(token) > 1 else 1
+    known = where in ("1", "2") if operator == ">&" else operator in MODES and isinstance(where, str)
+    if not known or descriptor not in (1, 2):
+        raise NotUnderstood(f"{descriptor}{operator}{where}")
+    return Redirect(operator, descriptor, where)

@@ -1,0 +1,37 @@
+"""What pytest-xdist gives to one process: all tests of an example, which share what is made of it; otherwise a file.
+
+Long ones begin first, so that no process works on alone when the others are done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+EXAMPLES = frozenset(
+    path.name.partition(".")[0] for path in (Path(__file__).parents[1] / "examples" / "stablehlo").glob("*.mlir")
+)
+# By seconds. What is not listed follows, what holds most tests first.
+LONG = (
+    *("property/test_programs.py", "seeded_bugs/test_seeded_bugs.py", "gpt_train", "gpt", "gpt_bf16", "unet"),
+    *("unit/test_with_jax.py", "unit/analysis/test_xla_memory.py", "mindspore_attention", "branches"),
+    *("conformance/test_mindspore_whole.py", "unit/test_growth.py", "property/test_planted.py"),
+    *("unit/interpreters/test_prove_random.py", "unit/test_run_lines.py", "filecheck/tools/console-scripts.mlir"),
+)
+
+
+def part_of(nodeid: str) -> str:
+    """The name of an example, or the file below `test`."""
+    file, _, test = nodeid.partition("::")
+    found = re.search(r"\[(\w+)[\].-]", test)
+    return found[1] if found is not None and found[1] in EXAMPLES else file.removeprefix("test/")
+
+
+def in_order(nodeids: Sequence[str]) -> list[int]:
+    """The positions of the tests in the order in which they are to begin."""
+    parts = [part_of(nodeid) for nodeid in nodeids]
+    size = Counter(parts)
+    rank = {part: index for index, part in enumerate(LONG)}
+    return sorted(range(len(parts)), key=lambda one: (rank.get(parts[one], len(LONG)), -size[parts[one]], parts[one]))

@@ -1,0 +1,38 @@
+"""Where a piece of MLIR text ends: brackets and strings, without a word about what they mean."""
+
+from __future__ import annotations
+
+import re
+
+_STEP = re.compile(r'"(?:[^"\\]|\\.)*"|->|[<>=]=|[()\[\]{}<>]|[\w.]+|[^"()\[\]{}<>=-]', re.S)
+_OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
+
+
+def end_of(text: str, start: int, stops: str) -> int:
+    """The first place from `start` on, outside of brackets and strings, that holds one of `stops`; or the end."""
+    at, depth = start, 0
+    while at < len(text):
+        if depth == 0 and text[at] in stops:
+            return at
+        match = _STEP.match(text, at)
+        if match is None:
+            at += 1
+            continue
+        depth += (match[0] in _OPEN) - (match[0] in _CLOSE)
+        if depth < 0:
+            return at
+        at = match.end()
+    return at
+
+
+def pieces(text: str, separator: str = ",") -> list[str]:
+    """The text split at the separators outside of brackets; nothing for an empty text."""
+    found: list[str] = []
+    at = 0
+    while text[at:].strip():
+        end = end_of(text, at, separator)
+        if end < len(text) and text[end] != separator:
+            end = len(text)
+        found.append(text[at:end].strip())
+        at = end + 1
+    return found

@@ -1,0 +1,24 @@
+"""One judge for all tests of this folder: it takes a second or two to start."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from .judge import Judge
+from .programs import Base, bases
+
+SMALL = "calls barriers dead_and_double unknown_regions sharding effects tiny_modules regions attributes blocks".split()
+
+
+@pytest.fixture(scope="session")
+def judge() -> Generator[Judge]:
+    with Judge() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def programs(judge: Judge) -> Sequence[Base]:
+    """Some of the programs written by hand, which do not take long."""
+    return bases(judge, SMALL)

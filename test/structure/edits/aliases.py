@@ -1,0 +1,174 @@
+"""Edits of aliases: what they are called, where they are defined, how often, and as what."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from ..balance import end_of
+from .attributes import VALUES
+from .sites import pick
+from .text import TextEdits, cut
+
+_DEFINITION = re.compile(r"(?m)^[ \t]*([#!][\w$.-]+)[ \t]*=[ \t]*")
+_VALUE = re.compile(r'[{,]\s*(?:"[^"]*"|[\w$.-]+) = (?=[\w#!"\[{@-])')
+_TYPE = re.compile(
+    r"(?:(?<=[:,>] )|(?<=\())"
+    r"(?=(?:tensor|memref|vector|tuple|complex)<|(?:[su]?i\d+|f32|f16|bf16|f64|index)\b|![a-z]\w*\.\w+<)"
+)
+NAMES = "a b 0 1 00 map loc loc1 a$ a_b A a-b loc0 t set a1".split()
+TYPES = "i32 i64 f32 tensor<4xf32> tensor<4xi32> !foo.type<1> !vhlo.i32_v1 tensor<2xf32>".split()
+
+
+def definitions(text: str) -> list[tuple[str, int, int, int]]:
+    """Name, start of the line, start of the value, end of the value."""
+    found: list[tuple[str, int, int, int]] = []
+    for match in _DEFINITION.finditer(text):
+        found.append((match[1], match.start(), match.end(), end_of(text, match.end(), "\n")))
+    return found
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
+def _between_operations(text: str) -> list[int]:
+    """Starts of lines outside of functions: aliases may stand there."""
+    return [
+        start
+        for start in _line_starts(text)
+        if re.match(r"\s{0,2}(?:func|\"func|module|\"builtin|[#!]|$|sdy|\}|\{-)", text[start : start + 12])
+    ]
+
+
+def _a_value(rng: Random, sign: str) -> str:
+    if sign == "!":
+        return rng.choice(TYPES)
+    places = ['loc("x")', "loc(unknown)", 'loc("f":1:2)', 'loc(callsite("a" at "b"))']
+    return rng.choice([rng.choice(VALUES).replace("_HIGH", " HIGH"), rng.choice(places)])
+
+
+def introduce(text: str, rng: Random) -> tuple[str, str] | None:
+    """A value or a type of the text becomes an alias, defined anywhere."""
+    if (done := _introduced(text, rng)) is None:
+        return None
+    definition, used = done
+    at = rng.choice([0, len(used), rng.choice(_between_operations(used) or [0])])
+    return definition, cut(used, at, at, definition + "\n")
+
+
+def introduce_first(text: str, rng: Random) -> tuple[str, str] | None:
+    """The same, defined at the start, as MLIR wants it."""
+    done = _introduced(text, rng)
+    return None if done is None else (done[0], f"{done[0]}\n{done[1]}")
+
+
+def _introduced(text: str, rng: Random) -> tuple[str, str] | None:
+    """The definition, and the text that uses it."""
+    sign = rng.choice("#!")
+    found = [match.end() for match in (_VALUE if sign == "#" else _TYPE).finditer(text)]
+    if (start := pick(rng, found)) is None:
+        return None
+    end = end_of(text, start, ",)]}>\n ")
+    if sign == "#" and text.startswith(" : ", end):
+        end = end_of(text, end + 3, ",)]}>\n ")
+    value, name = text[start:end], sign + rng.choice(NAMES)
+    used = cut(text, start, end, name)
+    if sign == "!" and rng.random() < 0.4:
+        used = re.sub(rf"(?<=[(:,>] ){re.escape(value)}(?![\w<>])", name, used)
+    return f"{name} = {value}", used
+
+
+def rename_use(text: str, rng: Random) -> tuple[str, str] | None:
+    names = [name for name, *_ in definitions(text)]
+    found = [m for m in re.finditer(r"[#!][\w$-]+(?![\w$.<-])", text) if m[0] in names]
+    if (match := pick(rng, found)) is None:
+        return None
+    others = sorted({name for name in names if name != match[0]})
+    new = rng.choice([*others, match[0][0] + rng.choice(NAMES)])
+    return f"{match[0]} is now {new}", cut(text, *match.span(), new)
+
+
+def redefine(text: str, rng: Random) -> tuple[str, str] | None:
+    """Another value for the name."""
+    if (found := pick(rng, definitions(text))) is None:
+        return None
+    name, _, start, end = found
+    new = _a_value(rng, name[0])
+    return f"{name} is now {new}", cut(text, start, end, new)
+
+
+def define_again(text: str, rng: Random) -> tuple[str, str] | None:
+    """The same name once more, with the same value or another, as an attribute or a location, anywhere."""
+    if (found := pick(rng, definitions(text))) is None:
+        return None
+    name, _, start, end = found
+    value = text[start:end] if rng.random() < 0.3 else _a_value(rng, name[0])
+    at = rng.choice([0, len(text), rng.choice(_between_operations(text) or [0]), rng.choice(_line_starts(text))])
+    return f"{name} again, as {value}", cut(text, at, at, f"{name} = {value}\n")
+
+
+def drop_definition(text: str, rng: Random) -> tuple[str, str] | None:
+    if (found := pick(rng, definitions(text))) is None:
+        return None
+    name, line, _, end = found
+    return f"definition of {name} dropped", cut(text, line, end, "")
+
+
+def move_definition(text: str, rng: Random) -> tuple[str, str] | None:
+    if (found := pick(rng, definitions(text))) is None:
+        return None
+    name, line, _, end = found
+    definition, rest = text[line:end], cut(text, line, end, "")
+    at = rng.choice([0, len(rest), rng.choice(_between_operations(rest) or [0]), rng.choice(_line_starts(rest))])
+    return f"definition of {name} moved", cut(rest, at, at, definition + "\n")
+
+
+def swap_definitions(text: str, rng: Random) -> tuple[str, str] | None:
+    found = definitions(text)
+    if len(found) < 2:
+        return None
+    (one, _, start, end), (other, _, second, last) = sorted(rng.sample(found, 2), key=lambda each: each[1])
+    swapped = text[:start] + text[second:last] + text[end:second] + text[start:end] + text[last:]
+    return f"{one} and {other} swapped", swapped
+
+
+def chain(text: str, rng: Random) -> tuple[str, str] | None:
+    """An alias of an alias, or one inside of another value."""
+    if (found := pick(rng, definitions(text))) is None:
+        return None
+    name, line, start, end = found
+    new = name[0] + rng.choice([name[1:] + "x", *NAMES])
+    inner = rng.choice(
+        [name, f"[{name}]", f"{{a = {name}}}", f"#foo.kind<{name}>", f"tensor<2x{name}>", f"tensor<2xf32, {name}>"]
+    )
+    definition = f"{name} = {text[start:end]}\n{new} = {inner}\n"
+    changed = cut(text, line, end + 1, definition)
+    uses = [m for m in re.finditer(re.escape(name) + r"(?![\w$.<-])", changed) if m.start() > line + len(definition)]
+    if (use := pick(rng, uses)) is not None:
+        changed = cut(changed, *use.span(), new)
+    return f"{new} is {inner}", changed
+
+
+def as_location(text: str, rng: Random) -> tuple[str, str] | None:
+    """An alias where a location stands."""
+    names = [name for name, *_ in definitions(text) if name[0] == "#"] or ["#a"]
+    ends = [match.end() for match in re.finditer(r"(?m)(?<=\w|>|\))$", text)]
+    if (at := pick(rng, ends)) is None:
+        return None
+    name = rng.choice(names)
+    return f"loc({name}) put in", cut(text, at, at, f" loc({name})")
+
+
+EDITS: TextEdits = {
+    "alias introduce": introduce,
+    "alias first": introduce_first,
+    "alias use": rename_use,
+    "alias redefine": redefine,
+    "alias again": define_again,
+    "alias drop": drop_definition,
+    "alias move": move_definition,
+    "alias swap": swap_definitions,
+    "alias chain": chain,
+    "alias as location": as_location,
+}

@@ -1,0 +1,196 @@
+"""Edits that keep the meaning by a rule of the proof: without them the rules would never be needed."""
+
+from __future__ import annotations
+
+from random import Random
+
+from ..normal.pure import is_pure
+from ..tree import Block, Operation, Program, Value
+from .functions import name_of
+from .sites import Edits, blocks, copied, inner_places, operations, pick, regions, replace_uses, unquoted, visible
+
+PURE_UNARY = "stablehlo.negate stablehlo.abs stablehlo.cosine".split()
+
+
+def barrier(program: Program, rng: Random) -> str | None:
+    """A barrier over values that some readers read behind it."""
+    if (place := pick(rng, inner_places(program))) is None:
+        return None
+    seen = [value for value in visible(program, place.op) if value.type.startswith("tensor<")]
+    if not seen:
+        return None
+    chosen = rng.sample(seen, min(len(seen), rng.randint(1, 3)))
+    op = Operation("stablehlo.optimization_barrier", chosen, [Value(value.type) for value in chosen])
+    place.block.operations.insert(place.at, op)
+    for later in place.block.operations[place.at + 1 :]:
+        if rng.random() < 0.6:
+            other = dict(zip(chosen, op.results, strict=True))
+            later.operands = [other.get(value, value) for value in later.operands]
+    return f"a barrier before {place.op.name}"
+
+
+def depend(program: Program, rng: Random) -> str | None:
+    if (place := pick(rng, inner_places(program))) is None:
+        return None
+    seen = [value for value in visible(program, place.op) if value.type.startswith("tensor<")]
+    if not seen:
+        return None
+    value, gate = rng.choice(seen), rng.choice(seen)
+    token = Operation("recompute.token", [gate], [Value("!recompute.token")])
+    op = Operation("recompute.depend", [value, *token.results], [Value(value.type)])
+    place.block.operations[place.at : place.at] = [token, op]
+    place.op.operands = [op.results[0] if one is value else one for one in place.op.operands]
+    return f"a token and a depend before {place.op.name}"
+
+
+def dead(program: Program, rng: Random) -> str | None:
+    if (place := pick(rng, inner_places(program))) is None:
+        return None
+    seen = [one for one in visible(program, place.op) if one.type.startswith("tensor<") and one.type.endswith("f32>")]
+    if (value := pick(rng, seen)) is None:
+        return None
+    place.block.operations.insert(place.at, Operation(rng.choice(PURE_UNARY), [value], [Value(value.type)]))
+    return f"an operation that nobody reads before {place.op.name}"
+
+
+def mark(program: Program, rng: Random) -> str | None:
+    op = rng.choice([program.module, *operations(program)])
+    key = rng.choice("recompute.recompute recompute.copy recompute.id recompute.phase recompute.free".split())
+    op.attributes[key] = rng.choice(["true", "1 : i64", '"primal"', "0x7F800001 : f32", "#foo.kind<1>"])
+    return f"{op.name} marked with {key}"
+
+
+def rename_private(program: Program, rng: Random) -> str | None:
+    hidden = [one for one in program.functions() if one.properties.get("sym_visibility") == '"private"']
+    if (function := pick(rng, hidden)) is None:
+        return None
+    old, new = name_of(function), f"p{rng.randrange(100)}"
+    function.properties["sym_name"] = f'"{new}"'
+    for call in operations(program):
+        if call.name == "func.call" and unquoted(call.properties.get("callee", "")) == old:
+            call.properties["callee"] = f"@{new}"
+    return f"private @{old} is now @{new}"
+
+
+def rename_module(program: Program, rng: Random) -> str | None:
+    program.module.properties["sym_name"] = rng.choice(['"a"', '"jit_step"', '"odd name"'])
+    return "the module has another name"
+
+
+def unused_private(program: Program, rng: Random) -> str | None:
+    if (function := pick(rng, program.functions())) is None:
+        return None
+    copy = copied(function)
+    copy.properties |= {"sym_name": '"unused"', "sym_visibility": '"private"'}
+    program.body.operations.insert(rng.randint(0, len(program.body.operations)), copy)
+    return "a private function that nobody calls"
+
+
+def say_public(program: Program, rng: Random) -> str | None:
+    shown = [one for one in program.functions() if "sym_visibility" not in one.properties]
+    if (function := pick(rng, shown)) is None:
+        return None
+    function.properties["sym_visibility"] = '"public"'
+    return f"@{name_of(function)} says that it is public"
+
+
+def outline(program: Program, rng: Random) -> str | None:
+    """An operation becomes the call of a private function that holds it."""
+    found = [place for place in inner_places(program) if place.op.results and not place.op.regions]
+    if (place := pick(rng, [one for one in found if one.op is not one.block.operations[-1]])) is None:
+        return None
+    inner = copied(place.op)
+    arguments = [Value(value.type) for value in place.op.operands]
+    inner.operands = list(arguments)
+    last = Operation("func.return", list(inner.results))
+    taken, given = (", ".join(value.type for value in each) for each in (arguments, inner.results))
+    function = Operation("func.func", regions=[[Block(arguments, [inner, last])]])
+    name = f"outlined_{len(program.functions())}"
+    function.properties = {
+        "sym_name": f'"{name}"',
+        "sym_visibility": '"private"',
+        "function_type": f"({taken}) -> ({given})",
+    }
+    program.body.operations.append(function)
+    call = Operation("func.call", list(place.op.operands), [Value(value.type) for value in place.op.results])
+    call.properties["callee"] = f"@{name}"
+    place.block.operations[place.at] = call
+    for old, new in zip(place.op.results, call.results, strict=True):
+        replace_uses(program, old, new)
+    return f"{place.op.name} in a function of its own"
+
+
+def group(program: Program, rng: Random) -> str | None:
+    """An operation inside a segment or gradient region."""
+    if (place := pick(rng, [one for one in inner_places(program) if one.op.results])) is None:
+        return None
+    around = Operation(rng.choice(["recompute.segment", "recompute.gradient"]))
+    around.results = [Value(value.type) for value in place.op.results]
+    for old, new in zip(place.op.results, around.results, strict=True):
+        replace_uses(program, old, new)
+    around.regions = [[Block([], [place.op, Operation("recompute.yield", list(place.op.results))])]]
+    place.block.operations[place.at] = around
+    return f"{place.op.name} in a {around.name}"
+
+
+def constant_into_regions(program: Program, rng: Random) -> str | None:
+    """A constant is made again inside of a region that reads it."""
+    constants = {op.results[0]: op for op in operations(program) if op.name == "stablehlo.constant" and op.results}
+    found = [
+        (block, value)
+        for op, index in regions(program)
+        for block in op.regions[index]
+        for inner in block.operations
+        for value in inner.operands
+        if value in constants and constants[value] not in block.operations
+    ]
+    if (chosen := pick(rng, found)) is None:
+        return None
+    block, value = chosen
+    copy = copied(constants[value])
+    block.operations.insert(0, copy)
+    for inner in block.operations[1:]:
+        inner.operands = [copy.results[0] if one is value else one for one in inner.operands]
+    return "a constant made again inside of a region"
+
+
+def shuffle(program: Program, rng: Random) -> str | None:
+    """Operations of a block in another order that their operands allow."""
+    if (
+        block := pick(rng, [one for one in blocks(program) if len(one.operations) > 2 and one is not program.body])
+    ) is None:
+        return None
+    waiting, last = block.operations[:-1], block.operations[-1]
+    own = {value for op in waiting for value in op.results}
+    done: set[Value] = set()
+    block.operations = []
+    while waiting:
+        ready = [
+            op
+            for op in waiting
+            if all(value in done or value not in own for one in op.walk() for value in one.operands)
+        ]
+        # Effects stay in order.
+        ready = [op for op in ready if is_pure(op) or all(map(is_pure, waiting[: waiting.index(op)]))]
+        op = rng.choice(ready or waiting)
+        waiting.remove(op)
+        done.update(op.results)
+        block.operations.append(op)
+    block.operations.append(last)
+    return "operations of a block in another order"
+
+
+EDITS: Edits = {
+    "harmless barrier": barrier,
+    "harmless depend": depend,
+    "harmless dead": dead,
+    "harmless mark": mark,
+    "harmless private name": rename_private,
+    "harmless module name": rename_module,
+    "harmless unused function": unused_private,
+    "harmless public": say_public,
+    "harmless outline": outline,
+    "harmless group": group,
+    "harmless constant": constant_into_regions,
+    "harmless order": shuffle,
+}

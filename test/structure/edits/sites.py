@@ -1,0 +1,115 @@
+"""Where a tree can be edited, and the tables of edits.
+
+An edit changes the program in place and says what it did; `None` where there is nothing for it to do.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple, TypeVar
+
+from ..tree import Block, Operation, Program, Value
+
+T = TypeVar("T")
+Edit = Callable[[Program, Random], str | None]
+Edits = dict[str, Edit]
+
+
+class Place(NamedTuple):
+    """An operation and where it stands."""
+
+    block: Block
+    at: int
+    op: Operation
+
+
+def pick(rng: Random, items: Sequence[T]) -> T | None:
+    return rng.choice(items) if items else None
+
+
+def places(program: Program) -> list[Place]:
+    """All operations but the module."""
+    return list(_places_below(program.module))
+
+
+def _places_below(op: Operation) -> Iterator[Place]:
+    for block in op.blocks():
+        for index, inner in enumerate(block.operations):
+            yield Place(block, index, inner)
+            yield from _places_below(inner)
+
+
+def operations(program: Program) -> list[Operation]:
+    return [place.op for place in places(program)]
+
+
+def inner_places(program: Program) -> list[Place]:
+    """All operations inside of functions, or of what else stands at the top level."""
+    top = program.body
+    return [place for place in places(program) if place.block is not top]
+
+
+def blocks(program: Program) -> list[Block]:
+    return [block for op in program.module.walk() for block in op.blocks()]
+
+
+def regions(program: Program) -> list[tuple[Operation, int]]:
+    """Each operation's regions, by number; the module's is left out."""
+    return [(op, index) for op in operations(program) for index in range(len(op.regions))]
+
+
+def values(program: Program) -> list[Value]:
+    found = [value for op in operations(program) for value in op.results]
+    return found + [value for block in blocks(program) for value in block.arguments]
+
+
+def visible(program: Program, op: Operation) -> list[Value]:
+    """The values that are defined before the operation, in its block and in those around it."""
+    return _visible(program.module, op, []) or []
+
+
+def _visible(around: Operation, wanted: Operation, before: list[Value]) -> list[Value] | None:
+    for block in around.blocks():
+        found = [*before, *block.arguments]
+        for op in block.operations:
+            if op is wanted:
+                return found
+            inside = _visible(op, wanted, [] if op.name == "func.func" else found)
+            if inside is not None:
+                return inside
+            found += op.results
+    return None
+
+
+def replace_uses(program: Program, old: Value, new: Value) -> None:
+    for op in program.module.walk():
+        op.operands = [new if value is old else value for value in op.operands]
+
+
+def uses(program: Program) -> dict[Value, int]:
+    """How often each value is read."""
+    counts: dict[Value, int] = {}
+    for op in program.module.walk():
+        for value in op.operands:
+            counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def copied(op: Operation) -> Operation:
+    """A copy with regions and results of its own, which reads what the original reads."""
+    copy: Operation = pickle.loads(pickle.dumps(op))
+    free: dict[Value, Value] = {}
+    for ours, theirs in zip(copy.walk(), op.walk(), strict=True):
+        free.update(zip(ours.operands, theirs.operands, strict=True))
+    own = {value for one in copy.walk() for value in one.results}
+    own |= {value for one in copy.walk() for block in one.blocks() for value in block.arguments}
+    for one in copy.walk():
+        one.operands = [value if value in own else free[value] for value in one.operands]
+    return copy
+
+
+def unquoted(text: str) -> str:
+    """The name that a string or a symbol spells."""
+    return text.lstrip("@").strip('"')

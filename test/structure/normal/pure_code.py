@@ -1,0 +1,161 @@
+"""Rules on pure code: where it stands, how often, in which order, and whether anybody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..tree import Block, Operation, Program, Value
+from ..writing import dictionary_text
+from .pure import KEPT_WHEN_UNREAD, MAY_FAIL, OF_THE_DEVICE, OF_THE_REGION, as_they_stand, blocks_run, is_pure
+
+
+def out_of_regions(program: Program) -> None:
+    """What a region computes from values around it alone is computed around it."""
+    for op in program.body.operations:
+        _hoist_below(op)
+
+
+def _hoist_below(around: Operation) -> None:
+    for block in blocks_run(around):
+        listed: list[Operation] = []
+        for op in block.operations:
+            _hoist_below(op)
+            listed += _hoisted(op)
+            listed.append(op)
+        block.operations = listed
+
+
+def _hoisted(op: Operation) -> list[Operation]:
+    """What leaves the regions of the operation."""
+    found: list[Operation] = []
+    for block in blocks_run(op):
+        inside = set(block.arguments) | {value for inner in block.operations for value in inner.results}
+        kept: list[Operation] = []
+        for inner in block.operations:
+            if _may_leave(inner, op, inside):
+                inside.difference_update(inner.results)
+                found.append(inner)
+            else:
+                kept.append(inner)
+        block.operations = kept
+    return found
+
+
+def _may_leave(op: Operation, around: Operation, inside: set[Value]) -> bool:
+    names = {inner.name for inner in op.walk()}
+    stays = OF_THE_REGION | MAY_FAIL | KEPT_WHEN_UNREAD
+    if around.name == "sdy.manual_computation":
+        stays |= OF_THE_DEVICE
+    if not is_pure(op) or names & stays:
+        return False
+    return not any(value in inside for value in free_values(op))
+
+
+def free_values(op: Operation) -> Iterator[Value]:
+    """What the operation and its regions read from outside."""
+    own = {value for inner in op.walk() for value in inner.results if inner is not op}
+    own |= {value for inner in op.walk() for block in inner.blocks() for value in block.arguments}
+    return (value for inner in op.walk() for value in inner.operands if value not in own)
+
+
+def without_doubles(program: Program) -> None:
+    """Of pure operations that are the same, the first one counts."""
+    for op in program.body.operations:
+        _merge_below(op, {}, {})
+
+
+def _merge_below(around: Operation, known: dict[str, Operation], same: dict[Value, Value]) -> None:
+    for block in blocks_run(around):
+        seen, kept = dict(known), list[Operation]()
+        for op in block.operations:
+            for inner in op.walk():
+                inner.operands = [same.get(value, value) for value in inner.operands]
+            _merge_below(op, seen, same)
+            first = seen.setdefault(_key(op), op) if is_pure(op) else op
+            if first is op:
+                kept.append(op)
+            else:
+                same.update(zip(op.results, first.results, strict=True))
+        block.operations = kept
+
+
+def _key(op: Operation) -> str:
+    """The operation as text; what it reads from outside by identity."""
+    names: dict[Value, str] = {}
+
+    def spelt(one: Operation) -> Iterator[str]:
+        yield one.name
+        yield ",".join(names.get(value, f"outside {id(value)}") for value in one.operands)
+        yield dictionary_text(dict(sorted(one.properties.items())))
+        yield dictionary_text(dict(sorted(one.attributes.items())))
+        yield ",".join(value.type for value in one.results)
+        for region in one.regions:
+            yield "region"
+            for block in region:
+                yield "block"
+                for value in block.arguments:
+                    names[value] = f"inside {len(names)}"
+                    yield value.type
+                for inner in block.operations:
+                    yield from spelt(inner)
+                    names.update((value, f"inside {len(names)} {i}") for i, value in enumerate(inner.results))
+
+    return "\n".join(spelt(op))
+
+
+def without_unread(program: Program) -> None:
+    while _drop_unread(program):
+        pass
+
+
+def _drop_unread(program: Program) -> bool:
+    read = {value for op in program.module.walk() for value in op.operands}
+    dropped = False
+    literal = set(as_they_stand(program.module))
+    for op in program.module.walk():
+        for block in blocks_run(op):
+            if op not in literal:
+                kept = [one for one in block.operations if not _is_unread(one, read)]
+                dropped = dropped or len(kept) < len(block.operations)
+                block.operations = kept
+    return dropped
+
+
+def _is_unread(op: Operation, read: set[Value]) -> bool:
+    if not is_pure(op) or any(inner.name in KEPT_WHEN_UNREAD for inner in op.walk()):
+        return False
+    return not any(value in read for value in op.results)
+
+
+def in_order_of_need(program: Program) -> None:
+    """Pure operations right before the first effect, end or other pure operation that needs them, depth first."""
+    # Inside first: what a region reads from outside is needed in the order in which it reads it.
+    literal = set(as_they_stand(program.module))
+    for op in reversed(list(program.module.walk())):
+        for block in blocks_run(op):
+            if op not in literal:
+                block.operations = list(_ordered(block))
+
+
+def _ordered(block: Block) -> Iterable[Operation]:
+    makers = {value: op for op in block.operations for value in op.results}
+    read = {value for op in block.operations for inner in op.walk() for value in inner.operands}
+    effects = [op for op in block.operations[:-1] if not is_pure(op)]
+    unread = [op for op in block.operations[:-1] if not any(value in read for value in op.results)]
+    done: dict[Operation, None] = {}
+    active: set[Operation] = set()
+
+    def visit(op: Operation) -> None:
+        for value in free_values(op):
+            maker = makers.get(value)
+            if maker is not None and maker not in active and is_pure(maker):
+                active.add(maker)
+                visit(maker)
+        done.setdefault(op)
+
+    # The rest, if any, goes round in circles, as unknown operations may allow.
+    for op in (*effects, *unread, *block.operations[-1:], *block.operations):
+        if op not in active:
+            active.add(op)
+            visit(op)
+    return done

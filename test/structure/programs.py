@@ -1,0 +1,50 @@
+"""The programs that mutants are made of: those of the folder, written by hand, and those that JAX makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .jax_names import JAX_PROGRAMS
+from .judge import Judge, canonical, lowered
+
+FOLDER = Path(__file__).parent / "programs"
+
+
+@dataclass(frozen=True)
+class Base:
+    """A program: its name, its text as it was written, and what the judge prints for it."""
+
+    name: str
+    given: str
+    text: str
+
+    @property
+    def weight(self) -> float:
+        """Mutants of large programs take long: they are fewer."""
+        return 1 / (500 + len(self.text))
+
+
+def names() -> list[str]:
+    written = sorted(path.stem for path in FOLDER.glob("*.mlir"))
+    return [*written, *(f"jax {name}" for name in JAX_PROGRAMS)]
+
+
+def bases(judge: Judge, wanted: Sequence[str] | None = None) -> list[Base]:
+    """The programs of these names, all by default. The judge reads them all."""
+    chosen = list(wanted) if wanted is not None else names()
+    made = [name.removeprefix("jax ") for name in chosen if name.startswith("jax ")]
+    lowered_texts = dict(zip(made, judge.ask(*map(lowered, made)), strict=True))
+    given = [
+        lowered_texts[name.removeprefix("jax ")].text if name.startswith("jax ") else _file(name) for name in chosen
+    ]
+    found: list[Base] = []
+    for name, text, answer in zip(chosen, given, judge.ask(*(canonical(text or "") for text in given)), strict=True):
+        assert text is not None and answer.text is not None, f"{name} cannot be read: {answer.error}"
+        found.append(Base(name, text, answer.text))
+    return found
+
+
+def _file(name: str) -> str:
+    return (FOLDER / f"{name}.mlir").read_text()

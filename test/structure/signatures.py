@@ -1,0 +1,43 @@
+"""What two findings have in common: enough of the words to put them together."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+_SECTION = re.compile(r"(?m)^--- .*\n")
+_TOKEN = re.compile(r'"[^"]*"|[\w.$]+')
+_OPERATION = re.compile(r'"([a-z_]+\.[\w.]+)"\(|\b([a-z_]+\.\w+) ')
+
+
+def signature(words: str) -> str:
+    """Of a traceback where it ended, of two texts what differs first, of a message the message."""
+    if words.startswith("Traceback"):
+        return _traceback(words.rstrip().splitlines())
+    sections = [part.strip() for part in _SECTION.split(words)[1:]]
+    if len(sections) >= 2 and sections[-1] != sections[-2]:
+        return _first_difference(*sections[-2:])
+    lines = [line for line in words.splitlines() if line.strip()]
+    said = [line for line in lines if "error" in line] or _SECTION.split(words)[0].strip().splitlines()[-1:] or [""]
+    return _masked(said[0].strip())
+
+
+def _traceback(lines: list[str]) -> str:
+    frames = [line for line in lines if line.lstrip().startswith("File ")]
+    where = frames[-1].rpartition("/")[2].replace('"', "") if frames else ""
+    return f"{_masked(lines[-1])} at {re.sub(r', line [0-9]+', '', where)}"
+
+
+def _first_difference(one: str, other: str) -> str:
+    lines = difflib.unified_diff(one.splitlines(), other.splitlines(), n=0, lineterm="")
+    changed = [line for line in lines if line[0] in "+-" and not line.startswith(("+++", "---"))]
+    gone = next((line for line in changed if line[0] == "-"), "")
+    come = next((line for line in changed if line[0] == "+"), "")
+    names = _OPERATION.search(gone or come)
+    tokens = set(_TOKEN.findall(gone)) ^ set(_TOKEN.findall(come))
+    differing = " ".join(sorted(map(_masked, tokens))[:4])
+    return f"{(names[1] or names[2]) if names else 'text'}: {differing}"[:110]
+
+
+def _masked(text: str) -> str:
+    return re.sub(r"0x[0-9A-Fa-f]+|\d+|%[\w.]+", "N", text)[:110]

@@ -1,0 +1,53 @@
+"""What jaxlib would not see or not say by itself, said in the text: aliases in opaque bodies, names of resources."""
+
+from __future__ import annotations
+
+import re
+
+from .balance import end_of
+
+_DEFINITION = re.compile(r"(?m)^[ \t]*([#!][\w$-]+)[ \t]*=[ \t]*(?=\S)")
+_KNOWN = "affine arith chlo gpu llvm memref mhlo mpmd nvgpu nvvm scf sdy stablehlo tensor ub vector vhlo"
+_OPAQUE = re.compile(rf"[#!](?!(?:{_KNOWN.replace(' ', '|')})\b)[A-Za-z_][\w$]*(?:\.[\w$.]+)?<")
+"""Of dialects that jaxlib does not know; the others look aliases up themselves."""
+_ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
+_RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)(\w+)(?=>|: ")', re.M)
+
+
+def spelled_out(text: str) -> str:
+    """The text with the definition in the place of each alias inside of an attribute or type of an unknown dialect.
+
+    MLIR leaves such a body as it is where it does not know the dialect, and drops the definition: two bodies that read
+    the same would not mean the same.
+    """
+    known: dict[str, str] = {}
+    for match in _DEFINITION.finditer(text):
+        value = text[match.end() : end_of(text, match.end(), "\n")].strip()
+        known.setdefault(match[1], _with_values(value, known))
+    return _opaque_with_values(text, known) if known else text
+
+
+def _opaque_with_values(text: str, known: dict[str, str]) -> str:
+    found: list[str] = []
+    at = 0
+    while (match := _OPAQUE.search(text, at)) is not None:
+        end = end_of(text, match.end(), "")
+        found += [text[at : match.end()], _with_values(text[match.end() : end], known)]
+        at = end
+    return "".join([*found, text[at:]])
+
+
+def _with_values(body: str, known: dict[str, str]) -> str:
+    return _ALIAS.sub(lambda match: known.get(match[0], match[0]), body)
+
+
+def resources_numbered(text: str) -> str:
+    """The names of resources by the order in which they are read: a name that is taken gets another one."""
+    if "dense_resource<" not in text:
+        return text
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return match[1] + numbers.setdefault(match[2], f"r{len(numbers)}")
+
+    return _RESOURCE.sub(number, text)

@@ -1,0 +1,87 @@
+"""What is tried: the project's parser, verifier, printer and proof, each with a limit of time."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.prove import Proof, prove
+from recompute.tools.verification import verify_module
+
+T = TypeVar("T")
+REFUSALS = (ParseError, VerifyException, DiagnosticException)
+"""What the parser and the verifier are documented to raise."""
+
+
+class OutOfTime(BaseException):
+    """Not an `Exception`: what is tried must not catch it."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Generator[None]:
+    """Raises `OutOfTime` inside. Only in the main thread."""
+
+    def stop(signal_number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """`kind`: refused, traceback or hang."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The functions tried; tests plant others."""
+
+    parse: Callable[[str], ModuleOp] = parse_module
+    verify: Callable[[ModuleOp], None] = verify_module
+    write: Callable[..., str] = print_module
+    proof: Callable[[ModuleOp, ModuleOp], Proof] = prove
+    seconds: float = 10
+
+    def read(self, text: str) -> ModuleOp | Failed:
+        def parsed() -> ModuleOp:
+            module = self.parse(text)
+            self.verify(module)
+            return module
+
+        return self._tried(parsed)
+
+    def written(self, module: ModuleOp, *, generic: bool, debuginfo: bool) -> str | Failed:
+        return self._tried(lambda: self.write(module, generic=generic, debuginfo=debuginfo), refusals=())
+
+    def proved(self, before: ModuleOp, after: ModuleOp) -> Proof | Failed:
+        return self._tried(lambda: self.proof(before, after), refusals=())
+
+    def _tried(self, action: Callable[[], T], refusals: tuple[type[Exception], ...] = REFUSALS) -> T | Failed:
+        try:
+            with time_limit(self.seconds):
+                return action()
+        except refusals as error:
+            return Failed("refused", str(error))
+        except OutOfTime:
+            return Failed("hang", f"more than {self.seconds} s")
+        except Exception:
+            return Failed("traceback", traceback.format_exc(limit=-6))

@@ -1,0 +1,55 @@
+"""The harness' own reader of the generic form, against jaxlib's."""
+
+from __future__ import annotations
+
+import pytest
+
+from .balance import pieces
+from .judge import Judge, canonical
+from .programs import bases, names
+from .tree import TreeError, read
+from .writing import written
+
+
+def test_what_is_read_is_written_with_the_same_meaning(judge: Judge) -> None:
+    programs = bases(judge)
+    assert len(programs) == len(names()) >= 45
+    answers = judge.ask(*(canonical(written(read(one.text))) for one in programs))
+    different = [one.name for one, answer in zip(programs, answers, strict=True) if answer.text != one.text]
+    assert different == []
+
+
+def test_a_tree_is_new_each_time() -> None:
+    text = '"builtin.module"() ({\n"foo.op"() : () -> ()\n}) : () -> ()'
+    read(text).body.operations.clear()
+    assert [op.name for op in read(text).body.operations] == ["foo.op"]
+
+
+def test_values_may_be_read_before_their_definition() -> None:
+    text = '"builtin.module"() ({\n"foo.a"(%0) : (i32) -> ()\n%0 = "foo.b"() : () -> i32\n}) : () -> ()'
+    reader, maker = read(text).body.operations
+    assert reader.operands == maker.results
+
+
+@pytest.mark.parametrize(
+    "text", ["", "module {}", '"builtin.module"() ({ "foo.op" }) : () -> ()', '"foo.op"() : () -> ()']
+)
+def test_what_is_no_generic_form_is_an_error(text: str) -> None:
+    with pytest.raises(TreeError):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("a, b", ["a", "b"]),
+        ("f(a, b), [c, {d, e}]", ["f(a, b)", "[c, {d, e}]"]),
+        ('"a, b", c', ['"a, b"', "c"]),
+        ('"\\", b", c', ['"\\", b"', "c"]),
+        ("(a) -> (b, c), d", ["(a) -> (b, c)", "d"]),
+        ("affine_set<(d0) : (d0 >= 0)>, d", ["affine_set<(d0) : (d0 >= 0)>", "d"]),
+    ],
+)
+def test_a_list_is_split_outside_of_brackets(text: str, found: list[str]) -> None:
+    assert pieces(text) == found

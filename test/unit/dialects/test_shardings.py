@@ -1,0 +1,147 @@
+"""Shardy's computations: what JAX lowers `shard_map` to is read and printed to the byte, checked, and left alone."""
+
+# JAX's types say little about lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from recompute.dialects.context import make_context
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.rules.effects import why_impure
+
+from .judge import Judge
+
+MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
+SHARDING = '<@mesh, [{"a"}, {}]>'
+
+
+def manual(
+    arguments: str = "%y: tensor<2x8xf32>",
+    body: str = "sdy.return %y : tensor<2x8xf32>",
+    shardings: str = f"[{SHARDING}]",
+    results: str = f"[{SHARDING}]",
+    axes: str = '{"a"}',
+    types: str = "(tensor<4x8xf32>) -> tensor<4x8xf32>",
+) -> str:
+    return (
+        f"{MESH}func.func @f(%x: tensor<4x8xf32>) {{\n"
+        f"  %0 = sdy.manual_computation(%x) in_shardings={shardings} out_shardings={results} manual_axes={axes}"
+        f" ({arguments}) {{\n    {body}\n  }} : {types}\n  return\n}}"
+    )
+
+
+def test_it_stands(judge: Judge) -> None:
+    module = parse_module(manual())
+    module.verify()
+    assert judge.print(print_module(module), debuginfo=False) == judge.print(manual(), debuginfo=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (manual(shardings="[]"), "there are 0 in_shardings, expected 1"),
+        (manual(results=f"[{SHARDING}, {SHARDING}]"), "there are 2 out_shardings, expected 1"),
+        (manual(arguments="", body="sdy.return"), "there are 0 arguments of the region, expected 1"),
+        (manual(body="sdy.return %x : tensor<4x8xf32>"), "value defined out of its IsolatedFromAbove parent"),
+        (
+            manual(arguments="%y: tensor<8xf32>", body="sdy.return %y : tensor<8xf32>"),
+            r"of the arguments of the region, one has type tensor<8xf32>, which is no part of tensor<4x8xf32>",
+        ),
+        (
+            manual(arguments="%y: tensor<2x8xf64>", body="sdy.return %y : tensor<2x8xf64>"),
+            "type tensor<2x8xf64>, which is no part of tensor<4x8xf32>",
+        ),
+        (manual(body="sdy.return"), "there are 0 values that the region returns, expected 1"),
+        (manual(types="(tensor<4x8xf32>) -> i32"), "type tensor<2x8xf32>, which is no part of i32"),
+        (manual(body="stablehlo.return %y : tensor<2x8xf32>"), "the region ends with sdy.return"),
+    ],
+)
+def test_refused(text: str, words: str) -> None:
+    with pytest.raises(VerifyException, match=words):
+        parse_module(text).verify()
+
+
+NAMED = (
+    "func.func @f(%x: tensor<4xf32>) {\n"
+    '  %0 = sdy.named_computation<"g">(%x) (%y: tensor<4xf32>) {\n    sdy.return %y : tensor<4xf32>\n  }'
+    " : (tensor<4xf32>) -> tensor<4xf32>\n  return\n}"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("(%y: tensor<4xf32>)", "(%y: tensor<4xf32>, %z: i32)", "the arguments of the region are 2, expected 1"),
+        ("-> tensor<4xf32>", "-> tensor<2xf32>", "one of the values that the region returns has type tensor<4xf32>"),
+        ("(%x) (", "(%x) in_shardings=[] (", "there are 0 in_shardings, expected 1"),
+    ],
+)
+def test_named_computations(old: str, new: str, words: str) -> None:
+    parse_module(NAMED).verify()
+    with pytest.raises((VerifyException, ParseError), match=words):
+        parse_module(NAMED.replace(old, new)).verify()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (manual(axes="{a}"), "string literal"),
+        (manual(shardings=SHARDING), r"'\[' expected"),
+        (manual().replace(" manual_axes", " {} manual_axes"), "Expected 'manual_axes'"),
+        (manual().replace("} : ", "} {manual_axes = 1} : "), "'manual_axes' is part of the format"),
+        ("sdy.return {a = 1} %0", "Expected ':'"),
+        ('"test.op"() {a = #sdy.sharding_per_value<<@mesh, []>>} : () -> ()', r"'\[' expected"),
+    ],
+)
+def test_malformed(text: str, words: str) -> None:
+    with pytest.raises(ParseError, match=words):
+        parse_module(text)
+
+
+def test_xdsls_passes_leave_them_alone() -> None:
+    """Unread computations and equal constants: what they do to Shardy is not known here."""
+    pair = "sdy.constant dense<1.0> : tensor<4xf32>"
+    text = NAMED.replace("  return", f"  %1 = {pair}\n  %2 = {pair}\n  return")
+    for source in (manual(), text):
+        module = parse_module(source)
+        before = print_module(module)
+        for step in (CanonicalizePass(), CommonSubexpressionElimination(), DeadCodeElimination()):
+            step.apply(make_context(), module)
+        assert print_module(module) == before
+
+
+def test_they_are_not_known_to_be_pure() -> None:
+    for source, name in ((manual(), "sdy.manual_computation"), (NAMED, "sdy.named_computation")):
+        (op,) = (op for op in parse_module(source).walk() if op.name == name)
+        assert why_impure(op) is not None
+
+
+def test_what_jax_lowers_shard_map_to(judge: Judge) -> None:
+    """With a nested jit: its function is called from inside of the computation."""
+    jax = pytest.importorskip("jax")
+    spec: Any = jax.sharding.PartitionSpec
+    mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))
+
+    def local(x: Any) -> Any:
+        return jax.lax.psum(jax.jit(jax.numpy.tanh)(x), "b")
+
+    function = jax.shard_map(local, mesh=mesh, in_specs=spec("a", "b"), out_specs=spec("a"))
+    lowered = jax.jit(jax.grad(lambda x: function(x).sum())).trace(jax.numpy.ones((4, 8)))
+    text = lowered.lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
+    assert "sdy.manual_computation" in text and "call @" in text
+    module = parse_module(text)
+    module.verify()
+    assert judge.print(print_module(module, debuginfo=True)) == judge.print(text)
+    assert judge.print(print_module(module, generic=True, debuginfo=True)) == judge.print(text)
+    generic = parse_module(judge.print(text, generic=True))
+    assert judge.print(print_module(generic, debuginfo=True)) == judge.print(text)
