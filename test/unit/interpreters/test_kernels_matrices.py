@@ -256,3 +256,20 @@ def test_the_number_of_the_only_process(name: str) -> None:
 def test_more_processes_are_refused(body: str, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         evaluate(body, "tensor<2xf32>", normal(2))
+
+
+@pytest.mark.parametrize("name", ["mhlo.num_replicas", "mhlo.num_partitions"])
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_module_for_several_processes_is_refused_where_that_matters(name: str, count: int) -> None:
+    text = f"""module attributes {{{name} = {count} : i32}} {{
+      func.func @main() -> tensor<ui32> {{
+        %r = "stablehlo.partition_id"() : () -> tensor<ui32>
+        return %r : tensor<ui32>
+      }}
+    }}"""
+    function = function_named(parse_module(text, "f.mlir"))
+    if count == 1:
+        assert [int(one) for one in execute(function, [])] == [0]
+        return
+    with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, and one process is run"):
+        execute(function, [])
