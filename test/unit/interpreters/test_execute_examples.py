@@ -81,7 +81,7 @@ def test_results_in_bf16_are_near_to_those_of_jax() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_meter_agrees_with_the_static_timeline_at_every_operation(name: str, prepare: Any, twin: str) -> None:
     module = prepare(f"{name}.small{twin}.mlir").clone()
-    # A step that has copies enough is left as it is, calls and all, and a call is metered as what it calls.
+    # A step that has copies enough is left as it is, and the meter knows no calls.
     inline(module)
     function = function_named(module)
     results, metered = meter(function, random_inputs(function, 0, "positive"))
