@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -111,7 +111,7 @@ class Preparation:
         if isinstance(op, CallOp):
             return self._call(op, op.callee)
         if name == "stablehlo.composite":
-            return self._call(op, symbol(op, "decomposition"))
+            return self._composite(op)
         if name in STRUCTURED:
             return self._structured(op)
         if name in WITH_COMBINER:
@@ -130,6 +130,13 @@ class Preparation:
             if value in self.views or value.owner.parent_op() is not op:
                 self.views.add(result)
         return run
+
+    def _composite(self, op: Operation) -> Kernel:
+        name = symbol(op, "decomposition")
+        types = FunctionType.from_lists([one.type for one in op.operands], [one.type for one in op.results])
+        if (found := _callee(op, name).function_type) != types:
+            raise ValueError(f"it has type {types}, and is made of a function of type {found}")
+        return self._call(op, name)
 
     def _call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
         name = callee.string_value()

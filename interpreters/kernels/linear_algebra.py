@@ -73,6 +73,7 @@ def triangular_solve(op: Operation) -> Kernel:
     """
     is_left, is_lower, has_ones = (flag(op, name) for name in ("left_side", "lower", "unit_diagonal"))
     transpose, dtype = word(op, "transpose_a"), dtype_at(op.results[0])
+    _check_system(shape_at(op.operands[0]), shape_at(op.operands[1]), is_left)
 
     def run(a: Array, b: Array) -> Array:
         factor, sides = convert(a, wide(dtype)), convert(b, wide(dtype))
@@ -86,6 +87,12 @@ def triangular_solve(op: Operation) -> Kernel:
         return owned(found if is_left else np.swapaxes(found, -1, -2), dtype)
 
     return on_two(run)
+
+
+def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None:
+    """xDSL does not know the operation, and verifies nothing."""
+    if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
+        raise ValueError(f"a of shape {list(a)} is not square, or does not fit b of shape {list(b)}")
 
 
 def _substituted(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:

@@ -25,7 +25,7 @@ def word(op: Operation, name: str) -> str:
 def table(op: Operation, name: str) -> list[list[int]]:
     """The rows of a constant matrix of integers."""
     value = _property(op, name)
-    if not is_standard_dense(value):
+    if not is_standard_dense(value) or len(value.type.get_shape()) != 2:
         raise ValueError(f"its '{name}' is no table of numbers")
     return [[int(one) for one in row] for row in to_numpy(value)]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -104,9 +105,30 @@ def test_triangular_solve(element: str, transpose: str, left: bool, lower: bool,
     np.testing.assert_allclose(matrix @ found if left else found @ matrix, b, atol=1e-5)
 
 
-def test_triangular_solve_needs_its_properties() -> None:
-    with pytest.raises(Refusal, match=r"triangular_solve cannot be executed: it has no 'left_side'"):
-        evaluate('%r = "stablehlo.triangular_solve"(%a, %a) : (T, T) -> T', "tensor<2x2xf32>", normal(2, 2))
+SOLVE = """%r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = false,
+    transpose_a = #stablehlo<transpose NO_TRANSPOSE>}> : (T, B) -> B"""
+MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    stablehlo.return %x : tensor<f32> }) : (T, B) -> T"""
+
+
+@pytest.mark.parametrize(
+    ("body", "a", "b", "message"),
+    [
+        (SOLVE.replace("left_side", "l"), (2, 2), (2, 2), "triangular_solve cannot be executed: it has no 'left_side'"),
+        (SOLVE, (3,), (3,), r"a of shape \[3\] is not square, or does not fit b of shape \[3\]"),
+        (SOLVE, (3, 4), (4, 2), r"a of shape \[3, 4\] is not square"),
+        (SOLVE, (2, 3, 3), (3, 3), "does not fit b"),
+        (MAP, (2,), (3,), "stablehlo.map cannot be executed: its region does not take one element of each operand"),
+        (MAP.replace(", %y: tensor<f32>", ""), (2,), (2,), "its region does not take one element of each operand"),
+        (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region does not take one element"),
+    ],
+)
+def test_what_does_not_fit_is_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
+    """Nothing verifies these operations."""
+    one, other = normal(*a), normal(*b)
+    result = tensor(other) if body.startswith(SOLVE[:20]) else tensor(one)
+    with pytest.raises(Refusal, match=message):
+        evaluate(re.sub(r"\bB\b", tensor(other), body), result, one, other)
 
 
 def test_a_map_applies_its_region_to_each_place() -> None:
@@ -139,6 +161,12 @@ def test_a_composite_of_nothing_is_refused() -> None:
     module = parse_module(COMPOSITE.replace("decomposition = @twice.impl", "decomposition = @other"), "f.mlir")
     with pytest.raises(Refusal, match=r"^f.mlir:6:8: error: function 'other' has no body in this module"):
         execute(function_named(module), [array([1, 2], "f32")])
+
+
+def test_a_composite_of_another_type_is_refused() -> None:
+    text = COMPOSITE.replace("@twice.impl(%x: tensor<2xf32>)", "@twice.impl(%x: tensor<2xf32>, %y: tensor<f32>)")
+    with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: it has type "):
+        execute(function_named(parse_module(text, "f.mlir")), [array([1, 2], "f32")])
 
 
 def test_a_call_inside_of_an_operation_without_a_class_finds_its_function() -> None:
@@ -211,6 +239,15 @@ def test_the_number_of_the_only_process(name: str) -> None:
             "stablehlo.collective_permute cannot be executed: its 'source_target_pairs' names other processes",
         ),
         (
+            collective("all_gather", "replica_groups = dense<0> : tensor<1xi64>"),
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' is no table of numbers",
+        ),
+        (
+            """%q = "stablehlo.all_gather"(%a) <{replica_groups = dense<0> : tensor<1x1xi64>}> : (T) -> tensor<4xf32>
+            %r = stablehlo.slice %q [0:2] : (tensor<4xf32>) -> T""",
+            "stablehlo.all_gather cannot be executed: its results have other shapes than its operands",
+        ),
+        (
             collective("all_gather", "replica_groups = #stablehlo.groups<a>"),
             "stablehlo.all_gather cannot be executed: its 'replica_groups' is no table of numbers",
         ),
@@ -219,3 +256,20 @@ def test_the_number_of_the_only_process(name: str) -> None:
 def test_more_processes_are_refused(body: str, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         evaluate(body, "tensor<2xf32>", normal(2))
+
+
+@pytest.mark.parametrize("name", ["mhlo.num_replicas", "mhlo.num_partitions"])
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_module_for_several_processes_is_refused_where_that_matters(name: str, count: int) -> None:
+    text = f"""module attributes {{{name} = {count} : i32}} {{
+      func.func @main() -> tensor<ui32> {{
+        %r = "stablehlo.partition_id"() : () -> tensor<ui32>
+        return %r : tensor<ui32>
+      }}
+    }}"""
+    function = function_named(parse_module(text, "f.mlir"))
+    if count == 1:
+        assert [int(one) for one in execute(function, [])] == [0]
+        return
+    with pytest.raises(Refusal, match=rf"3:14: error: .*: the module has {name} = 8, and one process is run"):
+        execute(function, [])
