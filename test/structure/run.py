@@ -27,7 +27,8 @@ from .mutants import Mutant, finished, mutants
 from .programs import Base, bases
 from .subject import Subject
 from .systematic import Site, edited_at, every_site
-from .verdicts import Outcome, judged, tried
+from .trials import Outcome, tried
+from .verdicts import judged
 
 BATCH = 50
 MEMORY = 6 << 30

@@ -19,7 +19,8 @@ from .mutants import Mutant
 from .programs import Base
 from .subject import Subject
 from .tree import read
-from .verdicts import compare_verdict, judged, tried
+from .trials import tried
+from .verdicts import compare_verdict, judged
 from .writing import written
 
 TEXT = '"builtin.module"() ({\n  "foo.op"() {k = 1 : i32} : () -> ()\n}) : () -> ()\n'
