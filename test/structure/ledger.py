@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .verdicts import Outcome
+from .trials import Outcome
 
 
 @dataclass

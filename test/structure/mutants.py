@@ -11,48 +11,12 @@ in five, the `wild` ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from random import Random
+from dataclasses import dataclass, replace
 
-from .edits import aliases, attributes, functions, harmless, operands, region_edits, snippets, text, whole_operations
-from .edits.sites import Edits
-from .edits.text import TextEdits
+from .drafts import PRELUDE, Changed, Draft, edit_text, edited_text, edited_trees
 from .judge import Answer, Judge, Task, canonical, form
 from .programs import Base
 from .spelling import spelled_out
-from .tree import TreeError, read
-from .writing import written
-
-TREE_EDITS: Edits = (
-    attributes.EDITS
-    | operands.EDITS
-    | whole_operations.EDITS
-    | region_edits.EDITS
-    | functions.EDITS
-    | snippets.EDITS
-    | harmless.EDITS
-)
-TEXT_EDITS: TextEdits = text.EDITS | aliases.EDITS
-SETTINGS = (
-    *["snippet"] * 6,
-    *harmless.EDITS,
-    *attributes.EDITS,
-    *("function positions", "terminator attribute", "region add", "function call"),
-)
-PRELUDE = ("alias first", "alias first", "alias first", "alias chain")
-ALIKE = 4
-"""Seeds in a row that have one setting."""
-_TRIES = 5
-_CANDIDATES = 3
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A text and what was done to make it: names of edits, and in words."""
-
-    text: str
-    edits: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,38 +38,17 @@ class Mutant:
         return self.change.text
 
 
-@dataclass
-class Draft:
-    """A mutant in the making."""
-
-    base: Base
-    common: Random
-    """For the setting, which a few seeds in a row have in common: it is read once."""
-    rng: Random
-    before: Changed
-    afters: list[Changed] = field(default_factory=list[Changed])
-    """To choose from; none where only the text will be changed."""
-
-    def __post_init__(self) -> None:
-        self.wild = self.rng.random() < 0.2
-        self.in_text = self.rng.random() < 0.4
-
-    def texts(self) -> list[str]:
-        return [self.before.text, *(after.text for after in self.afters)]
-
-    def choose(self, answers: Sequence[Answer]) -> int:
-        """Which of the `afters` to go on with, by what the judge says of each."""
-        good = [index for index, answer in enumerate(answers) if answer.text is not None]
-        return good[0] if good and not self.wild else 0
-
-
 def mutants(seeds: Sequence[int], bases: Sequence[Base], judge: Judge) -> list[Mutant]:
     """One mutant for each seed, always the same one."""
-    drafts = [edited_trees(seed, bases) for seed in seeds]
+    return finished(seeds, [edited_trees(seed, bases) for seed in seeds], judge)
+
+
+def finished(seeds: Sequence[int], drafts: Sequence[Draft], judge: Judge) -> list[Mutant]:
+    """One mutant for each draft, as the judge reads them."""
     forms = judge.ask(*(task for draft in drafts for task in _forms(draft)))
     for draft, answers in _shared(drafts, forms):
         _take_forms(draft, answers)
-        _edit_text(draft)
+        edit_text(draft)
     meanings = judge.ask(*(canonical(spelled_out(one)) for draft in drafts for one in draft.texts()))
     return [
         _finished(seed, draft, answers) for seed, (draft, answers) in zip(seeds, _shared(drafts, meanings), strict=True)
@@ -119,38 +62,6 @@ def _shared(drafts: Sequence[Draft], answers: Sequence[Answer]) -> Iterator[tupl
         count = len(draft.texts())
         yield draft, left[:count]
         del left[:count]
-
-
-def edited_trees(seed: int, bases: Sequence[Base]) -> Draft:
-    common = Random(f"setting {seed // ALIKE}")
-    base = common.choices(bases, [one.weight for one in bases])[0]
-    draft = Draft(base, common, Random(seed), Changed(base.text))
-    for _ in range(common.choice([0, 0, 0, 1, 1, 2])):
-        draft.before = _edited(draft.before, SETTINGS, common)
-    if draft.in_text:
-        return draft
-    rng = draft.rng
-    count = rng.choice([1, 1, 1, 2, 3])
-    for _ in range(_CANDIDATES):
-        after = Changed(draft.before.text)
-        for _ in range(count):
-            after = _edited(after, tuple(TREE_EDITS), rng)
-        draft.afters.append(after)
-    return draft
-
-
-def _edited(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
-    """One edit of a tree that finds something to do, if there is any among a few."""
-    try:
-        program = read(changed.text)
-    except TreeError:
-        # An edit before this one has made a text that is no tree.
-        return changed
-    for _ in range(_TRIES):
-        name = rng.choice(names)
-        if (done := TREE_EDITS[name](program, rng)) is not None:
-            return Changed(written(program), (*changed.edits, name), (*changed.words, done))
-    return changed
 
 
 def _forms(draft: Draft) -> list[Task]:
@@ -170,32 +81,10 @@ def _take_forms(draft: Draft, answers: Sequence[Answer]) -> None:
     else:
         draft.before = replace(draft.before, text=before.text)
     for _ in range(draft.common.choice([0, 0, 0, 1, 2])):
-        draft.before = _edited_text(draft.before, PRELUDE, draft.common)
+        draft.before = edited_text(draft.before, PRELUDE, draft.common)
     if draft.afters:
         index = draft.choose(others)
         draft.afters = [replace(draft.afters[index], text=others[index].text or draft.afters[index].text)]
-
-
-def _edit_text(draft: Draft) -> None:
-    rng = draft.rng
-    if not draft.in_text:
-        if rng.random() < 0.1:
-            draft.afters = [_edited_text(draft.afters[0], tuple(TEXT_EDITS), rng) for _ in range(_CANDIDATES)]
-        return
-    count = rng.choice([1, 1, 1, 2])
-    for _ in range(_CANDIDATES):
-        after = Changed(draft.before.text)
-        for _ in range(count):
-            after = _edited_text(after, tuple(TEXT_EDITS), rng)
-        draft.afters.append(after)
-
-
-def _edited_text(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
-    for _ in range(_TRIES):
-        name = rng.choice(names)
-        if (done := TEXT_EDITS[name](changed.text, rng)) is not None:
-            return Changed(done[1], (*changed.edits, name), (*changed.words, done[0]))
-    return changed
 
 
 def _finished(seed: int, draft: Draft, answers: Sequence[Answer]) -> Mutant:

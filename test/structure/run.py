@@ -17,16 +17,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing import Pool
 from pathlib import Path
 
 from .judge import Judge
 from .ledger import Ledger
-from .mutants import Mutant, mutants
+from .mutants import Mutant, finished, mutants
 from .programs import Base, bases
 from .subject import Subject
-from .verdicts import Outcome, judged, tried
+from .systematic import Site, edited_at, every_site
+from .trials import Outcome, tried
+from .verdicts import judged
 
 BATCH = 50
 MEMORY = 6 << 30
@@ -40,9 +42,23 @@ class Worker:
         self._judge, self._programs, self._subject = judge, programs, subject or Subject()
 
     def outcomes(self, seeds: Sequence[int]) -> list[Outcome]:
-        found = [tried(mutant, self._subject) for mutant in mutants(seeds, self._programs, self._judge)]
-        judged(found, self._judge)
-        return found
+        """Of random mutants."""
+        return self._judged(mutants(seeds, self._programs, self._judge))
+
+    def outcomes_at(self, numbers: Sequence[int]) -> list[Outcome]:
+        """Of the mutants at the sites of these numbers, in rounds: the first of the second round is the next number."""
+        rounds = [divmod(number, len(self.sites)) for number in numbers]
+        drafts = [edited_at(self.sites[index], turn, self._programs) for turn, index in rounds]
+        return self._judged(finished(numbers, drafts, self._judge))
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        return list(every_site(self._programs))
+
+    def _judged(self, found: Sequence[Mutant]) -> list[Outcome]:
+        outcomes = [tried(mutant, self._subject) for mutant in found]
+        judged(outcomes, self._judge)
+        return outcomes
 
 
 _worker: list[Worker] = []
@@ -58,6 +74,10 @@ def _start(names: Sequence[str] | None) -> None:
 
 def _outcomes(seeds: Sequence[int]) -> list[Outcome]:
     return _worker[0].outcomes(seeds)
+
+
+def _outcomes_at(numbers: Sequence[int]) -> list[Outcome]:
+    return _worker[0].outcomes_at(numbers)
 
 
 def run_many(options: argparse.Namespace, outcomes_of: Outcomes) -> Ledger:
@@ -114,6 +134,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     parser.add_argument("--programs", nargs="*", help="only mutants of these programs")
+    parser.add_argument("--every", action="store_true", help="no random edits, but every one at every place, in turn")
     parser.add_argument("--show", action="store_true", help="print every mutant and what came out")
     parser.add_argument("--most", type=int, default=3, help="how many findings of a kind are written")
     parser.add_argument("--ledger", type=Path, help="where a long run notes how far it is, and goes on from")
@@ -124,7 +145,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     with Pool(options.jobs, partial(_start, options.programs)) as pool:
-        ledger = run_many(options, partial(pool.imap, _outcomes))
+        ledger = run_many(options, partial(pool.imap, _outcomes_at if options.every else _outcomes))
     print("\n".join(ledger.lines()))
     return bool(ledger.findings)
 

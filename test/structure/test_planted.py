@@ -12,13 +12,15 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import Proof
 
+from .drafts import TEXT_EDITS, TREE_EDITS, Changed
 from .edits import harmless
 from .judge import Answer, Judge, canonical
-from .mutants import TEXT_EDITS, TREE_EDITS, Changed, Mutant
+from .mutants import Mutant
 from .programs import Base
 from .subject import Subject
 from .tree import read
-from .verdicts import compare_verdict, judged, tried
+from .trials import tried
+from .verdicts import compare_verdict, judged
 from .writing import written
 
 TEXT = '"builtin.module"() ({\n  "foo.op"() {k = 1 : i32} : () -> ()\n}) : () -> ()\n'

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from .drafts import TEXT_EDITS, TREE_EDITS
 from .judge import Judge
 from .ledger import Ledger
-from .mutants import TEXT_EDITS, TREE_EDITS, mutants
+from .mutants import mutants
 from .programs import Base
 from .run import Worker, parse, run_many
 from .signatures import signature
@@ -60,7 +61,7 @@ def test_findings_are_written(judge: Judge, programs: Sequence[Base], tmp_path: 
 
 def test_a_seed_is_a_mutant_in_every_process(judge: Judge, programs: Sequence[Base]) -> None:
     script = (
-        "from recompute.test.structure.mutants import edited_trees\n"
+        "from recompute.test.structure.drafts import edited_trees\n"
         "from recompute.test.structure.programs import Base\n"
         f"bases = [{programs[0]!r}, {programs[1]!r}]\n"
         "print([one.text for seed in range(40) for one in edited_trees(seed, bases).afters])"
@@ -88,3 +89,11 @@ def test_a_seed_is_a_mutant_in_every_process(judge: Judge, programs: Sequence[Ba
 )
 def test_a_signature_is_what_findings_have_in_common(words: str, kind: str) -> None:
     assert signature(words) == kind
+
+
+def test_every_edit_at_every_place(judge: Judge, programs: Sequence[Base]) -> None:
+    worker = Worker(judge, programs)
+    outcomes = worker.outcomes_at(range(0, len(worker.sites), 97))
+    assert {outcome.mutant.change.edits[0] for outcome in outcomes} <= TREE_EDITS.keys()
+    assert [kind for outcome in outcomes for kind in outcome.kinds()] == []
+    assert len({site.edit for site in worker.sites}) == len(TREE_EDITS)
