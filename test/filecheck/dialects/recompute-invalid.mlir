@@ -26,6 +26,15 @@ func.func @counts(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @holds_nothing_back(%x: tensor<4xf32>) {
+  %t = recompute.token %x : tensor<4xf32>
+  // expected-error@+1 {{needs at least one value to hold back}}
+  "recompute.depend"(%t) : (!recompute.token) -> ()
+  func.return
+}
+
+// -----
+
 func.func @not_a_token(%x: tensor<4xf32>) {
   // expected-error@+1 {{tensor<4xf32> should be of base attribute recompute.token}}
   %a = "recompute.depend"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

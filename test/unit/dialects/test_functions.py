@@ -77,3 +77,23 @@ def test_refused_where_no_parser_has_looked() -> None:
 def test_accepted() -> None:
     for extra in ("", ", arg_attrs = [{foo.x}], res_attrs = [{}]"):
         verify_module(parse_module(function(f", {TYPE}{extra}", BODY)))
+
+
+PREDICATE = (
+    'func.func @main(%x: {0}) {{\n%0 = "arith.{1}"(%x, %x) <{{{2}}}> : ({0}, {0}) -> i1\n"func.return"() : () -> ()\n}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("type_", "name", "property_", "said"),
+    [
+        ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, and goes from 0 to 9"),
+        ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, and goes from 0 to 9"),
+        ("i32", "cmpi", 'predicate = "eq"', "the predicate of a comparison is an i64"),
+        ("i32", "cmpi", "", "the predicate of a comparison is an i64"),
+        ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "goes from 0 to 15"),
+    ],
+)
+def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, said: str) -> None:
+    with pytest.raises(ParseError, match=said):
+        parse_module(PREDICATE.format(type_, name, property_))
