@@ -37,7 +37,7 @@ class DropRepeatedGates(RewritePattern):
 
 
 class DropUnreadDepend(RewritePattern):
-    """Nobody reads what it delays; without values it delays nothing."""
+    """Nobody reads what it delays."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:

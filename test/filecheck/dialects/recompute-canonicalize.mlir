@@ -12,12 +12,12 @@ func.func @repeated_gates(%x: tensor<4xf32>, %g: tensor<4xf32>, %h: tensor<4xf32
   func.return %a : tensor<4xf32>
 }
 
-// What nobody reads orders nothing: a depend without values, one without readers, the token behind them.
+// What nobody reads orders nothing: a depend without readers, the tokens behind it.
 // CHECK-LABEL: func.func @unread
 // CHECK-NEXT:    func.return %x
 func.func @unread(%x: tensor<4xf32>, %g: tensor<4xf32>) -> tensor<4xf32> {
   %t = recompute.token %g : tensor<4xf32>
-  "recompute.depend"(%t) : (!recompute.token) -> ()
+  %c = recompute.depend %x after %t : tensor<4xf32>
   %u = recompute.token %g : tensor<4xf32>
   %a = recompute.depend %x after %u : tensor<4xf32>
   %v = recompute.token %x : tensor<4xf32>

@@ -148,3 +148,9 @@ def test_lines_of_opaque_attributes_stay_where_they_are(value: str):
 def test_lines_of_shardings_stay_where_they_are():
     value = '#sdy.sharding<@mesh, [{"a"},\n  {"b"}]>'
     assert printed_value(with_value(value)) == value
+
+
+def test_an_equals_sign_in_a_comment_after_an_alias_defines_nothing():
+    functions = [f"func.func private @{name}(!t) -> !t\n\n" for name in "fg"]
+    text = f"!t = f32\n{functions[0]}// !t = f64, u = k\n{functions[1]}// so d = e\n"
+    assert print_module(parse_module(text)).count("(f32) -> f32") == 2
