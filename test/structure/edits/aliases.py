@@ -16,6 +16,8 @@ _TYPE = re.compile(
     r"(?:(?<=[:,>] )|(?<=\())"
     r"(?=(?:tensor|memref|vector|tuple|complex)<|(?:[su]?i\d+|f32|f16|bf16|f64|index)\b|![a-z]\w*\.\w+<)"
 )
+_INSIDE = re.compile(r'[#!][a-z]\w*(?:\.\w+)?<(?:[^<>"\n]*(?:[<,=:] ?|\[))?(?=[\w#!"\[{@-])')
+"""Inside of an attribute or a type of some dialect."""
 NAMES = "a b 0 1 00 map loc loc1 a$ a_b A a-b loc0 t set a1".split()
 TYPES = "i32 i64 f32 tensor<4xf32> tensor<4xi32> !foo.type<1> !vhlo.i32_v1 tensor<2xf32>".split()
 
@@ -65,10 +67,11 @@ def introduce_first(text: str, rng: Random) -> tuple[str, str] | None:
 
 def _introduced(text: str, rng: Random) -> tuple[str, str] | None:
     """The definition, and the text that uses it."""
-    sign = rng.choice("#!")
-    found = [match.end() for match in (_VALUE if sign == "#" else _TYPE).finditer(text)]
+    sign, where = rng.choice([("#", _VALUE), ("!", _TYPE), ("", _INSIDE)])
+    found = [match.end() for match in where.finditer(text)]
     if (start := pick(rng, found)) is None:
         return None
+    sign = sign or ("!" if text[start] == "!" else "#")
     end = end_of(text, start, ",)]}>\n ")
     if sign == "#" and text.startswith(" : ", end):
         end = end_of(text, end + 3, ",)]}>\n ")
