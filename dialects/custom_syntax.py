@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Position
+
+_RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
+
+
+def start_of_name(text: str, start: Position) -> Position:
+    """Where the name of the operation stands whose results, if it has some, are named from `start` on."""
+    match = _RESULTS.match(text, start)
+    assert match is not None, "the pattern matches the empty text"
+    return match.end()
 
 
 class CustomSyntaxParser(Parser):
@@ -19,10 +30,11 @@ class CustomSyntaxParser(Parser):
         self._open_dictionaries = 0
 
     def parse_operation(self) -> Operation:
+        text, start = self.lexer.input.content, start_of_name(self.lexer.input.content, self.pos)
         self._given.append({})
         op = super().parse_operation()
         given = self._given.pop()
-        if given:
+        if given and not text.startswith('"', start):
             self._check_that_all_were_taken(op, given)
         return op
 

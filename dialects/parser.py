@@ -26,7 +26,7 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
-from .custom_syntax import CustomSyntaxParser
+from .custom_syntax import CustomSyntaxParser, start_of_name
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
 from .float_repair import repair_floats
@@ -41,7 +41,6 @@ from .wellformed import normalize
 repair_floats()
 repair_symbols()
 
-_RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
 NAME_OF_UNKNOWN = "op_name__"
@@ -127,9 +126,7 @@ class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
         return self._location_at(self._name_start())
 
     def _name_start(self) -> int:
-        match = _RESULTS.match(self.lexer.input.content, self._operations[-1])
-        assert match is not None, "the pattern matches the empty text"
-        return match.end()
+        return start_of_name(self.lexer.input.content, self._operations[-1])
 
     def _location_at(self, position: int) -> LocationAttr:
         """Line and column, both from one."""

@@ -74,6 +74,12 @@ def test_refused_where_no_parser_has_looked() -> None:
         verify_module(module)
 
 
+def test_a_function_without_a_region() -> None:
+    text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
+    with pytest.raises(ParseError, match="a function has one region"):
+        parse_module(text)
+
+
 def test_accepted() -> None:
     for extra in ("", ", arg_attrs = [{foo.x}], res_attrs = [{}]"):
         verify_module(parse_module(function(f", {TYPE}{extra}", BODY)))

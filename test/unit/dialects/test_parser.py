@@ -152,3 +152,11 @@ def test_text_outside_of_ascii_is_text_when_it_is_read_again(text: str, generic:
 def test_bytes_that_are_no_text_stay_bytes():
     module = parse_module('"foo.x"() {a = "\\FF"} : () -> ()')
     assert print_module(parse_module(print_module(module))).count('a = "\\FF"') == 1
+
+
+@pytest.mark.parametrize("name", ["foo.x", "stablehlo.composite", "func.call"])
+def test_dictionaries_in_dictionaries_of_the_generic_form_are_no_attributes_of_the_operation(name: str):
+    properties = "<{callee = @f, composite_attributes = {a = 1 : i32}}> {b = {c}}"
+    text = f'func.func private @f()\n"{name}"() {properties} : () -> ()'
+    printed = print_module(parse_module(text), generic=True)
+    assert "{a = 1 : i32}" in printed and "b = {c}" in printed
