@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.export import BUILDERS
-from examples.with_jax import compile_with, with_module
+from examples.with_jax import compile_keeping_barriers, with_module
 from recompute.analysis.functions import functions_of
 from recompute.analysis.selection.selection import Selection
 from recompute.analysis.xla.memory import xla_timeline
@@ -65,7 +65,7 @@ def prepared(example: str, regions: str) -> ModuleOp:
 
 def xla_bytes(example: str, module: ModuleOp) -> int:
     lowered = with_module(BUILDERS[example]("large").lower(), print_module(module))
-    return compile_with(lowered).memory_analysis().temp_size_in_bytes
+    return compile_keeping_barriers(lowered).memory_analysis().temp_size_in_bytes
 
 
 def model_bytes(module: ModuleOp) -> int:

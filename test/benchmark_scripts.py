@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 def script(name: str) -> Any:
-    """The module that `benchmarks/<name>.py` makes."""
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up here.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    """The module that `benchmarks/<name>.py` makes. It may import its neighbours, as when it is run."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(FOLDER))

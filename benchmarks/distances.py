@@ -1,0 +1,177 @@
+"""How differently XLA:CPU rounds a step once it is rewritten: plain, inlined, recomputed, and with `jax.checkpoint`.
+
+    python benchmarks/distances.py                    # all examples and a few steps more, small shapes
+    python benchmarks/distances.py adam unet --seeds 9
+    python benchmarks/distances.py --write            # and write the tables of docs/bits.md
+
+Every form of a step is first proved equal to the plain one and executed beside it in numpy, bit for bit; exit status 1:
+one is not, or XLA's numbers are not those of numpy at all. What XLA rounds differently is measured, and is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
+from rounding_steps import STEPS
+
+from examples.closeness import Closeness
+from examples.export import BUILDERS
+from examples.models.step import random_inputs
+from examples.with_jax import DROPS_BARRIERS, compile_without
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "bits.md"
+KNOWN = (*BUILDERS, *STEPS)
+SEEDS = 5
+NUMPY = "numpy"
+# The second of each is measured from the first.
+FROM_PLAIN = ((PLAIN, INLINED), (PLAIN, OURS), (PLAIN, CHECKPOINT))
+PAIRS = (*FROM_PLAIN, (INLINED, OURS), (CHECKPOINT, OURS), (NUMPY, PLAIN), (NUMPY, OURS))
+# Rounding, in bf16 too, is far below this; other numbers are above it.
+OTHER_NUMBERS = 0.05
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a step is compiled: passes of XLA that are off, and other options."""
+
+    name: str
+    without: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+SETTINGS = (Setting("default"), Setting("barriers kept", (DROPS_BARRIERS,)))
+# One part of the compiler off each, barriers kept: what the difference comes from. Then all of them.
+TREE, MOVER = "tree_reduction_rewriter", "reshape-mover"
+PRECISE, UNOPTIMIZED = {"xla_allow_excess_precision": False}, {"xla_backend_optimization_level": 0}
+DIAGNOSES = (
+    Setting(f"`{TREE}` off", (DROPS_BARRIERS, TREE)),
+    Setting(f"`{MOVER}` off", (DROPS_BARRIERS, MOVER)),
+    Setting("`xla_allow_excess_precision=false`", (DROPS_BARRIERS,), PRECISE),
+    Setting("`xla_backend_optimization_level=0`", (DROPS_BARRIERS,), UNOPTIMIZED),
+    Setting("all four", (DROPS_BARRIERS, TREE, MOVER), PRECISE | UNOPTIMIZED),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    step: str
+    setting: str
+    found: dict[tuple[str, str], Closeness]
+
+    def other_numbers(self) -> Iterator[str]:
+        for of in (PLAIN, OURS):
+            if not self.found[NUMPY, of].relative <= OTHER_NUMBERS:
+                yield f"{self.setting}: XLA's numbers for {of} are not those of numpy: {self.found[NUMPY, of]}"
+
+    @property
+    def is_equal(self) -> bool:
+        return not any(one.differing for (base, _), one in self.found.items() if base != NUMPY)
+
+
+def forms_of(name: str) -> Forms:
+    if name in STEPS:
+        return Forms.of(STEPS[name](False), STEPS[name](True))
+    return Forms.of(BUILDERS[name]("small"), BUILDERS[name]("small", checkpoint=True))
+
+
+def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
+    compiled = {
+        form: compile_without(lowered, *setting.without, **setting.options) for form, lowered in forms.lowered.items()
+    }
+    runs = [run_all(forms, compiled, seed) for seed in range(seeds)]
+    return Row(name, setting.name, {pair: Closeness.worst(between(run, *pair) for run in runs) for pair in PAIRS})
+
+
+def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int) -> dict[str, Any]:
+    """The results of each form on the same inputs, drawn anew for each: donated ones are gone after a run."""
+    results = {form: each(*random_inputs(forms.step, seed)) for form, each in compiled.items()}
+    return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
+
+
+def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
+    return Closeness.of(run[base], run[other])
+
+
+def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
+    """Each setting; the diagnoses too where something differs."""
+    rows = [measure(name, forms, setting, seeds) for setting in SETTINGS]
+    yield from rows
+    if not all(row.is_equal for row in rows):
+        yield from (measure(name, forms, setting, seeds) for setting in DIAGNOSES)
+
+
+def cell(found: Closeness) -> str:
+    return f"{len(found.differing)} / {found.units:.2g} / {found.relative:.1e}" if found.differing else "0"
+
+
+def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
+    head = ["step", "results", "flags", *(other if base == PLAIN else f"{other} from {base}" for base, other in pairs)]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        results = row.found[pairs[0]].leaves
+        lines.append([row.step, str(results), row.setting, *(cell(row.found[pair]) for pair in pairs)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """By the name of their place in the page."""
+    settings = {setting.name for setting in SETTINGS}
+    return {
+        "distances": table((row for row in rows if row.setting in settings), PAIRS),
+        "causes": table((row for row in rows if row.setting not in settings), FROM_PLAIN),
+    }
+
+
+def with_tables(page: str, made: Mapping[str, str]) -> str:
+    for name, text in made.items():
+        before, place, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert place and end, f"the page has no place for {name}"
+        page = f"{before}{place}{text}\n{end}{after}"
+    return page
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(KNOWN)}; all if none is named")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many inputs to run on (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    if unknown := set(options.steps) - set(KNOWN):
+        parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}")
+    if options.write and options.steps:
+        parser.error("--write takes no steps: the page has all of them")
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    rows, failures = list[Row](), list[str]()
+    for name in options.steps or KNOWN:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        forms = forms_of(name)
+        found = list(rows_of(name, forms, options.seeds))
+        rows += found
+        failures += (f"{name}: {line}" for line in chain(forms.unequal(), *(row.other_numbers() for row in found)))
+    made = tables(rows)
+    print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *made.values()]))
+    if options.write and not failures:
+        PAGE.write_text(with_tables(PAGE.read_text(), made))
+    sys.exit("\n".join(failures) or None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""One step in four forms: plain, plain with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from examples.models.step import Step
+from examples.with_jax import with_module
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
+from recompute.interpreters.kernels.arrays import Array
+from recompute.interpreters.prove import prove
+from recompute.transforms.inline import inline
+from recompute.transforms.recompute import recompute
+
+PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of a step by name, as modules of ours and as JAX would compile them."""
+
+    step: Step
+    modules: Mapping[str, ModuleOp]
+    lowered: Mapping[str, jax.stages.Lowered]
+
+    @classmethod
+    def of(cls, step: Step, checkpointed: Step) -> Forms:
+        plain, checkpoint = step.lower(), checkpointed.lower()
+        original = parse_module(plain.as_text(debug_info=True))
+        inlined, ours = original.clone(), original.clone()
+        inline(inlined)
+        recompute(ours)
+        twin = parse_module(checkpoint.as_text(debug_info=True))
+        rewritten = {name: with_module(plain, print_module(one)) for name, one in ((INLINED, inlined), (OURS, ours))}
+        return cls(
+            step,
+            {PLAIN: original, INLINED: inlined, OURS: ours, CHECKPOINT: twin},
+            {PLAIN: plain, **rewritten, CHECKPOINT: checkpoint},
+        )
+
+    def unequal(self) -> Iterator[str]:
+        """Where a form is not the plain step: not proved, or with other bits when both are executed in numpy."""
+        plain = self.modules[PLAIN]
+        inputs = {kind: random_inputs(function_named(plain), kind=kind) for kind in INPUT_KINDS}
+        for name in (INLINED, OURS, CHECKPOINT):
+            module = self.modules[name]
+            proof, pair = prove(plain, module), Pair.of(plain, module)
+            if not proof:
+                yield f"{name} is not proved: {proof.reason}"
+            for kind, arrays in inputs.items():
+                if (difference := pair.compare(arrays).difference) is not None:
+                    yield f"{name} differs in numpy on {kind} inputs: {difference}"
+
+    def by_numpy(self, inputs: Any) -> list[Array]:
+        """The results of the plain step, operation by operation."""
+        return execute(function_named(self.modules[PLAIN]), [jax.device_get(leaf) for leaf in jax.tree.leaves(inputs)])

@@ -1,0 +1,155 @@
+"""Steps that XLA:CPU is known to round differently once they are rewritten, by `jax.checkpoint` or by us.
+
+Each is plain JAX, after layers in common use, as small as it can be and still show a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from examples.models.step import Step, maybe_checkpoint, shape
+
+Parameters = dict[str, jax.Array]
+Turn = Callable[[jax.Array], jax.Array]
+LAYERS = 3
+RATE, FIRST, SECOND = 1e-3, 0.9, 0.999
+
+
+def in_layers(block: Callable[..., jax.Array], checkpoint: bool) -> Callable[..., jax.Array]:
+    """`block(parameters, x)` for each of a list of parameters, in a scope of its own."""
+
+    def run(layers: list[Parameters], x: jax.Array) -> jax.Array:
+        for index, p in enumerate(layers):
+            with jax.named_scope(f"block{index}"):
+                x = maybe_checkpoint(block, checkpoint)(p, x)
+        return x
+
+    return run
+
+
+def layer_norm(scale: jax.Array, x: jax.Array) -> jax.Array:
+    """By `jnp.var`, which JAX lowers to a function that is called."""
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.var(x, -1, keepdims=True) + 1e-5) * scale
+
+
+def same(x: jax.Array) -> jax.Array:
+    return x
+
+
+def attention(p: Parameters, x: jax.Array, turn: Turn, heads: int = 2) -> jax.Array:
+    batch, length, width = x.shape
+    parts = jnp.split(x @ p["qkv"], 3, axis=-1)
+    q, k, v = (t.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3) for t in parts)
+    scores = turn(q) @ turn(k).swapaxes(-1, -2) / jnp.sqrt(width / heads)
+    return (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(batch, length, width) @ p["out"]
+
+
+def transformer_block(turn: Turn = same):
+    def block(p: Parameters, x: jax.Array) -> jax.Array:
+        x = x + attention(p, layer_norm(p["norm1"], x), turn)
+        return x + jax.nn.gelu(layer_norm(p["norm2"], x) @ p["up"]) @ p["down"]
+
+    return block
+
+
+def transformer_layers(width: int) -> list[Parameters]:
+    vectors = {"norm1": shape(width), "norm2": shape(width)}
+    matrices = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 2 * width), "down": (2 * width, width)}
+    return [vectors | {name: shape(*sides) for name, sides in matrices.items()} for _ in range(LAYERS)]
+
+
+def vision_transformer(checkpoint: bool) -> Step:
+    """Patches by a convolution, channels first, and normalized with the channels last."""
+    width, patch = 96, 4
+
+    def loss(p: dict[str, Any], images: jax.Array) -> jax.Array:
+        patches = jax.lax.conv_general_dilated(images, p["kernel"], (patch, patch), "VALID")
+        x = jnp.swapaxes(patches.reshape(*patches.shape[:2], -1), 1, 2) + p["position"]
+        x = in_layers(transformer_block(), checkpoint)(p["layers"], x)
+        return jnp.mean(layer_norm(p["norm"], x) ** 2)
+
+    ends = {"kernel": shape(width, 3, patch, patch), "position": shape(64, width), "norm": shape(width)}
+    return Step(jax.value_and_grad(loss), (ends | {"layers": transformer_layers(width)}, shape(2, 3, 32, 32)))
+
+
+def rotated(t: jax.Array) -> jax.Array:
+    """Pairs of numbers, turned by an angle that grows with the position."""
+    pairs = t.shape[-1] // 2
+    angle = jnp.arange(t.shape[-2])[:, None] * 10000.0 ** (-jnp.arange(pairs) / pairs)
+    even, odd = t[..., ::2], t[..., 1::2]
+    turned = even * jnp.cos(angle) - odd * jnp.sin(angle), even * jnp.sin(angle) + odd * jnp.cos(angle)
+    return jnp.stack(turned, -1).reshape(t.shape)
+
+
+def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> Step:
+    """With `tied` its last matrix is its embedding."""
+    width, vocabulary = 32, 64
+
+    def loss(p: dict[str, Any], tokens: jax.Array) -> jax.Array:
+        x = in_layers(transformer_block(turn), checkpoint)(p["layers"], p["embedding"][tokens])
+        chances = jax.nn.log_softmax(layer_norm(p["norm"], x) @ (p["embedding"].T if tied else p["head"]))
+        return -jnp.mean(jnp.take_along_axis(chances, tokens[..., None], axis=-1))
+
+    ends = {"embedding": shape(vocabulary, width), "norm": shape(width)}
+    head = {} if tied else {"head": shape(width, vocabulary)}
+    parameters = ends | head | {"layers": transformer_layers(width)}
+    return Step(jax.value_and_grad(loss), (parameters, shape(2, 16, dtype=jnp.int32)))
+
+
+def group_norm(checkpoint: bool) -> Step:
+    """Convolutions whose channels are normalized in groups, the variance as a difference of two means."""
+    channels, groups = 16, 4
+
+    def normalized(p: Parameters, x: jax.Array) -> jax.Array:
+        parts = x.reshape(*x.shape[:3], groups, channels // groups)
+        mean = jnp.mean(parts, (1, 2, 4), keepdims=True)
+        variance = jnp.mean(parts**2, (1, 2, 4), keepdims=True) - mean**2
+        return ((parts - mean) * jax.lax.rsqrt(variance + 1e-5)).reshape(x.shape) * p["scale"] + p["shift"]
+
+    def block(p: Parameters, x: jax.Array) -> jax.Array:
+        layout = ("NHWC", "HWIO", "NHWC")
+        convolved = jax.lax.conv_general_dilated(x, p["kernel"], (1, 1), "SAME", dimension_numbers=layout)
+        return x + jax.nn.relu(normalized(p, convolved))
+
+    def loss(layers: list[Parameters], x: jax.Array) -> jax.Array:
+        return jnp.mean(in_layers(block, checkpoint)(layers, x) ** 2)
+
+    layer = {"kernel": shape(3, 3, channels, channels), "scale": shape(channels), "shift": shape(channels)}
+    return Step(jax.value_and_grad(loss), ([layer for _ in range(LAYERS)], shape(2, 8, 8, channels)))
+
+
+def adam(checkpoint: bool) -> Step:
+    """Dense layers and the whole Adam step, written out; weights and moments are donated."""
+    width = 96
+
+    def block(p: Parameters, x: jax.Array) -> jax.Array:
+        return x + jnp.tanh(x @ p["up"] + p["bias"]) @ p["down"]
+
+    def loss(layers: list[Parameters], x: jax.Array) -> jax.Array:
+        return jnp.mean(in_layers(block, checkpoint)(layers, x) ** 2)
+
+    def step(layers: list[Parameters], moments: dict[str, list[Parameters]], x: jax.Array):
+        value, gradient = jax.value_and_grad(loss)(layers, x)
+        mu = jax.tree.map(lambda m, g: FIRST * m + (1 - FIRST) * g, moments["mu"], gradient)
+        nu = jax.tree.map(lambda n, g: SECOND * n + (1 - SECOND) * g**2, moments["nu"], gradient)
+        updated = jax.tree.map(lambda p, m, n: p - RATE * m / (jnp.sqrt(n) + 1e-8), layers, mu, nu)
+        return value, updated, {"mu": mu, "nu": nu}
+
+    layer = {"up": shape(width, 2 * width), "bias": shape(2 * width), "down": shape(2 * width, width)}
+    layers = [layer for _ in range(LAYERS)]
+    return Step(step, (layers, {"mu": layers, "nu": layers}, shape(48, width)), donated=(0, 1))
+
+
+STEPS: dict[str, Callable[[bool], Step]] = {
+    "vision_transformer": vision_transformer,
+    "rotary_positions": partial(language_model, turn=rotated),
+    "tied_embeddings": partial(language_model, tied=True),
+    "group_norm": group_norm,
+    "adam": adam,
+}
