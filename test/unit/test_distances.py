@@ -127,7 +127,7 @@ def test_the_page_has_a_row_for_every_step_and_setting(distances: Any) -> None:
     tables = [
         part.partition("<!-- end -->")[0] for part in page.split("<!-- distances -->\n", 1)[1].split("<!-- causes -->")
     ]
-    cells = [[line.strip("| ").split(" | ") for line in table.splitlines()[2:]] for table in tables]
+    cells = [[line.strip("| ").split(" | ") for line in table.strip().splitlines()[2:]] for table in tables]
     measured, diagnosed = ([(row[0], row[2]) for row in rows if len(row) > 2] for rows in cells)
     assert measured == [(step, setting.name) for step in distances.KNOWN for setting in distances.SETTINGS]
     differ = {row[0] for row in cells[0] if any(cell != "0" for cell in row[3:8])}
