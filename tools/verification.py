@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.diagnostics import Refusal
 from ..rules.names import name_of
@@ -16,7 +15,8 @@ def verify_module(module: ModuleOp) -> None:
     verify_input(module)
     try:
         module.verify()
-    except VerifyException:
+    except Exception:
+        # Some operations of xDSL raise other exceptions than they should; to the user all say that the module is wrong.
         _raise_at_operation(module)
         raise
 
@@ -26,6 +26,6 @@ def _raise_at_operation(module: ModuleOp) -> None:
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
-        except VerifyException as error:
+        except Exception as error:
             cause = error.__cause__ or error
             raise Refusal(op, f"{name_of(op)}: {' '.join(str(cause).split())}") from error

@@ -201,3 +201,22 @@ def test_an_unproved_result_is_not_written(
     assert not output.exists()
     assert main([str(source), "-p", "recompute-inline", "--no-proof", "-o", str(output)]) == 0
     assert output.exists()
+
+
+def test_an_operation_whose_verifier_breaks_is_an_error_where_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """xDSL raises a bare exception for a loop that counts with something else than an index."""
+    source = tmp_path / "loop.mlir"
+    source.write_text("""func.func @f(%a: index, %x: f32) -> f32 {
+  %r = "scf.for"(%a, %a, %a, %x) ({
+  ^bb0(%i: i64, %y: f32):
+    "scf.yield"(%y) : (f32) -> ()
+  }) : (index, index, index, f32) -> f32
+  return %r : f32
+}
+""")
+    assert main([str(source)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"{source}:2:8: error: scf.for: ")
+    assert "Traceback" not in said
