@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from .balance import end_of
 
@@ -27,12 +28,21 @@ def spelled_out(text: str) -> str:
     return _opaque_with_values(text, known) if known else text
 
 
+def without_opaque_bodies(text: str) -> str:
+    """What is spelled out in them may be spelled in several ways."""
+    return _with_bodies(text, lambda body: "")
+
+
 def _opaque_with_values(text: str, known: dict[str, str]) -> str:
+    return _with_bodies(text, lambda body: _with_values(body, known))
+
+
+def _with_bodies(text: str, new: Callable[[str], str]) -> str:
     found: list[str] = []
     at = 0
     while (match := _OPAQUE.search(text, at)) is not None:
         end = end_of(text, match.end(), "")
-        found += [text[at : match.end()], _with_values(text[match.end() : end], known)]
+        found += [text[at : match.end()], new(text[match.end() : end])]
         at = end
     return "".join([*found, text[at:]])
 

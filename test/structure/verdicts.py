@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from .judge import Answer, Judge, canonical, processed
 from .normal.rules import explanation, normal_form
-from .spelling import resources_numbered, spelled_out
+from .spelling import resources_numbered, spelled_out, without_opaque_bodies
 from .tree import TreeError
 from .trials import Outcome, message_kind
 
@@ -64,7 +63,7 @@ def _explain_output(outcome: Outcome, answer: Answer) -> None:
         outcome.counts.append("output leaves empty lists of attributes out")
     elif answer.error is not None and "not found for custom op" in answer.error:
         outcome.counts.append("output with operations that jaxlib does not know")
-    elif spells and _squeezed(means) == _squeezed(meant):
+    elif spells and without_opaque_bodies(means) == without_opaque_bodies(meant):
         outcome.counts.append("output spells an alias out in other words")
     else:
         said = means or answer.error or "jaxlib crashes"
@@ -77,11 +76,6 @@ def _without_empty_lists(text: str) -> str:
         return normal_form(text, _LEFT_OUT)
     except TreeError:
         return text
-
-
-def _squeezed(text: str) -> str:
-    """Without what does not matter in an affine map."""
-    return re.sub(r"[\s()]", "", text)
 
 
 def compare_verdict(outcome: Outcome) -> None:
