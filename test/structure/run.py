@@ -31,7 +31,7 @@ from .trials import Outcome, tried
 from .verdicts import judged
 
 BATCH = 50
-MEMORY = 6 << 30
+MEMORY = 3 << 30
 """Bytes of address space that a process may have: a text that asks for more shall fail, and not take the machine."""
 
 

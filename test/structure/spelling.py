@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from .balance import end_of
 
@@ -11,7 +12,8 @@ _KNOWN = "affine arith chlo gpu llvm memref mhlo mpmd nvgpu nvvm scf sdy stableh
 _OPAQUE = re.compile(rf"[#!](?!(?:{_KNOWN.replace(' ', '|')})\b)[A-Za-z_][\w$]*(?:\.[\w$.]+)?<")
 """Of dialects that jaxlib does not know; the others look aliases up themselves."""
 _ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
-_RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)(\w+)(?=>|: ")', re.M)
+_LOCATION = re.compile(r"(?m)(?:^[ \t]*#[\w$-]+\s*=\s*| ?\b)loc\(")
+_RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)([\w.$-]+)(?=>|: ")', re.M)
 
 
 def spelled_out(text: str) -> str:
@@ -27,18 +29,37 @@ def spelled_out(text: str) -> str:
     return _opaque_with_values(text, known) if known else text
 
 
+def without_opaque_bodies(text: str) -> str:
+    """What is spelled out in them may be spelled in several ways."""
+    return _with_bodies(text, lambda body: "")
+
+
 def _opaque_with_values(text: str, known: dict[str, str]) -> str:
+    return _with_bodies(text, lambda body: _with_values(body, known))
+
+
+def _with_bodies(text: str, new: Callable[[str], str]) -> str:
     found: list[str] = []
     at = 0
     while (match := _OPAQUE.search(text, at)) is not None:
         end = end_of(text, match.end(), "")
-        found += [text[at : match.end()], _with_values(text[match.end() : end], known)]
+        found += [text[at : match.end()], new(text[match.end() : end])]
         at = end
     return "".join([*found, text[at:]])
 
 
 def _with_values(body: str, known: dict[str, str]) -> str:
     return _ALIAS.sub(lambda match: known.get(match[0], match[0]), body)
+
+
+def without_locations(text: str) -> str:
+    """The text without its locations, and without the definitions of their aliases."""
+    found: list[str] = []
+    at = 0
+    while (match := _LOCATION.search(text, at)) is not None:
+        found.append(text[at : match.start()])
+        at = end_of(text, match.end(), "") + 1
+    return "".join([*found, text[at:]])
 
 
 def resources_numbered(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .spelling import resources_numbered, spelled_out
+from .spelling import resources_numbered, spelled_out, without_locations
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,8 @@ def test_resources_are_numbered_by_first_use() -> None:
         == resources_numbered(text.format("b_1", "a_2"))
         == text.format("r0", "r1")
     )
+
+
+def test_locations_are_left_out() -> None:
+    text = '#loc = loc("a":1:2)\n"foo"(%x) : (i32 loc("b)")) -> () loc(callsite(#loc at "c"))\n#loc1 = loc(#loc)\n'
+    assert without_locations(text) == '\n"foo"(%x) : (i32) -> ()\n\n'

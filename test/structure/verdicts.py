@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from .judge import Answer, Judge, canonical, processed
 from .normal.rules import explanation, normal_form
-from .spelling import resources_numbered, spelled_out
+from .spelling import resources_numbered, spelled_out, without_locations, without_opaque_bodies
 from .tree import TreeError
 from .trials import Outcome, message_kind
 
-_LEFT_OUT = ("empty lists of attributes are as good as none",)
+_LEFT_OUT = (
+    "empty lists of attributes are as good as none",
+    "properties of linalg may be written as attributes",
+)
+_NO_MLIR = "proved, though no MLIR"
 
 
 def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
@@ -20,10 +23,21 @@ def judged(outcomes: Sequence[Outcome], judge: Judge) -> None:
     for outcome in outcomes:
         if "proved" in outcome.counts or any(one.startswith("not proved") for one in outcome.counts):
             compare_verdict(outcome)
+    _look_without_locations([outcome for outcome in outcomes if _NO_MLIR in dict(outcome.findings)], judge)
     doubtful = [outcome for outcome in outcomes if outcome.rules]
     texts = [answer.text or "" for outcome in doubtful for answer in outcome.mutant.means]
     for outcome, pair in zip(doubtful, _pairs(judge.ask(*map(processed, texts))), strict=True):
         outcome.counts.append(_after_pipeline(*pair))
+
+
+def _look_without_locations(doubtful: Sequence[Outcome], judge: Judge) -> None:
+    """What is no MLIR in a location alone does not count: locations do not."""
+    texts = [text for one in doubtful for text in (one.mutant.before, one.mutant.after)]
+    answers = judge.ask(*(canonical(spelled_out(without_locations(text))) for text in texts))
+    for outcome, (before, after) in zip(doubtful, _pairs(answers), strict=True):
+        if before.text is not None and before == after:
+            outcome.findings = [one for one in outcome.findings if one[0] != _NO_MLIR]
+            outcome.counts.append("proved, no MLIR in locations only")
 
 
 def _judge_outputs(printed: Sequence[Outcome], judge: Judge) -> None:
@@ -64,7 +78,7 @@ def _explain_output(outcome: Outcome, answer: Answer) -> None:
         outcome.counts.append("output leaves empty lists of attributes out")
     elif answer.error is not None and "not found for custom op" in answer.error:
         outcome.counts.append("output with operations that jaxlib does not know")
-    elif spells and _squeezed(means) == _squeezed(meant):
+    elif spells and without_opaque_bodies(means) == without_opaque_bodies(meant):
         outcome.counts.append("output spells an alias out in other words")
     else:
         said = means or answer.error or "jaxlib crashes"
@@ -79,11 +93,6 @@ def _without_empty_lists(text: str) -> str:
         return text
 
 
-def _squeezed(text: str) -> str:
-    """Without what does not matter in an affine map."""
-    return re.sub(r"[\s()]", "", text)
-
-
 def compare_verdict(outcome: Outcome) -> None:
     """Note whether the judge's reading of the two texts allows the verdict."""
     before, after = (answer.text for answer in outcome.mutant.means)
@@ -93,9 +102,7 @@ def compare_verdict(outcome: Outcome) -> None:
             errors = [message_kind(one.error or "crash") for one in outcome.mutant.means if one.text is None]
             outcome.counts.append(f"proved, not readable for jaxlib: {errors[-1]}")
             if outcome.mutant.before != outcome.mutant.after and not _is_verification(outcome.mutant.means):
-                outcome.findings.append(
-                    ("proved, though no MLIR", "\n".join(one.error or "" for one in outcome.mutant.means))
-                )
+                outcome.findings.append((_NO_MLIR, "\n".join(one.error or "" for one in outcome.mutant.means)))
         return
     if before == after:
         outcome.counts.append("same text: proved" if proved else "same text: not proved")

@@ -28,7 +28,16 @@ def _other(word: str, rng: Random) -> str:
     if word.startswith('"'):
         return _other_string(word, rng)
     if word.startswith("0x"):
-        return rng.choice([_last_digit(word, rng), word.lower(), word.upper().replace("0X", "0x"), *HEXES])
+        return rng.choice(
+            [
+                _last_digit(word, rng),
+                _other_nan(word),
+                _other_nan(word),
+                word.lower(),
+                word.upper().replace("0X", "0x"),
+                *HEXES,
+            ]
+        )
     if word in ("true", "false", "unit"):
         return rng.choice(["true", "false", "unit", "1 : i1", "0", "1"])
     if word.startswith("@"):
@@ -58,6 +67,15 @@ def _other_string(word: str, rng: Random) -> str:
     ]
     changed += [inside.replace("a", "\\61"), inside + "\\n", inside + "\u00e9", inside + "{", inside + "//"]
     return f'"{rng.choice(changed)}"'
+
+
+_QUIET = {2: 1 << 2, 4: 1 << 6, 8: 1 << 22, 16: 1 << 51}
+"""By the number of digits: the bit that makes a NaN a quiet one (of bf16, where f16 has another one)."""
+
+
+def _other_nan(word: str) -> str:
+    digits = len(word) - 2
+    return f"0x{int(word, 16) ^ _QUIET.get(digits, 1):0{digits}X}"
 
 
 def _last_digit(word: str, rng: Random) -> str:

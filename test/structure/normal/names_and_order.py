@@ -89,7 +89,7 @@ def without_public(program: Program) -> None:
 
 
 def without_empty_lists(program: Program) -> None:
-    for function in program.functions():
+    for function in [op for op in program.module.walk() if op.name == "func.func"]:
         for name in _LISTS:
             if all(one == "{}" for one in pieces(function.properties.get(name, "[]")[1:-1])):
                 function.properties.pop(name, None)
