@@ -24,7 +24,7 @@ from .printer import attribute_text
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
 _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
-_GAP = r"(?:\s|//[^\n]*(?:\n|\Z))*"
+_GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
 

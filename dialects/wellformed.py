@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.arith import CmpfOp, CmpiOp
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.scf import ForOp
+from xdsl.dialects.scf import ForOp, WhileOp
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
@@ -58,6 +58,12 @@ def _loop(op: ForOp) -> None:
         raise VerifyException("the results of a loop have the types of what it carries")
 
 
+def _while(op: WhileOp) -> None:
+    for region, values in ((op.before_region, op.arguments), (op.after_region, op.res)):
+        if [argument.type for argument in region.block.args] != [value.type for value in values]:
+            raise VerifyException("its regions take what the loop is given, and what it returns")
+
+
 def _comparison(predicates: int) -> Callable[[Operation], None]:
     def check(op: Operation) -> None:
         predicate = op.properties.get("predicate")
@@ -73,6 +79,7 @@ CHECKS: dict[type[Operation], Callable[[Any], None]] = {
     FuncOp: _function,
     ModuleOp: _module,
     ForOp: _loop,
+    WhileOp: _while,
     CmpiOp: _comparison(10),
     CmpfOp: _comparison(16),
 }

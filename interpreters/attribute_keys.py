@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 
 from ..dialects.dense import DenseAttr
+from ..dialects.splat import SplatBytes
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # An alias is a number (`#0`), or a name without a dialect (`#map`, not `#other.map` nor `#other<map>`); an escape may
@@ -107,6 +108,10 @@ class AttributeKeys:
 
     @_key.register(DenseIntOrFPElementsAttr)
     def _constant(self, attribute: DenseIntOrFPElementsAttr) -> Hashable:
+        held: object = attribute.data
+        if isinstance(held, SplatBytes):
+            # Expanded it may be larger than any memory.
+            return "dense", self.number(attribute.type), held.element if held.count else b""
         count = prod(attribute.get_shape())
         return "dense", self.number(attribute.type), _without_repetition(attribute.data.data, count)
 

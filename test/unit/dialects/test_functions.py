@@ -103,3 +103,11 @@ PREDICATE = (
 def test_predicates_that_do_not_exist(type_: str, name: str, property_: str, said: str) -> None:
     with pytest.raises(ParseError, match=said):
         parse_module(PREDICATE.format(type_, name, property_))
+
+
+@pytest.mark.parametrize("before", ["", "%i: i64", "%i: i32, %j: i32"])
+def test_a_loop_whose_region_takes_something_else_than_it_is_given(before: str) -> None:
+    end = '%go = "any.thing"() : () -> i1\n"scf.condition"(%go, %x) : (i1, i32) -> ()'
+    loop = f'"scf.while"(%x) ({{\n^bb0({before}):\n{end}\n}}, {{\n^bb0(%k: i32):\n"scf.yield"(%k) : (i32) -> ()\n}})'
+    with pytest.raises(ParseError, match=r"scf\.while: its regions take what the loop is given"):
+        parse_module(f"func.func @main(%x: i32) {{\n%r = {loop} : (i32) -> i32\nreturn\n}}")

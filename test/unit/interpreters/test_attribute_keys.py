@@ -24,6 +24,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from recompute.dialects.dense import DenseAttr
+from recompute.dialects.parser import parse_module
 from recompute.interpreters.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
@@ -149,3 +150,20 @@ def test_a_long_constant_is_not_spelt_out(form: type[DenseAttr] | type[DenseIntO
         length = LONG_CONSTANT // 4 + extra
         keys, attribute = AttributeKeys(frozenset()), form(TensorType(f32, [length]), BytesAttr(bytes(4 * length)))
         assert (str(attribute) == keys.text(keys.number(attribute))) == spelt_out
+
+
+def test_a_constant_of_equal_elements_is_not_expanded() -> None:
+    """Expanded these would take terabytes."""
+    texts = [f"dense<{value}> : {kind}<1099511627775x{type_}>" for value, kind, type_ in SPLATS]
+    keys = AttributeKeys(frozenset())
+    first, again = ([keys.number(one_attribute(text)) for text in texts] for _ in range(2))
+    assert first == again
+    assert len(set(first)) == len(texts)
+
+
+SPLATS = [("1", "tensor", "i64"), ("2", "tensor", "i64"), ("1", "vector", "i64"), ("0xFF800000", "tensor", "f32")]
+
+
+def one_attribute(text: str) -> Attribute:
+    (op,) = parse_module(f'"foo.x"() {{a = {text}}} : () -> ()').ops
+    return op.attributes["a"]
