@@ -73,9 +73,10 @@ def visibility(program: Program, rng: Random) -> str | None:
 
 
 def callee(program: Program, rng: Random) -> str | None:
-    if (call := pick(rng, _calls(program))) is None:
+    call, function = pick(rng, _calls(program)), pick(rng, program.functions())
+    if call is None or function is None:
         return None
-    target = name_of(rng.choice(program.functions()))
+    target = name_of(function)
     call.properties["callee"] = rng.choice(
         [f"@{target}", f'@"{target}"', "@nothing", f"@{target}::@inner", f'"{target}"']
     )
