@@ -28,6 +28,9 @@ _GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
 
+OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
+"""Attributes of known dialects that stay text here, and whose members are numbers: no alias stands for a number."""
+
 _COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
@@ -97,11 +100,22 @@ class AliasParser(Parser):
     def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
         """What follows the name of an alias or of an attribute of a dialect."""
         alias = f"{'!' if is_type else '#'}{attr_or_dialect_name}"
-        is_alias = "." not in alias and self._current_token.kind != MLIRTokenKind.LESS
-        if is_alias and alias not in self.attribute_aliases:
+        has_body = self._current_token.kind == MLIRTokenKind.LESS and self._follows_directly(alias)
+        if "." not in alias and not has_body:
+            return self._aliased(alias)
+        if self._current_token.kind == MLIRTokenKind.LESS and not has_body:
+            self.raise_error(f"the '<' of '{alias}' stands directly behind the name")
+        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+
+    def _follows_directly(self, name: str) -> bool:
+        """Whether nothing stands between the name that was read last and the current token."""
+        return self.lexer.input.content.startswith(name, self.pos - len(name))
+
+    def _aliased(self, alias: str) -> Attribute:
+        if alias not in self.attribute_aliases:
             start = self.lexer.input.content.rindex(alias, 0, self.pos)
             self.raise_error(f"undefined symbol alias '{alias}'", start, start + len(alias))
-        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+        return self.attribute_aliases[alias]
 
     def _parse_dialect_type_or_attribute_body(
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Position | None
@@ -109,17 +123,19 @@ class AliasParser(Parser):
         start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
         found = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
         if isinstance(found, UnregisteredAttr) and _IN_BODY.search(found.value.data):
-            body = StringAttr(self._without_aliases(found.value.data, start))
+            body = StringAttr(self._without_aliases(found.value.data, start, found.attr_name.data in OF_NUMBERS))
             return found.new([found.attr_name, found.is_type, found.is_opaque, body])
         return found
 
-    def _without_aliases(self, body: str, start: Position) -> str:
+    def _without_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
         """The body of an attribute that stays text, with what its aliases stand for: the output does not have them."""
 
         def spelled(match: re.Match[str]) -> str:
             comment, resource, alias = match.groups()
             if not (comment or resource or alias) or "." in (alias or ""):
                 return match[0]
+            if alias and of_numbers:
+                self.raise_error("expected a number", start + match.start(), start + match.end())
             if alias in self.attribute_aliases:
                 between = " " if body[match.start() - 1 : match.start()].isalnum() else ""
                 return between + attribute_text(self.attribute_aliases[alias])

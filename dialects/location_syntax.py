@@ -14,7 +14,10 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from .aliases import AliasParser
 from .locations import file_range
 
-_USE = re.compile(r"loc\s*\((?:\s*(#[\w$.-]+)\s*\))?")
+_GAP = r"[ \t\r\n]*"
+_USE = re.compile(rf"loc{_GAP}\((?:{_GAP}(#[\w$.-]+){_GAP}\))?", re.ASCII)
+_MOST = 2**32 - 1
+"""The last line and the last column that a location of MLIR can name."""
 
 
 class LocationParser(AliasParser):
@@ -91,10 +94,14 @@ class LocationParser(AliasParser):
         column = self._parse_natural() if self.parse_optional_punctuation(":") is not None else 0
         end = line, column
         if self.parse_optional_keyword("to") is not None:
-            end_line = self.parse_optional_integer(False, False)
+            end_line = line if self._current_token.kind == MLIRTokenKind.COLON else self._parse_natural()
             self.parse_punctuation(":")
-            end = (line if end_line is None else end_line), self._parse_natural()
+            end = end_line, self._parse_natural()
         return file_range(text, (line, column), end)
 
     def _parse_natural(self) -> int:
-        return self.parse_integer(allow_boolean=False, allow_negative=False)
+        start = self.pos
+        number = self.parse_integer(allow_boolean=False, allow_negative=False)
+        if number > _MOST:
+            self.raise_error(f"a line or column of a location is at most {_MOST}", start, self.pos)
+        return number

@@ -43,6 +43,9 @@ repair_symbols()
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
+_GAP = r"(?:[ \t\r\n]|//[^\n]*\n)*"
+_BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
+"""A resource, with its name."""
 NAME_OF_UNKNOWN = "op_name__"
 """Where xDSL keeps the name of an operation that it does not know, among the attributes."""
 
@@ -181,6 +184,12 @@ class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
         if said not in self._resources:
             self._resources[said] = interface.declare_resource(said[1])
         return self._resources[said]
+
+    def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
+        """xDSL takes blanks and line ends between the digits, and prints them as they are."""
+        if _BLOB.match(self.lexer.input.content, self.pos) is None:
+            self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
+        super()._parse_resource(dialect_name, interface)
 
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None

@@ -122,8 +122,11 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
         or len(layout.get_shape()) != 1
     ):
         raise VerifyException(f"a layout is a constant of type tensor<Nxindex>, not {layout}")
-    order = [int(dimension) for dimension in to_numpy(layout)]
     rank = len(type_.get_shape()) if is_shaped(type_) else 0
+    (count,) = layout.get_shape()
+    if count != rank:
+        raise VerifyException(f"a layout of {count} is no permutation of the dimensions of {type_}")
+    order = [int(dimension) for dimension in to_numpy(layout)]
     if sorted(order) != list(range(rank)):
         raise VerifyException(f"the layout {order} is no permutation of the dimensions of {type_}")
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from ..dense import to_numpy
-from ..guards import is_integer_array, is_standard_dense
+from ..guards import AnyDense, is_integer_array, is_standard_dense
 from .checks import check_count
 from .constraints import Constraint, OpT
 from .formats import I64Array
@@ -62,17 +62,24 @@ def or_ones(array: I64Array | None, rank: int) -> Sequence[int]:
 
 def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
     """Before and after each dimension; zeros where there are no pairs."""
-    pairs = pairs_of(padding) if padding is not None else []
-    if len(pairs) not in (0, rank):
-        raise VerifyException(f"the pairs of padding are {len(pairs)}, expected {rank}")
-    return pairs or [(0, 0)] * rank
+    if padding is None:
+        return [(0, 0)] * rank
+    # Of the type alone: a splat of a few characters may have any number of rows.
+    (count, _) = _check_pairs(padding).get_shape()
+    if count not in (0, rank):
+        raise VerifyException(f"the pairs of padding are {count}, expected {rank}")
+    return pairs_of(padding) or [(0, 0)] * rank
 
 
 def pairs_of(padding: Attribute) -> list[tuple[int, int]]:
     """The rows of a constant."""
+    return [(int(low), int(high)) for low, high in to_numpy(_check_pairs(padding))]
+
+
+def _check_pairs(padding: Attribute) -> AnyDense:
     if not is_standard_dense(padding) or padding.get_element_type() != i64 or padding.get_shape()[1:] != (2,):
         raise VerifyException("padding is no constant of type tensor<Nx2xi64>")
-    return [(int(low), int(high)) for low, high in to_numpy(padding)]
+    return padding
 
 
 def check_positive(what: str, values: Sequence[int]) -> None:

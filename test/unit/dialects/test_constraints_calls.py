@@ -52,12 +52,12 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {ROW}")},
-            r"the layout \[0\] is no permutation of the dimensions of !stablehlo.token",
+            r"a layout of 1 is no permutation of the dimensions of !stablehlo.token",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{ROW}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            r"the layout \[0\] is no permutation of the dimensions of tensor<2x3xf32>",
+            r"a layout of 1 is no permutation of the dimensions of tensor<2x3xf32>",
         ),
         (
             "layouts",

@@ -12,7 +12,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 
 from .constraints import Template
-from .test_constraints_calls import CALL, CHOLESKY, FFT
+from .test_constraints_calls import CALL, CHOLESKY, EMPTY, FFT, ROW, layouts
 from .test_constraints_contractions import BITCAST, DOT, REDUCE
 from .test_constraints_indexing import GATHER, SCATTER
 from .test_constraints_windows import CONVOLUTION, REDUCE_WINDOW, SELECT_AND_SCATTER
@@ -93,3 +93,18 @@ def test_nothing_but_words_comes_out(name: str) -> None:
             assert print_module(parse_module(printed)) == printed, changed
         except (ParseError, VerifyException) as error:
             assert "malformed input" not in str(error), "the parser met something that it did not expect"
+
+
+MANY = "4294967295"
+LAYOUTS = layouts(f"dense<0> : tensor<{MANY}xindex>, {EMPTY}", f"{ROW}, {EMPTY}")
+SPLATS: list[tuple[Template, dict[str, str]]] = [
+    (REDUCE_WINDOW, {"pad": "0", "pads": f"tensor<{MANY}x2xi64>"}),
+    (CALL, {"more": LAYOUTS}),
+]
+
+
+@pytest.mark.parametrize(("template", "changed"), SPLATS, ids=["reduce_window", "custom_call"])
+def test_a_splat_of_billions_of_elements_is_refused_by_its_type(template: Template, changed: dict[str, str]):
+    """It has few characters, and nobody waits until all its elements are counted."""
+    with pytest.raises(VerifyException, match=rf"the pairs of padding are {MANY}|a layout of {MANY}"):
+        parse_module(template.program(**changed)).verify()

@@ -85,6 +85,7 @@ def test_jax_reads_our_aliases_as_the_same_locations(judge: Judge):
 def test_short_forms_of_mlir():
     assert read('"f.py":5') == place("f.py", 5, 0)
     assert read('"f.py":5:2 to :2') == place("f.py", 5, 2)
+    assert read('"f.py":0x10:4294967295') == place("f.py", 16, 4294967295)
 
 
 def test_aliases_in_any_order():
@@ -130,9 +131,14 @@ def test_text_that_only_looks_like_an_alias():
         ('module {}\n#a = loc("x")\n#a = loc("y")', "re-declaration of alias '#a'"),
         ("#a = 3 : i32\nmodule {} loc(#a)", "'#a' is not a location"),
         ("module {} loc(elsewhere)", "expected a location"),
-        ('module {} loc("f.py":1:2 to)', "Expected ':'"),
+        ('module {} loc("f.py":1:2 to)', "Expected integer literal"),
         ('module {} loc("f.py":1:2', "Expected '\\)'"),
         ('module {} loc("\\FF")', "UTF-8"),
+        ('module {} loc("f.py":4294967296:1)', "at most 4294967295"),
+        ('module {} loc("f.py":1:4294967296)', "at most 4294967295"),
+        ('module {} loc("f.py":1:1 to 4294967296:1)', "at most 4294967295"),
+        ('module {} loc(#a\v)\n#a = loc("x")', "Unexpected character"),
+        ('module {} loc\f("x")', "Unexpected character"),
     ],
 )
 def test_refused(text: str, words: str):

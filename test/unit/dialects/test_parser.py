@@ -127,6 +127,15 @@ def test_a_resource_whose_name_another_text_has_taken_keeps_its_content():
         assert f"{name}: {weights}" in printed
 
 
+@pytest.mark.parametrize(
+    "blob", ['"0x04000000\\n00000000"', '"0x04000000 00000000"', '"0x0400000000000000', '"04000000"']
+)
+def test_the_digits_of_a_resource_stand_in_one_string(blob: str):
+    use = '"foo.x"() {k = dense_resource<weights> : tensor<1xf32>} : () -> ()'
+    with pytest.raises(ParseError, match="hexadecimal digits in one string"):
+        parse_module(f'{use}\n{{-# dialect_resources: {{ builtin: {{ "weights": {blob} }} }} #-}}')
+
+
 @pytest.mark.parametrize("visibility", ["", "private "])
 @pytest.mark.parametrize("name", ["@f", '@"f g"', '@"a\\22("'])
 def test_the_attributes_of_the_arguments_of_a_declaration_are_kept(visibility: str, name: str):
