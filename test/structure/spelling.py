@@ -13,6 +13,7 @@ _OPAQUE = re.compile(rf"[#!](?!(?:{_KNOWN.replace(' ', '|')})\b)[A-Za-z_][\w$]*(
 """Of dialects that jaxlib does not know; the others look aliases up themselves."""
 _ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
 _LOCATION = re.compile(r"(?m)(?:^[ \t]*#[\w$-]+\s*=\s*| ?\b)loc\(")
+_GAP = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?<=\w)(\s+)(?=\w)|\s+')
 _RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)([\w.$-]+)(?=>|: ")', re.M)
 
 
@@ -25,8 +26,14 @@ def spelled_out(text: str) -> str:
     known: dict[str, str] = {}
     for match in _DEFINITION.finditer(text):
         value = text[match.end() : end_of(text, match.end(), "\n")].strip()
-        known.setdefault(match[1], _with_values(value, known))
+        plain = _without_gaps(value) if value.startswith("loc") else value
+        known.setdefault(match[1], _with_values(plain, known))
     return _opaque_with_values(text, known) if known else text
+
+
+def _without_gaps(location: str) -> str:
+    """The location with no more white space than it needs; in an opaque attribute white space may mean something."""
+    return _GAP.sub(lambda match: match[1] or (" " if match[2] else ""), location)
 
 
 def without_opaque_bodies(text: str) -> str:
