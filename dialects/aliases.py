@@ -28,10 +28,12 @@ _GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
 
+_RELATION = re.compile(rf"{_STRING}|([<>]=)")
 OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
 """Attributes of known dialects that stay text here, and whose members are numbers: no alias stands for a number."""
 
 _COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
+_BRACKET = "a '>=' cannot be told from the end of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
 
@@ -68,7 +70,8 @@ class AliasParser(Parser):
         """Read all definitions, each with the aliases that are defined before it."""
         for alias, definition in self._definitions.items():
             self._resume_from(definition.value)
-            definition.attribute = self.attribute_aliases[alias] = self.parse_attribute()
+            value = self.parse_type() if alias.startswith("!") else self.parse_attribute()
+            definition.attribute = self.attribute_aliases[alias] = value
             definition.end = self.pos
         self.attribute_aliases.clear()
         self._resume_from(0)
@@ -136,10 +139,11 @@ class AliasParser(Parser):
                 return match[0]
             if alias and of_numbers:
                 self.raise_error("expected a number", start + match.start(), start + match.end())
-            if alias in self.attribute_aliases:
-                between = " " if body[match.start() - 1 : match.start()].isalnum() else ""
-                return between + attribute_text(self.attribute_aliases[alias])
-            wrong = f"undefined symbol alias '{alias}'" if alias else _COMMENT if comment else _RESOURCE
+            text = attribute_text(self.attribute_aliases[alias]) if alias in self.attribute_aliases else None
+            if text is not None and not any(found[1] for found in _RELATION.finditer(text)):
+                return (" " if body[match.start() - 1 : match.start()].isalnum() else "") + text
+            undefined = _BRACKET if text else f"undefined symbol alias '{alias}'"
+            wrong = undefined if alias else _COMMENT if comment else _RESOURCE
             self.raise_error(wrong, start + match.start(), start + match.end())
 
         return _IN_BODY.sub(spelled, body)

@@ -20,6 +20,9 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
 )
 """They print no attributes."""
 
+ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim"})
+"""MLIR reads their attributes in another place than xDSL."""
+
 RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
 """They are read as if the operands were scalars, whatever type stands there."""
 
@@ -73,7 +76,7 @@ def _is_a_function(types: Sequence[Attribute]) -> bool:
 
 
 def _loses_attributes(op: Operation) -> bool:
-    return op.name in LEAVE_ATTRIBUTES_OUT and bool(op.attributes)
+    return op.name in LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE and bool(op.attributes)
 
 
 def _loses_terminator(op: Operation) -> bool:

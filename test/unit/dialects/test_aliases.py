@@ -110,6 +110,11 @@ def test_different_definitions_are_different_programs():
         (with_value('#foo.bar<#a = loc("x")>'), "2:58", "undefined symbol alias '#a'"),
         (with_value('#foo.bar<"" // no comment\n>'), "2:61", "a comment cannot be told from the text"),
         (with_value("#foo.bar<dense_resource<a> : tensor<4xf32>>"), "2:58", "would lose the content of its resource"),
+        (
+            "#a = affine_set<(d0) : (d0 >= 0)>\n" + with_value("#foo.bar<[#a]>"),
+            "3:59",
+            "a '>=' cannot be told from the end",
+        ),
         (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
         (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
         (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' stands directly behind the name"),
@@ -120,7 +125,9 @@ def test_different_definitions_are_different_programs():
         ),
         ("#a\nmodule {}", "1:1", "or the definition of an alias"),
         ("#a = \nmodule {}", "2:1", "attribute expected"),
-        ("!a = 5\nmodule {} !a", "2:11", "or the definition of an alias"),
+        ("!a = i5\nmodule {} !a", "2:11", "or the definition of an alias"),
+        ("!a = 5\nmodule {}", "1:6", "type expected"),
+        ("!a = {k = i32}\nmodule {}", "1:6", "type expected"),
     ],
 )
 def test_refused(text: str, position: str, words: str):
