@@ -25,6 +25,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
 _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
 _GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
+_SKIPPED = re.compile(_GAP)
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
 
@@ -108,7 +109,21 @@ class AliasParser(Parser):
             return self._aliased(alias)
         if self._current_token.kind == MLIRTokenKind.LESS and not has_body:
             self.raise_error(f"the '<' of '{alias}' stands directly behind the name")
-        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+        start = self.pos
+        found = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+        if has_body and self.lexer.input.content.find("//", start, self.pos) >= 0:
+            self._check_comments(start)
+        return found
+
+    def _check_comments(self, start: Position) -> None:
+        """MLIR finds the end of a body by its brackets, those in comments included."""
+        end = self._raw_scan_balanced(start + len("<")) + len(">")
+        if self._position_after_gap(end) != self.pos:
+            self.raise_error("a comment in the body of an attribute has a bracket", start, self.pos)
+
+    def _position_after_gap(self, position: Position) -> Position:
+        match = _SKIPPED.match(self.lexer.input.content, position)
+        return position if match is None else match.end()
 
     def _follows_directly(self, name: str) -> bool:
         """Whether nothing stands between the name that was read last and the current token."""

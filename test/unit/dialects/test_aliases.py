@@ -115,6 +115,8 @@ def test_different_definitions_are_different_programs():
             "3:59",
             "a '>=' cannot be told from the end",
         ),
+        (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
+        (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "a comment in the body of an attribute"),
         (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
         (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
         (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' stands directly behind the name"),
@@ -149,6 +151,11 @@ def test_an_alias_of_a_type_in_a_type():
     assert isinstance(function, FuncOp)
     one, other, pair = function.function_type.inputs
     assert one == other and str(pair) == f"tuple<{i32}>"
+
+
+def test_comments_in_the_body_of_a_known_attribute(judge: Judge):
+    text = with_value("#stablehlo<precision // <> \n HIGH> // >\n")
+    assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)
 
 
 @pytest.mark.parametrize("value", ["#foo.bar<a\n   b\n\n  c>", "#foo<bar\n  [a,\n  b]>", "[!foo.bar<{\n}>]"])
