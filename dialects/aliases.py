@@ -34,6 +34,7 @@ OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
 """Attributes of known dialects that stay text here, and whose members are numbers: no alias stands for a number."""
 
 _COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
+_EMPTY = "an empty body is not told from none: leave it out"
 _BRACKET = "a '>=' cannot be told from the end of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
@@ -139,6 +140,8 @@ class AliasParser(Parser):
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Position | None
     ) -> UnregisteredAttr | ParametrizedAttribute | Data[Any]:
         start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
+        if starting_opaque_pos is None and self.lexer.input.content.startswith("<>", self.pos):
+            self.raise_error(_EMPTY, self.pos, start + len(">"))
         found = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
         if isinstance(found, UnregisteredAttr) and _IN_BODY.search(found.value.data):
             body = StringAttr(self._without_aliases(found.value.data, start, found.attr_name.data in OF_NUMBERS))

@@ -112,7 +112,8 @@ def compare_verdict(outcome: Outcome) -> None:
 
 def _is_verification(answers: Sequence[Answer]) -> bool:
     """The text is MLIR, only its operations are not what they must be."""
-    return all(answer.text is not None or "see current operation" in (answer.error or "") for answer in answers)
+    errors = [answer.error or "" for answer in answers if answer.text is None]
+    return all("see current operation" in error or "invalid properties" in error for error in errors)
 
 
 def _explain(outcome: Outcome, before: str, after: str) -> None:

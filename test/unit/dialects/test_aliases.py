@@ -117,6 +117,7 @@ def test_different_definitions_are_different_programs():
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
         (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "a comment in the body of an attribute"),
+        (with_value("!foo.bar<>"), "2:57", "an empty body is not told from none"),
         (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
         (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
         (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' stands directly behind the name"),
