@@ -27,7 +27,7 @@ _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
 _GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
 _SKIPPED = re.compile(_GAP)
 _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
-_IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?!{_GAP}<)", re.ASCII)
+_IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?![\w$.-]|{_GAP}<)", re.ASCII)
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
 OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
@@ -140,12 +140,12 @@ class AliasParser(Parser):
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Position | None
     ) -> UnregisteredAttr | ParametrizedAttribute | Data[Any]:
         start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
-        if starting_opaque_pos is None and self.lexer.input.content.startswith("<>", self.pos):
-            self.raise_error(_EMPTY, self.pos, start + len(">"))
         found = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
         if isinstance(found, UnregisteredAttr) and _IN_BODY.search(found.value.data):
             body = StringAttr(self._without_aliases(found.value.data, start, found.attr_name.data in OF_NUMBERS))
             return found.new([found.attr_name, found.is_type, found.is_opaque, body])
+        if isinstance(found, UnregisteredAttr) and self.lexer.input.content.startswith("<>", start - len("<")):
+            self.raise_error(_EMPTY, start - len("<"), start + len(">"))
         return found
 
     def _without_aliases(self, body: str, start: Position, of_numbers: bool) -> str:

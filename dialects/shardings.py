@@ -10,6 +10,8 @@ Their bodies are text here: nobody but the partitioner reads them.
 
 from __future__ import annotations
 
+import re
+
 from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -17,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import PunctuationSpelling
 
 _CLOSED_BY: dict[PunctuationSpelling, PunctuationSpelling] = {"[": "]", "{": "}", "(": ")", "<": ">"}
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(//)')
 _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
 
@@ -38,6 +41,8 @@ def _parse_text(parser: AttrParser) -> str:
     text = parser.lexer.input.slice(start, parser.pos)
     assert text is not None, "both ends lie within the text"
     parser.parse_punctuation(">")
+    if any(comment[1] for comment in _COMMENT.finditer(text)):
+        parser.raise_error("a comment in a sharding would become a part of it", start)
     return text.strip()
 
 

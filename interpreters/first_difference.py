@@ -96,7 +96,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
     """What the term is, and where it comes from in the source if that is known."""
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
-        case "operation" | "effect":
+        case "operation" | "effect" | "risk":
             position = position_of(terms.origins[side][number])
             return head.name if position == "<unknown>" else f"{head.name} at {position}"
         case "result":

@@ -33,6 +33,8 @@ The rules, each used in both programs alike
 -------------------------------------------
 * Pure operations: equal ones are one, wherever they stand; those that nobody reads do not count, with all that is
   written on them. A sharding constraint may be repeated, but it has to occur (`KEPT`).
+* What may fail (`MAY_FAIL`: a division by zero, an index out of range): it may vanish, but in the program after it runs
+  only where it runs in the program before; so it is not the same inside of a region and outside of it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the
   token does not count.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
@@ -194,7 +196,7 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
 
 
 def _lost(terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
-    """What has to occur and does so in one of the programs only."""
+    """What has to occur and does so in one of the programs only, or may fail and runs in the later one only."""
     sides: tuple[tuple[str, Side, frozenset[int]], ...] = (
         ("before", BEFORE, before.kept - after.kept),
         ("after", AFTER, after.kept - before.kept),
@@ -202,6 +204,8 @@ def _lost(terms: Terms, name: str, before: Outcome, after: Outcome) -> str | Non
     for word, side, only_here in sides:
         for number in sorted(only_here):
             return f"{describe(terms, side, number)} in @{name} is only in the program {word}, and may not be dropped"
+    for number in sorted(after.risky - before.risky):
+        return f"{describe(terms, AFTER, number)} in @{name} may fail, and runs in the program after only"
     return None
 
 

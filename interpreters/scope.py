@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
@@ -13,7 +13,8 @@ class Scope:
     """The values of this region, then those of the regions around it; and the state.
 
     `entry` stands for one execution of the region: it is the state at its start. `place` stands for the device that
-    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `literal`: nobody knows what the
+    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `risky`: terms that run, and may
+    fail. `literal`: nobody knows what the
     region means, so that all that stands in it counts, and in this order.
     """
 
@@ -25,6 +26,7 @@ class Scope:
     literal: bool = False
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     kept: dict[int, None] = field(default_factory=dict[int, None])
+    risky: dict[int, None] = field(default_factory=dict[int, None])
 
     def find(self, value: SSAValue) -> int | None:
         scope: Scope | None = self
@@ -36,16 +38,18 @@ class Scope:
 
     def within(self) -> Scope:
         """For operations that run where they stand, and see what is around them."""
-        return Scope(self.depth, self.state, self.entry, self.place, around=self, literal=self.literal, kept=self.kept)
+        return replace(self, around=self, values={})
 
     def called(self, state: int) -> Scope:
         """For the body of a function, which sees nothing of its caller."""
-        return Scope(self.depth, state, self.entry, self.place, literal=self.literal, kept=self.kept)
+        return replace(self, state=state, around=None, values={})
 
 
 class Outcome(NamedTuple):
-    """The terms of what a function returns, of the state when it returns, and of what has to occur besides."""
+    """Terms: of what a function returns, of the state when it returns, of what has to occur besides, and of what runs
+    and may fail."""
 
     results: tuple[int, ...]
     state: int
     kept: frozenset[int]
+    risky: frozenset[int]

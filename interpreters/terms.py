@@ -24,7 +24,7 @@ from xdsl.ir import Operation
 from .attribute_keys import AttributeKeys
 
 Side = Literal[0, 1]
-Kind = Literal["operation", "effect", "result", "parameter", "bound", "state", "attributed"]
+Kind = Literal["operation", "effect", "result", "parameter", "bound", "state", "attributed", "risk"]
 Attributes = tuple[tuple[str, int], ...]
 
 

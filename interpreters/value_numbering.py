@@ -12,6 +12,7 @@ alike. What is not understood raises a `Refusal`; nothing is guessed. In a regio
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -31,6 +32,7 @@ from .heads import Heads
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,
     KEPT,
+    MAY_FAIL,
     OF_THE_PLACE,
     OF_THE_REGION,
     RUN_ELSEWHERE,
@@ -43,6 +45,15 @@ MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
 
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
+
+
+class Closed(NamedTuple):
+    """A region as terms, its body and its captures; `at_risk`: both with what runs in it and may fail, if anything."""
+
+    inside: Inside | None
+    body: int
+    captures: tuple[int, ...]
+    at_risk: tuple[int, tuple[int, ...]] | None = None
 
 
 class Numbering:
@@ -79,7 +90,7 @@ class Numbering:
         ]
         scope = self._outermost(f"start of @{name}")
         results = self._run(name, parameters, scope)
-        return Outcome(results, scope.state, frozenset(scope.kept))
+        return Outcome(results, scope.state, frozenset(scope.kept), frozenset(scope.risky))
 
     def top_level(self) -> int:
         """The state after everything at the top level that is not a function, taken literally. Raises `Refusal`."""
@@ -155,33 +166,60 @@ class Numbering:
         if name in OF_THE_PLACE:
             operands = (scope.place, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
-        effect = scope.literal or self._has_effect(op, [inside for inside, _, _ in regions])
+        insides = [region.inside for region in regions if region.inside]
+        effect = scope.literal or self._has_effect(op, insides)
         if name in self._declared and not effect:
             self.believed.add(name)
-        bodies = tuple([body for _, body, _ in regions])
+        bodies = tuple([region.body for region in regions])
         head = self.heads.of("effect" if effect else "operation", op, attributes, bodies)
-        for _, _, captures in regions:
-            operands += captures
+        for region in regions:
+            operands += region.captures
+        if name in MAY_FAIL and not effect:
+            operands = self._where_it_runs(head, operands, scope)
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
         if effect:
             scope.state = term
-        elif name in KEPT or any(inside and inside.kept for inside, _, _ in regions):
+        elif name in KEPT or any(inside.kept for inside in insides):
             scope.kept[term] = None
+        self._note_risks(term, op, regions, scope)
         self._origins.setdefault(term, op)
         if regions:
-            self._insides.setdefault(term, tuple([inside for inside, _, _ in regions if inside]))
+            self._insides.setdefault(term, tuple(insides))
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
-    def _has_effect(self, op: Operation, insides: Sequence[Inside | None]) -> bool:
-        in_memory = any(refers_to_memory(value.type) for value in (*op.operands, *op.results))
-        return name_of(op) not in self._pure or in_memory or any(inside and inside.has_effects for inside in insides)
+    def _where_it_runs(self, head: Head, operands: tuple[int, ...], scope: Scope) -> tuple[int, ...]:
+        """The operands, for what may fail in a region with the execution of the region: it is not the same elsewhere.
 
-    def _region(self, op: Operation, region: Region, around: Scope) -> tuple[Inside | None, int, tuple[int, ...]]:
-        """The region as terms, its body and its captures."""
+        What has run already, around this region, is.
+        """
+        here = (scope.entry, *operands) if scope.depth > 0 else operands
+        around: Scope | None = scope
+        while around is not None:
+            there = (around.entry, *operands) if around.depth > 0 else operands
+            if self._terms.term(head, there) in around.risky:
+                return there
+            around = around.around
+        scope.risky[self._terms.term(head, here)] = None
+        return here
+
+    def _note_risks(self, term: int, op: Operation, regions: Sequence[Closed], scope: Scope) -> None:
+        """What runs in a region and may fail, does so if and when the operation runs the region."""
+        for region in regions:
+            if region.at_risk is not None:
+                body, captures = region.at_risk
+                risk = self._terms.term(Head("risk", name_of(op), bodies=(body,)), (term, *captures))
+                self._origins.setdefault(risk, op)
+                scope.risky[risk] = None
+
+    def _has_effect(self, op: Operation, insides: Sequence[Inside]) -> bool:
+        in_memory = any(refers_to_memory(value.type) for value in (*op.operands, *op.results))
+        return name_of(op) not in self._pure or in_memory or any(inside.has_effects for inside in insides)
+
+    def _region(self, op: Operation, region: Region, around: Scope) -> Closed:
         if not region.blocks:
-            return None, self._terms.body(NO_BLOCK), ()
+            return Closed(None, self._terms.body(NO_BLOCK), ())
         name, block = name_of(op), single_block(op, region)
         computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_known_end(block.last_op)
         depth = around.depth + 1
@@ -193,7 +231,11 @@ class Numbering:
         scope.values.update(zip(block.args, bound, strict=True))
         ending, results = self._block(block, scope)
         inside = Inside((*bound, start), (*results, scope.state), tuple(scope.kept))
-        return inside, *self._terms.close(inside, types, ending, depth)
+        body, captures = self._terms.close(inside, types, ending, depth)
+        if not scope.risky:
+            return Closed(inside, body, captures)
+        risks = inside._replace(kept=(*scope.kept, *scope.risky))
+        return Closed(inside, body, captures, self._terms.close(risks, types, ending, depth))
 
     def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head of its terminator and what that reads; taken literally, it has none."""

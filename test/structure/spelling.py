@@ -13,6 +13,7 @@ _OPAQUE = re.compile(rf"[#!](?!(?:{_KNOWN.replace(' ', '|')})\b)[A-Za-z_][\w$]*(
 """Of dialects that jaxlib does not know; the others look aliases up themselves."""
 _ALIAS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[#!][\w$-]+(?![\w$.<-])')
 _LOCATION = re.compile(r"(?m)(?:^[ \t]*#[\w$-]+\s*=\s*| ?\b)loc\(")
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
 _GAP = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?<=\w)(\s+)(?=\w)|\s+')
 _RESOURCE = re.compile(r'(dense_resource<|^ {6}|",)([\w.$-]+)(?=>|: ")', re.M)
 
@@ -26,6 +27,7 @@ def spelled_out(text: str) -> str:
     known: dict[str, str] = {}
     for match in _DEFINITION.finditer(text):
         value = text[match.end() : end_of(text, match.end(), "\n")].strip()
+        value = _COMMENT.sub(lambda match: match[1] or "", value)
         plain = _without_gaps(value) if value.startswith("loc") else value
         known.setdefault(match[1], _with_values(plain, known))
     return _opaque_with_values(text, known) if known else text

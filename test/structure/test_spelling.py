@@ -17,6 +17,7 @@ from .spelling import resources_numbered, spelled_out, without_locations
         ('#a = 1\n#c = #foo.k<"#a", #a.b, #a<2>, #aa>', '#a = 1\n#c = #foo.k<"#a", #a.b, #a<2>, #aa>'),
         ("#a = 1\n#a = 2\n#c = #foo.k<#a>", "#a = 1\n#a = 2\n#c = #foo.k<1>"),
         ("#c = #foo.k<#a>", "#c = #foo.k<#a>"),
+        ('#a = {k // "\n = "//"}\n#c = #foo.k<#a>', '#a = {k // "\n = "//"}\n#c = #foo.k<{k \n = "//"}>'),
         (
             '#a = loc(callsite("x  y" at\n unknown\n))\n#c = #foo.k<#a>',
             '#a = loc(callsite("x  y" at\n unknown\n))\n#c = #foo.k<loc(callsite("x  y"at unknown))>',

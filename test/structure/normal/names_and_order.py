@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ..balance import pieces
 from ..tree import Operation, Program
-from .pure import as_they_stand
 
 PRIVATE = '"private"'
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
@@ -29,12 +28,11 @@ def symbols_in(text: str) -> set[str]:
 
 
 def mentioned(program: Program) -> set[str]:
-    """What attributes name, the callees of calls left out where these are known to run."""
+    """What attributes name, the callees of calls left out: calls mean what their functions do, wherever they stand."""
     found: set[str] = set()
-    literal = set(as_they_stand(program.module))
     for op in program.module.walk():
         for key, text in (*op.properties.items(), *op.attributes.items()):
-            if op in literal or op.name != "func.call" or key != "callee" or callee_of(op) is None:
+            if op.name != "func.call" or key != "callee" or callee_of(op) is None:
                 found |= symbols_in(text)
         for value in op.results:
             found |= symbols_in(value.type)

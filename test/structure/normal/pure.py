@@ -34,8 +34,8 @@ _MATH = """
     sinh sqrt tan tanh
 """
 _TENSOR = """
-    cast collapse_shape concat dim empty expand_shape extract extract_slice from_elements insert insert_slice pad rank
-    reshape splat
+    cast collapse_shape concat dim empty expand_shape extract extract_slice from_elements generate insert insert_slice
+    pad rank reshape splat
 """
 _SCF = "execute_region for if index_switch while"
 _LINALG = "generic index fill matmul"

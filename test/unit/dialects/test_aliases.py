@@ -154,6 +154,11 @@ def test_an_alias_of_a_type_in_a_type():
     assert one == other and str(pair) == f"tuple<{i32}>"
 
 
+def test_a_known_attribute_in_an_unknown_one_is_no_alias():
+    value = "#foo.kind<tensor<2xf32, #stablehlo<transpose NO_TRANSPOSE>>>"
+    assert printed_value(with_value(value)) == value
+
+
 def test_comments_in_the_body_of_a_known_attribute(judge: Judge):
     text = with_value("#stablehlo<precision // <> \n HIGH> // >\n")
     assert judge.print(print_module(parse_module(text)), debuginfo=False) == judge.print(text, debuginfo=False)

@@ -108,6 +108,18 @@ def test_malformed(text: str, words: str) -> None:
         parse_module(text)
 
 
+def test_no_comment_becomes_a_part_of_a_sharding() -> None:
+    commented = '[<@mesh, // }\n[{"a"}, {}]>]'
+    with pytest.raises(ParseError, match="a comment in a sharding"):
+        parse_module(manual(shardings=commented))
+
+
+def test_an_empty_mesh_stands() -> None:
+    printed = print_module(parse_module("sdy.mesh @mesh = <>"))
+    assert "sdy.mesh @mesh = <>" in printed
+    assert print_module(parse_module(print_module(parse_module(printed), generic=True))) == printed
+
+
 def test_xdsls_passes_leave_them_alone() -> None:
     """Unread computations and equal constants: what they do to Shardy is not known here."""
     pair = "sdy.constant dense<1.0> : tensor<4xf32>"

@@ -1,0 +1,94 @@
+"""What may fail: it may vanish and be repeated, but it does not run where it would not have run."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import Proof, prove
+
+DIVIDE = "%q = arith.divsi %x, %y : i32"
+EXTRACT = "%q = tensor.extract %t[%i] : tensor<4xi32>"
+
+
+def step(before: str, inside: str, result: str = "%q", after: str = "") -> str:
+    return f"""
+func.func @f(%c: i1, %x: i32, %y: i32, %t: tensor<4xi32>, %i: index) -> i32 {{
+  {before}
+  %r = scf.if %c -> (i32) {{
+    {inside}
+    scf.yield {result} : i32
+  }} else {{
+    scf.yield %x : i32
+  }}
+  {after}
+  return %r : i32
+}}"""
+
+
+def proof(before: str, after: str) -> Proof:
+    return prove(parse_module(before), parse_module(after))
+
+
+@pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
+def test_not_out_of_a_branch(risky: str) -> None:
+    inside, outside = step("", risky), step(risky, "")
+    assert not proof(inside, outside) and not proof(outside, inside)
+
+
+@pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
+def test_what_has_run_already_is_the_same_in_a_branch(risky: str) -> None:
+    again = risky.replace("%q", "%p")
+    assert proof(step(risky, again, "%p"), step(risky, "")) and proof(step(risky, ""), step(risky, again, "%p"))
+    assert not proof(step("", risky, after=again), step(again, "", "%p"))
+
+
+def test_what_cannot_fail_may_leave_a_branch() -> None:
+    add = DIVIDE.replace("divsi", "addi")
+    assert proof(step("", add), step(add, ""))
+
+
+@pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
+@pytest.mark.parametrize("place", ["before", "inside", "after"])
+def test_it_may_vanish_but_not_appear(risky: str, place: str) -> None:
+    risks = {name: risky if name == place else "" for name in ("before", "inside", "after")}
+    with_it = step(risks["before"], risks["inside"], "%y", risks["after"])
+    without = step("", "", "%y")
+    assert proof(with_it, without) and proof(with_it, with_it)
+    said = proof(without, with_it)
+    assert not said and "may fail, and runs in the program after only" in said.reason
+
+
+@pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
+def test_it_may_be_repeated_and_moved_where_it_runs_anyway(risky: str) -> None:
+    again = risky.replace("%q", "%p")
+    assert proof(step(risky, "", "%y"), step(f"{risky}\n  {again}", "", "%y", risky.replace("%q", "%s")))
+    assert proof(step("", risky), step("", f"{again}\n    {risky}", "%q"))
+
+
+def test_in_another_branch() -> None:
+    """Twice in the one that divides in any case, against once in each."""
+    other = step("", DIVIDE).replace("else {", f"else {{\n    {DIVIDE}")
+    assert not proof(step("", DIVIDE), other) and proof(other, step("", DIVIDE))
+
+
+def test_a_call_runs_it_where_it_stands() -> None:
+    called = """
+func.func private @g(%x: i32, %y: i32) -> i32 {
+  %q = arith.divsi %x, %y : i32
+  return %q : i32
+}
+func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {
+  %q = call @g(%x, %y) : (i32, i32) -> i32
+  %r = scf.if %c -> (i32) {
+    BODY
+    scf.yield %q : i32
+  } else {
+    scf.yield %x : i32
+  }
+  return %r : i32
+}"""
+    plain = called.replace("BODY", "").replace("call @g(%x, %y) : (i32, i32) -> i32", "arith.divsi %x, %y : i32")
+    inside = called.replace("BODY", "%s = call @g(%x, %x) : (i32, i32) -> i32")
+    assert proof(called.replace("BODY", ""), plain) and proof(plain, called.replace("BODY", ""))
+    assert not proof(plain, inside) and proof(inside, plain)
