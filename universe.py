@@ -21,7 +21,7 @@ from .dialects.symbol_repair import repair_symbols
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
     *("inline", "inline-segments", "inline-gradient"),
-    *("phase", "mark", "clone", "cse", "schedule", "lower", "pace", "outline-gradient", "verify"),
+    *("phase", "mark", "clone", "cse", "schedule", "lower", "stagger", "outline-gradient", "verify"),
 )
 
 

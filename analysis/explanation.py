@@ -1,4 +1,4 @@
-"""What a step holds for its backward pass, and what recomputing each region would change: the data of `-t explain`."""
+"""What a step holds for its backward pass, and what recomputing each segment would change: the data of `-t explain`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .xla.memory import xla_timeline
 
 
 @dataclass(frozen=True)
-class RegionRow:
-    """One region instance. Bytes are of temporaries; `reason` is None where recomputing is worth it."""
+class SegmentRow:
+    """One segment instance. Bytes are of temporaries; `reason` is None where recomputing is worth it."""
 
-    region: str
+    segment: str
     position: str
     operations: int
     held_bytes: int
@@ -39,7 +39,7 @@ class RegionRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`held_bytes`: forward values that the backward pass reads, in and outside of regions.
+    """`held_bytes`: forward values that the backward pass reads, in and outside of segments.
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
     `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is held, value by value.
@@ -53,7 +53,7 @@ class Explanation:
     held_bytes: int
     held_outside_bytes: int
     step_flops: int
-    regions: tuple[RegionRow, ...]
+    segments: tuple[SegmentRow, ...]
     operations: OperationCounts
     values: tuple[Holding, ...]
 
@@ -66,12 +66,12 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
     held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
     decided = decide(phases, selection)
     decisions = decided.decisions
-    region_of = {op: decision.region for decision in decisions for op in decision.operations}
-    by_region = dict[str, int]()
+    segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
+    by_segment = dict[str, int]()
     for root, size in held.items():
         assert isinstance(root.owner, Operation), "arguments were left out above"
-        region = region_of.get(root.owner, "")
-        by_region[region] = by_region.get(region, 0) + size
+        segment = segment_of.get(root.owner, "")
+        by_segment[segment] = by_segment.get(segment, 0) + size
     return Explanation(
         function=function.sym_name.data,
         timeline=timeline(function, phases),
@@ -79,18 +79,18 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
         residuals=len(crossing),
         held_bytes=sum(held.values()),
-        held_outside_bytes=by_region.get("", 0),
+        held_outside_bytes=by_segment.get("", 0),
         step_flops=sum(flops(op) for op in phases.order.operations),
-        regions=tuple(_row(decision, by_region.get(decision.region, 0)) for decision in decisions),
+        segments=tuple(_row(decision, by_segment.get(decision.segment, 0)) for decision in decisions),
         operations=count_operations(phases),
         values=holdings(phases, decided, selection),
     )
 
 
-def _row(decision: Decision, held: int) -> RegionRow:
+def _row(decision: Decision, held: int) -> SegmentRow:
     units = decision.units
-    return RegionRow(
-        region=decision.region,
+    return SegmentRow(
+        segment=decision.segment,
         position=position_of(decision.first),
         operations=len(decision.operations),
         held_bytes=held,

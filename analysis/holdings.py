@@ -24,10 +24,10 @@ from .selection.selection import Selection
 from .step import Step
 from .storage import value_bytes
 
-OUTSIDE = "it belongs to no region"
+OUTSIDE = "it belongs to no segment"
 MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
-OUTPUT = "it is an output of its region: operations after the region read it"
+OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 BARRIER = "stablehlo.optimization_barrier"
 SILENT = frozenset({"recompute.depend", "func.return"})
@@ -51,13 +51,13 @@ class OperationCounts:
 class Holding:
     """One forward value that the backward pass reads.
 
-    `crosses`: other regions whose forward operations read it. `reason`: why it is held; None where it is recomputed.
+    `crosses`: other segments whose forward operations read it. `reason`: why it is held; None where it is recomputed.
     """
 
     value: str
     operation: str
     position: str
-    region: str
+    segment: str
     bytes: int
     crosses: tuple[str, ...]
     reason: str | None
@@ -105,16 +105,16 @@ def _holding(
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
     decision = decision_of.get(op)
-    region = decision.region if decision else ""
+    segment = decision.segment if decision else ""
     readers = (reader for reader in step.phases.order.readers(value) if step.phases.is_forward(reader))
-    read_by = dict.fromkeys(other.region for reader in readers if (other := decision_of.get(reader)))
+    read_by = dict.fromkeys(other.segment for reader in readers if (other := decision_of.get(reader)))
     return Holding(
         value=f"%{value.name_hint}" if value.name_hint else "",
         operation=name_of(op),
         position=position_of(op),
-        region=region,
+        segment=segment,
         bytes=value_bytes(value),
-        crosses=tuple(name for name in read_by if name and name != region),
+        crosses=tuple(name for name in read_by if name and name != segment),
         reason=None if value in served else _why_held(step, value, op, decision, saved, selection),
     )
 
@@ -140,5 +140,5 @@ def _why_held(
         return CHOSEN
     if decision.reason is not None:
         return decision.reason
-    # What is inside of a recomputed region, and read, has a copy: this one is not inside.
+    # What is inside of a recomputed segment, and read, has a copy: this one is not inside.
     return OUTPUT

@@ -40,7 +40,7 @@ class Recomputed:
 
     @cached_property
     def originals(self) -> dict[tuple[object, ...], int]:
-        """The place in program order of each original, by region and id."""
+        """The place in program order of each original, by segment and id."""
         return {
             _identity(op): index
             for index, op in enumerate(self.phases.order.operations)
@@ -100,12 +100,12 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
 
 
 def _copies_twice(function: Recomputed) -> Iterator[Violation]:
-    """R2: one copy per region instance and operation."""
+    """R2: one copy per segment instance and operation."""
     seen = set[tuple[object, ...]]()
     for op in function.copies:
-        key = tuple(op.attributes.get(name) for name in (Names.REGION, Names.ID, Names.COPY))
+        key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
         if key in seen:
-            yield op, f"a second copy of {name_of(op)} with the same region, id and copy number"
+            yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
         seen.add(key)
 
 
@@ -187,7 +187,7 @@ def _gates_early(function: Recomputed) -> Iterator[Violation]:
 
 
 def _identity(op: Operation) -> tuple[object, ...]:
-    return op.attributes.get(Names.REGION), op.attributes.get(Names.ID)
+    return op.attributes.get(Names.SEGMENT), op.attributes.get(Names.ID)
 
 
 def _held_back(function: Recomputed, delay: Operation) -> list[Operation]:
@@ -200,8 +200,8 @@ def _words(value: SSAValue) -> str:
     owner = value.owner
     if not isinstance(owner, Operation):
         return f"argument {owner.args.index(value)}" if isinstance(value, BlockArgument) else "a value from outside"
-    region = owner.attributes.get(Names.REGION)
-    inside = f" of region '{region.data}'" if isinstance(region, StringAttr) else ""
+    segment = owner.attributes.get(Names.SEGMENT)
+    inside = f" of segment '{segment.data}'" if isinstance(segment, StringAttr) else ""
     return f"{name_of(owner)}{inside}"
 
 

@@ -22,7 +22,7 @@ from .constants import constants_only
 from .functions import single_block
 from .order import Order
 from .phases import Phases
-from .regions import find_regions
+from .segments import find_segments
 from .storage import Storages, storages, value_bytes
 
 
@@ -32,7 +32,7 @@ class Buffer:
 
     label: str
     phase: str
-    region: str
+    segment: str
     bytes: int
     first: int
     last: int
@@ -75,8 +75,8 @@ def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     shared = storages(order)
     spans = _spans(order, terminator.operands, constants, shared)
     inner = tuple(inner_bytes(op, constants, shared) for op in order.operations)
-    regions = find_regions(phases, "auto") if phases is not None else dict[Operation, str]()
-    buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), regions.get(span.operation, "")) for span in spans)
+    segments = find_segments(phases, "auto") if phases is not None else dict[Operation, str]()
+    buffers = tuple(_buffer(span, phase_of.get(span.operation, ""), segments.get(span.operation, "")) for span in spans)
     return Timeline(
         operations=tuple(name_of(op) for op in order.operations),
         phases=tuple(phase_of.get(op, "") for op in order.operations),
@@ -143,12 +143,12 @@ def _last_positions(order: Order, shared: Storages) -> dict[SSAValue, int]:
     return last
 
 
-def _buffer(span: _Span, phase: str, region: str) -> Buffer:
-    stated = span.operation.attributes.get(Names.REGION)
+def _buffer(span: _Span, phase: str, segment: str) -> Buffer:
+    stated = span.operation.attributes.get(Names.SEGMENT)
     return Buffer(
         label=name_of(span.operation),
         phase=phase,
-        region=stated.data if isinstance(stated, StringAttr) else region,
+        segment=stated.data if isinstance(stated, StringAttr) else segment,
         bytes=span.bytes,
         first=span.first,
         last=span.last,
@@ -188,7 +188,7 @@ def _bytes(values: Iterable[SSAValue]) -> int:
 
 
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
-    """Peak of a region's block; what its terminator hands on, from that operand on, is counted, copies included."""
+    """Peak of a segment's block; what its terminator hands on, from that operand on, is counted, copies included."""
     order = Order.of(block)
     constants = constants_only(order, constants_outside)
     shared = storages(order, outside.strided)

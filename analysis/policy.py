@@ -1,4 +1,4 @@
-"""What a policy says of each region: recompute its inside, or why not.
+"""What a policy says of each segment: recompute its inside, or why not.
 
 Marking and explaining read the same decisions.
 """
@@ -25,12 +25,12 @@ from .step import Step
 
 @dataclass(frozen=True)
 class Decision:
-    """One region instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
+    """One segment instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
 
     `units` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
     """
 
-    region: str
+    segment: str
     operations: tuple[Operation, ...]
     values: frozenset[SSAValue]
     units: tuple[Unit, ...]
@@ -38,7 +38,7 @@ class Decision:
 
     @property
     def first(self) -> Operation:
-        """Where the region is reported."""
+        """Where the segment is reported."""
         return self.operations[0]
 
     @property
@@ -64,20 +64,20 @@ class Decisions:
 
 
 def decide(phases: Phases, selection: Selection) -> Decisions:
-    """One decision for each region instance, then one for what moves outside of them. Raises `BadSelection`."""
+    """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
     step = Step.of(phases)
     selected = select(phases, selection)
     decisions = [
-        _skipped(region, operations)
-        if region in selected.skipped
-        else _decide(step, region, operations, selected.saved, selection)
-        for region, operations in selected.members.items()
+        _skipped(segment, operations)
+        if segment in selected.skipped
+        else _decide(step, segment, operations, selected.saved, selection)
+        for segment, operations in selected.members.items()
     ]
     return Decisions((*decisions, *_outside(step, selected, selection)), selected)
 
 
 def _outside(step: Step, selected: Selected, selection: Selection) -> list[Decision]:
-    """Preferences outside of every region, and what is moved because only the backward pass reads it."""
+    """Preferences outside of every segment, and what is moved because only the backward pass reads it."""
     taken = {op for operations in selected.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
@@ -87,22 +87,22 @@ def _outside(step: Step, selected: Selected, selection: Selection) -> list[Decis
     return [*stated, *(one for one in moved if one.recomputed)]
 
 
-def _skipped(region: str, operations: Sequence[Operation]) -> Decision:
-    return Decision(region, tuple(operations), frozenset(), (), SKIPPED)
+def _skipped(segment: str, operations: Sequence[Operation]) -> Decision:
+    return Decision(segment, tuple(operations), frozenset(), (), SKIPPED)
 
 
 def _decide(
-    step: Step, region: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
+    step: Step, segment: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
 ) -> Decision:
     results = [result for op in operations for result in op.results]
     kept = set[SSAValue]() if selection.outputs else kept_outputs(step, operations)
     kept.update(v for v in results if v in saved or step.storages.of(v) in step.lives_on)
     values = frozenset(v for v in results if _is_wanted(v, v not in kept))
     how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
-    plan = plan_copies(step, Wanted(dict.fromkeys(operations, region), values), how)
-    forced = any(is_forced(op) for op in operations) or (selection.outputs and bool(region))
+    plan = plan_copies(step, Wanted(dict.fromkeys(operations, segment), values), how)
+    forced = any(is_forced(op) for op in operations) or (selection.outputs and bool(segment))
     reason = _why_not(plan.units, plan.kept, forced)
-    return Decision(region, tuple(operations), values, plan.units, reason)
+    return Decision(segment, tuple(operations), values, plan.units, reason)
 
 
 def _is_wanted(value: SSAValue, by_policy: bool) -> bool:
@@ -111,16 +111,16 @@ def _is_wanted(value: SSAValue, by_policy: bool) -> bool:
     return by_policy if mark is None else mark.recomputes
 
 
-def kept_outputs(step: Step, region: Sequence[Operation]) -> set[SSAValue]:
-    """What a forward operation outside of the region reads, and what such a value is a view of.
+def kept_outputs(step: Step, segment: Sequence[Operation]) -> set[SSAValue]:
+    """What a forward operation outside of the segment reads, and what such a value is a view of.
 
-    Were they recomputed, each region would need the one before it again.
+    Were they recomputed, each segment would need the one before it again.
     """
-    inside = set(region)
+    inside = set(segment)
     order, phases = step.phases.order, step.phases
     found = {
         value
-        for op in region
+        for op in segment
         for value in op.results
         if any(phases.is_forward(reader) and reader not in inside for reader in order.readers(value))
     }
@@ -128,7 +128,7 @@ def kept_outputs(step: Step, region: Sequence[Operation]) -> set[SSAValue]:
 
 
 def _why_not(units: Sequence[Unit], kept: Sequence[Kept], forced: bool) -> str | None:
-    # A region whose first values are needed at once is the last segment: all of it would have to be there at once.
+    # A segment whose first values are needed at once is the last segment: all of it would have to be there at once.
     ungated = next((one.reason for one in kept if one.reason == NO_GATE), None)
     if ungated is not None or not units:
         return ungated or (kept[0].reason if kept else ALL_KEPT)

@@ -36,17 +36,17 @@ from recompute.transforms.recompute import recompute
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "xla_temporaries.json"
 SLACK = 0.15
-# Ways to mark a net whose regions are of many sizes: the model must rank them as XLA does.
+# Ways to mark a net whose segments are of many sizes: the model must rank them as XLA does.
 RANKED = "unet"
 MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "up[01]", "[!u]*")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """`regions`: the option of the pass `recompute`, empty for the step as it is. `digest`: of the text measured."""
+    """`segments`: the option of the pass `recompute`, empty for the step as it is. `digest`: of the text measured."""
 
     example: str
-    regions: str
+    segments: str
     digest: str
     xla_bytes: int
 
@@ -55,11 +55,11 @@ def variants(example: str) -> tuple[str, ...]:
     return ("", "auto", *(MARKINGS if example == RANKED else ()))
 
 
-def prepared(example: str, regions: str) -> ModuleOp:
+def prepared(example: str, segments: str) -> ModuleOp:
     name = f"{example}.large.mlir"
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
-    if regions:
-        recompute(module, Selection(regions=regions))
+    if segments:
+        recompute(module, Selection(segments=segments))
     return module
 
 
@@ -84,13 +84,13 @@ def main() -> None:
     found: list[Measured] = []
     outside = 0
     for example in options.examples or BUILDERS:
-        for regions in variants(example):
-            module = prepared(example, regions)
+        for segments in variants(example):
+            module = prepared(example, segments)
             digest = sha256(print_module(module).encode()).hexdigest()
-            found.append(Measured(example, regions, digest, xla_bytes(example, module)))
+            found.append(Measured(example, segments, digest, xla_bytes(example, module)))
             ratio = model_bytes(module) / found[-1].xla_bytes
             outside += abs(ratio - 1) > SLACK
-            print(f"{example:20} {regions or 'plain':8} {found[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
+            print(f"{example:20} {segments or 'plain':8} {found[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
     if options.write:
         versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
         data = {"versions": versions, "measured": [asdict(one) for one in found]}

@@ -38,8 +38,8 @@ from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.inline_segments import inline_segments
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
-from recompute.transforms.pace import pace
 from recompute.transforms.recompute import recompute
+from recompute.transforms.stagger import stagger
 from recompute.transforms.verify import verify
 
 SIZES = (1_000, 10_000, 100_000)
@@ -84,7 +84,7 @@ def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stag
     yield "eager timeline", _eager
     yield "xla timeline", lambda module: xla_timeline(functions_of(module)[0])
     yield "lower", lambda module: lower(module, "stablehlo")
-    yield "pace", pace
+    yield "stagger", stagger
     yield "proof", lambda module: _demand(bool(prove(original, module)))
     yield "print", lambda module: print_module(module, debuginfo=True)
 

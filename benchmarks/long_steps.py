@@ -22,7 +22,7 @@ MARK = " {recompute.recompute = true}"
 
 @dataclass(frozen=True)
 class Kind:
-    """`scoped`: each block is a named scope. `marked`: by hand, outside of regions. `weights`: whether all blocks read
+    """`scoped`: each block is a named scope. `marked`: by hand, outside of segments. `weights`: whether all blocks read
     one argument, one forward value from outside of them (both directions do), or each an argument of its own."""
 
     scoped: bool = True
@@ -41,7 +41,7 @@ KINDS = {
     "outputs": Kind(select=lambda blocks: replace(AUTO, outputs=True)),
     "marks": Kind(scoped=False, marked=True),
     "checkpoints": Kind(scoped=False, weights="value", select=_between),
-    "segments": Kind(weights="own", select=lambda blocks: replace(AUTO, segments=SEGMENTS)),
+    "segments": Kind(weights="own", select=lambda blocks: replace(AUTO, segment_count=SEGMENTS)),
 }
 
 

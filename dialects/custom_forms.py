@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import FunctionType, i1
+from xdsl.dialects.builtin import FunctionType, UnregisteredOp, i1
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.abstract_ops import NamedOperation
 from xdsl.ir import Attribute, Operation
@@ -82,8 +82,9 @@ def _loses_attributes(op: Operation) -> bool:
 def _loses_terminator(op: Operation) -> bool:
     if op.name not in ELIDE_TERMINATORS:
         return False
-    last = [block.last_op for region in op.regions for block in region.blocks]
-    return any(terminator is not None and terminator.attributes for terminator in last)
+    last = [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
+    # xDSL reads no terminator behind what might be one.
+    return any(one.attributes or (not one.operands and isinstance(one.prev_op, UnregisteredOp)) for one in last)
 
 
 def _is_as_named(op: NamedOperation) -> bool:

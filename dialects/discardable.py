@@ -69,8 +69,8 @@ KNOWN: dict[str, Known] = {
         _is_decision,
         "the decision: recompute it or keep it; wins over every policy of a pass",
     ),
-    Names.REGION: Known(
-        "forward operation, copy", 'a region path, such as "block0"', _is_path, "the region instance it belongs to"
+    Names.SEGMENT: Known(
+        "forward operation, copy", 'a segment path, such as "block0"', _is_path, "the segment instance it belongs to"
     ),
     Names.NAME: Known(
         "any operation",
@@ -96,7 +96,13 @@ KNOWN: dict[str, Known] = {
 }
 
 
+RENAMED = {"recompute.region": Names.SEGMENT}
+"""What attributes were called before."""
+
+
 def _unknown(name: str) -> str:
+    if name in RENAMED:
+        return f"attribute '{name}' is called '{RENAMED[name]}' now"
     close = get_close_matches(name, KNOWN, n=1)
     hint = f"did you mean '{close[0]}'?" if close else "known are " + ", ".join(sorted(KNOWN))
     return f"unknown attribute '{name}'; {hint}"

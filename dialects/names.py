@@ -10,7 +10,7 @@ class Names:
 
     PREFIX: ClassVar[str] = "recompute."
     RECOMPUTE: ClassVar[str] = "recompute.recompute"
-    REGION: ClassVar[str] = "recompute.region"
+    SEGMENT: ClassVar[str] = "recompute.segment"
     NAME: ClassVar[str] = "recompute.name"
     PHASE: ClassVar[str] = "recompute.phase"
     ID: ClassVar[str] = "recompute.id"

@@ -19,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import PunctuationSpelling
 
 _CLOSED_BY: dict[PunctuationSpelling, PunctuationSpelling] = {"[": "]", "{": "}", "(": ")", "<": ">"}
+_GAP = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(//)')
 _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
@@ -43,7 +44,7 @@ def _parse_text(parser: AttrParser) -> str:
     parser.parse_punctuation(">")
     if any(comment[1] for comment in _COMMENT.finditer(text)):
         parser.raise_error("a comment in a sharding would become a part of it", start)
-    return text.strip()
+    return _GAP.sub(lambda gap: gap[1] or " ", text.strip())
 
 
 def _skip(parser: AttrParser) -> None:

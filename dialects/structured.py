@@ -11,8 +11,8 @@
 
 The operations run where they stand; values from outside are read as they are. The passes work on the flat form;
 `recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. What a segment says
-of its operations it says with their attributes: the name is its `recompute.region`; `recompute.recompute = false` keeps
-them; `recompute.output_recompute` recomputes the outputs too.
+of its operations it says with their attributes: its name is their `recompute.segment`; `recompute.recompute = false`
+keeps them; `recompute.output_recompute` recomputes the outputs too.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class SegmentOp(GroupOp):
             )
         if isinstance(self.attributes.get(Names.RECOMPUTE), ArrayAttr):
             raise VerifyException("a segment says one thing of all its operations; a list marks the results of one")
-        name = self.attributes.get(Names.REGION)
+        name = self.attributes.get(Names.SEGMENT)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
             raise VerifyException(
                 f"'{name.data}' is no name for a segment: it is empty or has a '#', which numbers them"
@@ -145,15 +145,15 @@ class SegmentOp(GroupOp):
     @classmethod
     def _parse_name(cls, parser: Parser) -> dict[str, Attribute]:
         name = parser.parse_optional_str_literal()
-        return {} if name is None else {Names.REGION: StringAttr(name)}
+        return {} if name is None else {Names.SEGMENT: StringAttr(name)}
 
     def _print_name(self, printer: Printer) -> Sequence[str]:
-        name = self.attributes.get(Names.REGION)
+        name = self.attributes.get(Names.SEGMENT)
         if not isinstance(name, StringAttr):
             return ()
         printer.print_string(" ")
         printer.print_string_literal(name.data)
-        return (Names.REGION,)
+        return (Names.SEGMENT,)
 
 
 @irdl_op_definition

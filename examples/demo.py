@@ -1,6 +1,6 @@
 """The main job on a real program: a whole Adam step of a six-layer GPT, as JAX lowers it, in less memory.
 
-    python examples/demo.py [FILE.mlir] [--regions PATTERN] [--folder demo]
+    python examples/demo.py [FILE.mlir] [--segments PATTERN] [--folder demo]
 
 Prints what changed and what was proved, and writes the new step and a picture of both memory timelines.
 """
@@ -67,7 +67,7 @@ def row(words: str, before: int, after: int) -> str:
 
 def unit_row(unit: Unit) -> str:
     return (
-        f"  {unit.region:<10}{len(unit.originals):>5} clones behind {len(unit.stages)} token(s) on {len(unit.gates)} "
+        f"  {unit.segment:<10}{len(unit.originals):>5} clones behind {len(unit.stages)} token(s) on {len(unit.gates)} "
         f"gradient value(s), frees {human_bytes(unit.freed_bytes)}"
     )
 
@@ -90,7 +90,7 @@ def report(before: Measured, after: Measured, done: Recomputation) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=DEFAULT)
-    parser.add_argument("--regions", default="auto")
+    parser.add_argument("--segments", default="auto")
     parser.add_argument("--folder", type=Path, default=Path("demo"))
     parser.add_argument("--no-execute", action="store_true", help="do not run both steps in the interpreter")
     options = parser.parse_args()
@@ -99,7 +99,7 @@ def main() -> int:
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
     progress("recomputing: inline, mark, clone, cse, verify, lower")
-    done = recompute(module, Selection(regions=options.regions))
+    done = recompute(module, Selection(segments=options.segments))
     verify_module(module)
     for remark in done.remarks:
         print(remark, file=sys.stderr)

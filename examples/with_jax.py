@@ -25,7 +25,7 @@ from examples.closeness import Closeness
 from examples.models import mlp
 from examples.models.step import random_inputs
 
-PIPELINE = "recompute{regions=auto}"
+PIPELINE = "recompute{segments=auto}"
 DROPS_BARRIERS = "cse_barrier_expander"
 
 

@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.explanation import Explanation, RegionRow
+from ..analysis.explanation import Explanation, SegmentRow
 from .bytes import human_bytes
 
-_COLUMNS = ("region", "held", "freed", "kept instead", "extra FLOPs", "copies", "decision")
+_COLUMNS = ("segment", "held", "freed", "kept instead", "extra FLOPs", "copies", "decision")
 
 
 def to_text(explanation: Explanation) -> str:
-    """What the step holds, then one line per region."""
+    """What the step holds, then one line per segment."""
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
@@ -22,27 +22,27 @@ def to_text(explanation: Explanation) -> str:
         f"  device       {human_bytes(timeline.device_bytes)} = arguments {human_bytes(timeline.argument_bytes)} "
         f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
         f"  held         {human_bytes(explanation.held_bytes)} in {explanation.residuals} forward values that the "
-        f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every region",
+        f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every segment",
         f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
         f"  operations   {_counted(explanation)}",
         "",
     ]
-    if not explanation.regions:
-        return "\n".join([*lines, "  no regions: the locations name no scope (see jax.named_scope)", ""])
-    return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.regions)]), ""])
+    if not explanation.segments:
+        return "\n".join([*lines, "  no segments: the locations name no scope (see jax.named_scope)", ""])
+    return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.segments)]), ""])
 
 
 def _counted(explanation: Explanation) -> str:
-    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 held values cross regions`."""
+    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 held values cross segments`."""
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
-    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} held values cross regions"
+    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} held values cross segments"
 
 
-def _cells(row: RegionRow, explanation: Explanation) -> tuple[str, ...]:
+def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
     share = row.extra_flops / explanation.step_flops if explanation.step_flops else 0.0
     return (
-        row.region,
+        row.segment,
         human_bytes(row.held_bytes),
         human_bytes(row.freed_bytes),
         human_bytes(row.pinned_bytes),
@@ -85,6 +85,6 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "step_flops": explanation.step_flops,
         "operations": asdict(explanation.operations),
         "crossing": [one.value for one in explanation.values if one.crosses],
-        "regions": [asdict(row) for row in explanation.regions],
+        "segments": [asdict(row) for row in explanation.segments],
         "values": [asdict(one) for one in explanation.values],
     }

@@ -1,4 +1,4 @@
-"""A memory timeline in layers: what is kept for the backward by region, recomputed copies, gradients, the rest."""
+"""A memory timeline in layers: what is kept for the backward by segment, recomputed copies, gradients, the rest."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Band:
-    """One layer: how many bytes of this kind (and of this region, if it is `KEPT`) live at each operation."""
+    """One layer: how many bytes of this kind (and of this segment, if it is `KEPT`) live at each operation."""
 
     kind: Kind
-    region: str
+    segment: str
     live_bytes: tuple[int, ...]
 
 
@@ -56,30 +56,30 @@ def kinds_of(timeline: Timeline) -> list[Kind]:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """The layers from the bottom up, what is outside regions above them; together they are the live bytes."""
-    short = shortened(buffer.region for buffer in timeline.buffers)
+    """The layers from the bottom up, what is outside segments above them; together they are the live bytes."""
+    short = shortened(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)
     changes: dict[tuple[Kind, str], list[int]] = {}
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if kind in (Kind.KEPT, Kind.RECOMPUTED, Kind.GRADIENT):
-            region = short[buffer.region] if kind is Kind.KEPT else ""
-            change = changes.setdefault((kind, region), [0] * (count + 1))
+            segment = short[buffer.segment] if kind is Kind.KEPT else ""
+            change = changes.setdefault((kind, segment), [0] * (count + 1))
             change[buffer.first] += buffer.bytes
             change[buffer.last + 1] -= buffer.bytes
-    layers = [Band(kind, region, tuple(accumulate(change[:count]))) for (kind, region), change in changes.items()]
-    layers.sort(key=lambda layer: (list(Kind).index(layer.kind), layer.region == ""))
+    layers = [Band(kind, segment, tuple(accumulate(change[:count]))) for (kind, segment), change in changes.items()]
+    layers.sort(key=lambda layer: (list(Kind).index(layer.kind), layer.segment == ""))
     named = [sum(column) for column in zip(*(layer.live_bytes for layer in layers), strict=True)] or [0] * count
     rest = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
     return [*layers, Band(Kind.OTHER, "", rest)]
 
 
-def shortened(regions: Iterable[str]) -> dict[str, str]:
-    """Each region path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
-    paths = {region: region.split("/") for region in regions}
-    named = [path for region, path in paths.items() if region]
+def shortened(segments: Iterable[str]) -> dict[str, str]:
+    """Each segment path cut at the outermost level with two names: `model/block0/mlp` becomes `model/block0`."""
+    paths = {segment: segment.split("/") for segment in segments}
+    named = [path for segment, path in paths.items() if segment]
     deepest = max(map(len, named), default=0)
     level = next((d for d in range(1, deepest) if len({tuple(path[:d]) for path in named}) > 1), deepest)
-    return {region: "/".join(path[:level]) for region, path in paths.items()}
+    return {segment: "/".join(path[:level]) for segment, path in paths.items()}
 
 
 def stages(timeline: Timeline) -> list[Stage]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Told apart by lightness as well as by hue, so that neither colour blindness nor a grey print hides them.
 COLOURS = {Kind.RECOMPUTED: "#e69f00", Kind.GRADIENT: "#8a8a8a", Kind.OTHER: "#d4d4d4"}
-# Regions go from light to dark in program order.
+# Segments go from light to dark in program order.
 LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
 LABELS = {Kind.RECOMPUTED: "recomputed copies", Kind.GRADIENT: "gradients", Kind.OTHER: "other temporaries"}
@@ -77,12 +77,12 @@ class Scale:
     peak_bytes: int
     unit: int  # bytes in a unit of the vertical axis
     unit_name: str
-    colours: dict[str, Colour]  # of the regions
+    colours: dict[str, Colour]  # of the segments
     first_name: str
     first_peak_bytes: int
 
     def colour(self, layer: Band) -> Colour | str:
-        return self.colours[layer.region] if layer.kind is Kind.KEPT else COLOURS[layer.kind]
+        return self.colours[layer.segment] if layer.kind is Kind.KEPT else COLOURS[layer.kind]
 
 
 def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
@@ -108,15 +108,15 @@ def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
 def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequence[Band]]) -> Scale:
     peak = max(timeline.peak_bytes for _, timeline in timelines)
     power = min(max(peak.bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    regions = list(dict.fromkeys(layer.region for panel in layers for layer in panel if layer.kind is Kind.KEPT))
-    regions.sort(key=lambda region: region == "")
-    steps = max(len(regions) - 1, 1)
+    segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is Kind.KEPT))
+    segments.sort(key=lambda segment: segment == "")
+    steps = max(len(segments) - 1, 1)
     return Scale(
         operations=max(len(timeline.operations) for _, timeline in timelines),
         peak_bytes=peak,
         unit=1024**power,
         unit_name=UNITS[power],
-        colours={region: blend(index / steps) for index, region in enumerate(regions)},
+        colours={segment: blend(index / steps) for index, segment in enumerate(segments)},
         first_name=timelines[0][0],
         first_peak_bytes=timelines[0][1].peak_bytes,
     )
@@ -128,16 +128,16 @@ def blend(share: float) -> Colour:
 
 
 def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> None:
-    """One entry for each kind; the regions share one, a strip of their colours in program order."""
+    """One entry for each kind; the segments share one, a strip of their colours in program order."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.patches import Patch
 
     handles: list[Any] = []
     labels: list[str] = []
-    regions = list(scale.colours)
-    if regions:
+    segments = list(scale.colours)
+    if segments:
         handles.append(tuple(Patch(facecolor=colour) for colour in scale.colours.values()))
-        labels.append(f"kept for the backward ({names_of(regions)})")
+        labels.append(f"kept for the backward ({names_of(segments)})")
     for kind, colour in COLOURS.items():
         if kind in kinds:
             handles.append(Patch(facecolor=colour))
@@ -156,11 +156,11 @@ def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> No
     )
 
 
-def names_of(regions: Sequence[str]) -> str:
-    """The first and the last named region, and whether there are values outside all of them."""
-    named = [shorten(region) for region in regions if region]
+def names_of(segments: Sequence[str]) -> str:
+    """The first and the last named segment, and whether there are values outside all of them."""
+    named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
-    return ", ".join(filter(None, (ends, "the rest" if "" in regions else "")))
+    return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))
 
 
 def shorten(name: str, limit: int = 20) -> str:

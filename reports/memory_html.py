@@ -52,7 +52,7 @@ function alive(timeline, index) {
 function describe(timeline, index) {
   const buffers = alive(timeline, index);
   const lines = buffers.slice(0, ROWS).map(buffer =>
-    `${human(buffer.bytes).padStart(10)}  ${buffer.label}  ${buffer.region || "outside regions"}  ${buffer.phase}` +
+    `${human(buffer.bytes).padStart(10)}  ${buffer.label}  ${buffer.segment || "outside segments"}  ${buffer.phase}` +
     `${buffer.recomputed ? ", recomputed" : ""}  from ${buffer.first} to ${buffer.last}`);
   if (buffers.length > ROWS) lines.push(`  and ${buffers.length - ROWS} smaller`);
   const inner = timeline.inner_bytes[index];

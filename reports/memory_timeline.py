@@ -54,11 +54,11 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """A table of bytes by region and kind, its rows adding up to the peak."""
+    """A table of bytes by segment and kind, its rows adding up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
-            groups[buffer.region or "outside regions", kind.value] += buffer.bytes
+            groups[buffer.segment or "outside segments", kind.value] += buffer.bytes
     inner = timeline.inner_bytes[timeline.peak_index]
     if inner:
         groups[f"inside {timeline.operations[timeline.peak_index]}", ""] = inner
@@ -68,9 +68,9 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
         rows.append(((f"{len(ordered) - ROWS} more", ""), sum(size for _, size in ordered[ROWS:])))
     yield "alive at the peak"
     first, second = (max((len(group[column]) for group, _ in rows), default=0) for column in (0, 1))
-    for (region, kind), size in rows:
+    for (segment, kind), size in rows:
         share = 100 * size / max(timeline.peak_bytes, 1)
-        yield f"  {region:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
+        yield f"  {segment:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
 
 
 def chart(timeline: Timeline, width: int) -> Iterator[str]:

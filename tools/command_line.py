@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.target import Target
 
 from ..universe import UNIVERSE
+from .renamed import new_name_of_option, new_name_of_pass
 from .rule_files import add_rules_option
 
 CHUNK = "// -----"
@@ -124,7 +125,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def specs(text: str) -> list[ArgSpec]:
-    """Parse `a{x=1},b`. Patterns need no quotes here: `regions=block*` is read as `regions="block*"`."""
+    """Parse `a{x=1},b`. Patterns need no quotes here: `segments=block*` is read as `segments="block*"`."""
     try:
         return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
     except ArgSpecParseError as error:
@@ -133,11 +134,15 @@ def specs(text: str) -> list[ArgSpec]:
 
 def resolve(spec: ArgSpec, known: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
     """The pass or target that a spec names, with its options. Raises `UsageError`."""
+    if (renamed := new_name_of_pass(spec.name)) is not None:
+        raise UsageError(f"{kind} '{spec.name}' {renamed}")
     if spec.name not in known:
         raise UsageError(f"unknown {kind} '{spec.name}'{_did_you_mean(spec.name, known)}")
     found = known[spec.name]()
     spec = spec.normalize_parameter_names()
     options = [field.name for field in fields(found)]
+    if (renamed := new_name_of_option(spec)) is not None:
+        raise UsageError(f"{kind} '{spec.name}': {renamed}")
     for given in spec.parameters:
         if given not in options:
             exist = f"; its options are {', '.join(options)}" if options else "; it has no options"

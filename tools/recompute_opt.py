@@ -1,6 +1,6 @@
 """recompute-opt: run passes on MLIR, as `mlir-opt` and `xdsl-opt` do, and write only what is proved equal.
 
-    recompute-opt step.mlir -p 'recompute{regions=auto}' -o less_memory.mlir
+    recompute-opt step.mlir -p 'recompute{segments=auto}' -o less_memory.mlir
     recompute-opt step.mlir -t explain
 
 Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are one line on standard

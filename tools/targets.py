@@ -41,7 +41,7 @@ MODELS: dict[str, Callable[[FuncOp, Phases | None], Timeline]] = {"order": timel
 
 
 def _flat(module: ModuleOp) -> ModuleOp:
-    """A copy without calls and regions to flatten."""
+    """A copy without calls and segments to flatten."""
     copy = module.clone()
     inline(copy)
     inline_gradient(copy)
@@ -56,7 +56,7 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
 
 
 def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
-    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such region."""
+    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
     copy = _flat(module)
     return [_explain(function, selection) for function, _ in steps_of(copy)]
 
@@ -106,15 +106,15 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """What the step holds, and per region what recomputing frees and costs, or why it is not worth it.
+    """What the step holds, and per segment what recomputing frees and costs, or why it is not worth it.
 
-    `regions` and `checkpoints` are those of recompute-mark. The format json says of each held value why it is held.
+    `segments` and `checkpoints` are those of recompute-mark. The format json says of each held value why it is held.
     """
 
     name = "explain"
 
     format: str = "text"
-    regions: str = "auto"
+    segments: str = "auto"
     checkpoints: tuple[str, ...] | None = None
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
@@ -122,6 +122,6 @@ class ExplainTarget(Target):
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
         output.write(
             _EXPLAIN_FORMATS[self.format](
-                explanations_of(module, Selection(self.regions, checkpoints=self.checkpoints))
+                explanations_of(module, Selection(self.segments, checkpoints=self.checkpoints))
             )
         )

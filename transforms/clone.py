@@ -1,16 +1,16 @@
-"""recompute-clone: copy the marked operations of each region to where the gradient needs them.
+"""recompute-clone: copy the marked operations of each segment to where the gradient needs them.
 
-    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.region = "block0"}
+    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.segment = "block0"}
     ...
     %9 = stablehlo.multiply %ct, %1            // gradient
 
 becomes
 
-    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.region = "block0", recompute.id = 0}
+    %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.segment = "block0", recompute.id = 0}
     ...
     %t = recompute.token %ct
     %x = recompute.depend %0 after %t
-    %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.region = "block0"}
+    %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
 Later gradient operations read `%x` in place of `%0` too: else the value and its delayed twin would both stay alive.
@@ -75,17 +75,17 @@ def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
 
 
 def _wanted(phases: Phases) -> Wanted:
-    """Marked forward values; marks outside every region form one of their own."""
-    regions = dict[Operation, str]()
+    """Marked forward values; marks outside every segment form one of their own."""
+    segments = dict[Operation, str]()
     values = set[SSAValue]()
     for op in phases.order.operations:
-        region = op.attributes.get(Names.REGION)
-        if phases.is_forward(op) and isinstance(region, StringAttr):
-            regions[op] = region.data
+        segment = op.attributes.get(Names.SEGMENT)
+        if phases.is_forward(op) and isinstance(segment, StringAttr):
+            segments[op] = segment.data
         if phases.is_forward(op) and asks_to_recompute(op):
-            regions.setdefault(op, "")
+            segments.setdefault(op, "")
             values.update(filter(is_to_recompute, op.results))
-    return Wanted(regions, frozenset(values))
+    return Wanted(segments, frozenset(values))
 
 
 def _first_free_id(module: ModuleOp) -> int:
@@ -105,7 +105,7 @@ def _refused(step: Step, how: Copying) -> Iterator[Remark]:
 
 
 def _left_alone(kept: Kept) -> Remark:
-    what = f"region '{kept.region}'" if kept.region else "the marked operation"
+    what = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
     return Remark(kept.operation, f"{what} is not recomputed: {kept.reason}")
 
 

@@ -109,7 +109,7 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
 
 def _inherit(copy: Operation, call: CallOp) -> None:
     """What is said of a call is said of everything in it that does not say otherwise."""
-    for name in (Names.RECOMPUTE, Names.REGION, Names.PHASE):
+    for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE):
         if name in call.attributes and not isinstance(call.attributes[name], ArrayAttr):
             copy.attributes.setdefault(name, call.attributes[name])
 

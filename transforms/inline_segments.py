@@ -1,9 +1,9 @@
 """recompute-inline-segments: put the operations of every `recompute.segment` in its place, marked.
 
     %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
-      %a = stablehlo.sine %x : tensor<8xf32>                {recompute.region = "block0", recompute.recompute = true}
+      %a = stablehlo.sine %x : tensor<8xf32>                {recompute.segment = "block0", recompute.recompute = true}
       %b = stablehlo.tanh %a : tensor<8xf32>      ->    %b = stablehlo.tanh %a
-      recompute.yield %b : tensor<8xf32>                    {recompute.region = "block0", recompute.checkpoint}
+      recompute.yield %b : tensor<8xf32>                    {recompute.segment = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
 Outputs, which forward operations outside read, are kept, as is what outlives the backward pass, unless the segment says
@@ -77,7 +77,7 @@ def _outermost(function: FuncOp) -> list[SegmentOp]:
 
 def _regions_of(function: FuncOp) -> set[str]:
     """The regions that the operations name themselves."""
-    stated = (op.attributes.get(Names.REGION) for op in function.walk() if not isinstance(op, SegmentOp))
+    stated = (op.attributes.get(Names.SEGMENT) for op in function.walk() if not isinstance(op, SegmentOp))
     return {region.data for region in stated if isinstance(region, StringAttr)}
 
 
@@ -92,14 +92,14 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
         if Names.PHASE in said:
             op.attributes.setdefault(Names.PHASE, said[Names.PHASE])
     for op in own:
-        op.attributes.setdefault(Names.REGION, StringAttr(region))
+        op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
     inner = [op for op in operations if isinstance(op, SegmentOp)]
     return [Instance(said, own), *(one for op in inner for one in _flatten(op, f"{region}/", taken))]
 
 
 def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
     """The path of this instance, which nobody else has."""
-    name = segment.attributes.get(Names.REGION)
+    name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, region = 0, path
     while region in taken:

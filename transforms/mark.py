@@ -1,9 +1,9 @@
 """recompute-mark: turn a policy into marks. Marked operations are the ones that `recompute-clone` copies.
 
-`regions=auto` or `regions=<pattern>` marks the inside of every region that is worth it:
+`segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth it:
 
-    %1 = stablehlo.dot_general ... {recompute.region = "block0", recompute.recompute = true}
-    %2 = stablehlo.add ...         {recompute.region = "block0", recompute.checkpoint}       // an output: kept
+    %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
+    %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
 
 An explicit `recompute.recompute` on an operation is left as it is. Segments are flattened into such marks first.
 """
@@ -30,7 +30,7 @@ from .phase import steps_of
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
-    """Flatten segments and mark what the selection chooses; returns a remark for each region that is left alone.
+    """Flatten segments and mark what the selection chooses; returns a remark for each segment that is left alone.
 
     Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
     """
@@ -42,7 +42,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
         if not decided.selected.members and not any(explicit_mark(op) for op in function.walk()):
-            remarks.append(Remark(function, _no_regions(selection)))
+            remarks.append(Remark(function, _no_segments(selection)))
         for decision in decided.decisions:
             _write(decision)
         _write_offloads(decided.selected.offloaded)
@@ -50,10 +50,10 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     return remarks
 
 
-def _no_regions(selection: Selection) -> str:
+def _no_segments(selection: Selection) -> str:
     if selection.checkpoints is not None:
         return "no segments: no checkpoint cuts the forward pass"
-    return "no regions: the locations name no scope (see jax.named_scope)"
+    return "no segments: the locations name no scope (see jax.named_scope)"
 
 
 def _write_offloads(values: Iterable[SSAValue]) -> None:
@@ -67,7 +67,7 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.selected.saved for result in op.results):
-                held = f"{name_of(op)} of region '{decision.region}' is held"
+                held = f"{name_of(op)} of segment '{decision.segment}' is held"
                 yield Remark(op, f"{held}: operations of another segment read it past the checkpoints")
 
 
@@ -77,8 +77,8 @@ def _write(decision: Decision) -> None:
         return
     for op in decision.operations:
         wanted = [result in decision.values for result in op.results]
-        if decision.region:
-            op.attributes[Names.REGION] = StringAttr(decision.region)
+        if decision.segment:
+            op.attributes[Names.SEGMENT] = StringAttr(decision.segment)
         if not any(wanted):
             op.attributes[Names.CHECKPOINT] = UnitAttr()
         elif explicit_mark(op) is None:
@@ -99,15 +99,15 @@ def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
 
 
 def _what(decision: Decision) -> str:
-    return f"region '{decision.region}'" if decision.region else f"{name_of(decision.first)}, which is preferred,"
+    return f"segment '{decision.segment}'" if decision.segment else f"{name_of(decision.first)}, which is preferred,"
 
 
 @dataclass(frozen=True)
 class MarkPass(Selection, ModulePass):
     """Mark operations by policy; the options are those of `analysis/selection/selection.py`.
 
-    `regions` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
-    which segments lie; `skip` numbers regions to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`
+    `segments` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
+    which segments lie; `skip` numbers segments to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`
     and `exclude` say what is saved inside.
     """
 

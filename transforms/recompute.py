@@ -1,6 +1,6 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> pace
+inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> stagger
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -32,7 +32,7 @@ from .inline_segments import inline_segments
 from .lower import TARGETS, lower
 from .mark import MarkPass, mark
 from .outline_gradient import outline_gradient
-from .pace import pace
+from .stagger import stagger
 from .verify import verify, verify_input
 
 
@@ -54,10 +54,10 @@ class Recomputation:
 
 @dataclass(frozen=True)
 class Emission:
-    """For whom the step is written: the target of `recompute-lower`, and whether `recompute-pace` runs behind it."""
+    """For whom the step is written: the target of `recompute-lower`, and whether `recompute-stagger` runs behind it."""
 
     target: str
-    paced: bool
+    staggered: bool
 
     @property
     def is_ordered(self) -> bool:
@@ -75,15 +75,15 @@ class Attempt:
 
 
 def recompute(
-    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo", paced: bool = True
+    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo", staggered: bool = True
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
 
-    Raises `Refusal` for marks that say nothing, when there is no gradient, no such region, or when the result breaks an
-    invariant.
+    Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, or when the result breaks
+    an invariant.
     """
     verify_input(module)
     work = module.clone()
@@ -98,7 +98,7 @@ def recompute(
     before = Peaks.of(work)
     remarks = [*dead, *mark(work, selection)]
     how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
-    emission = Emission(target, paced)
+    emission = Emission(target, staggered)
     best = _attempt(work, how, emission)
     remarks = [*remarks, *best.cloned.remarks]
     if not best.cloned.units:
@@ -129,8 +129,8 @@ def _emitted(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
             # While the tokens are there: program order is all that is left of them.
             verify(work)
         lower(work, emission.target)
-        if emission.paced and emission.target == "stablehlo":
-            pace(work)
+        if emission.staggered and emission.target == "stablehlo":
+            stagger(work)
         (verify if emission.is_ordered else verify_input)(work)
     return Attempt(work, cloned, Peaks.of(work))
 
@@ -174,24 +174,24 @@ def _replace(module: ModuleOp, work: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class RecomputePass(MarkPass):
-    """Recompute regions of a training step: inline, mark, clone, clean up, verify, lower.
+    """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
     What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
-    With `pace` the forward pass is held back too, as
-    in recompute-pace. With `strict` a step that stays as it is is an error.
+    With `stagger` the forward pass is held back too, as in recompute-stagger. With `strict` a step that stays as it is
+    is an error.
     """
 
     name = "recompute"
 
     copies: int = 2
     target: str = "stablehlo"
-    pace: bool = True
+    stagger: bool = True
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        done = recompute(op, self, self.copies, self.target, self.pace)
+        done = recompute(op, self, self.copies, self.target, self.stagger)
         if self.strict and not done.units:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

@@ -1,7 +1,7 @@
 """What the copies of a unit wait for: the cotangents that have arrived when its first reader runs.
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
-out cycles. And it must not be there too early: a gradient operation that reads nothing but the region's own values, or
+out cycles. And it must not be there too early: a gradient operation that reads nothing but the segment's own values, or
 earlier ones, could run in the forward pass, and the copies with it. Source of the choice: jax.checkpoint, whose barrier
 holds the incoming cotangents and all inputs.
 """

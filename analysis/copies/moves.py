@@ -1,4 +1,4 @@
-"""Operations outside of every region that only the backward pass reads: where it saves bytes, they move there.
+"""Operations outside of every segment that only the backward pass reads: where it saves bytes, they move there.
 
 Masks and local derivatives are computed in forward time, next to the operation that they belong to. A copy behind a
 gradient takes their place and the original, which nobody reads any more, vanishes: no arithmetic is added. That a
@@ -20,7 +20,7 @@ from ..step import Step
 def movable(step: Step, taken: Collection[Operation]) -> list[list[Operation]]:
     """Groups of operations, each in program order, whose results only gradient operations and the group read.
 
-    Operations that are `taken`, by a region or by a mark, stay where they are.
+    Operations that are `taken`, by a segment or by a mark, stay where they are.
     """
     order, phases = step.phases.order, step.phases
     found = set[Operation]()

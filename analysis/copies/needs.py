@@ -1,4 +1,4 @@
-"""When the backward pass first needs each value, and which parts of a region it needs at different times."""
+"""When the backward pass first needs each value, and which parts of a segment it needs at different times."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def first_needs(step: Step, operations: Iterable[Operation], values: Collection[
 
 
 def arrivals(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]) -> list[int]:
-    """The positions at which the entries of a region are first needed.
+    """The positions at which the entries of a segment are first needed.
 
-    Where a way leads out of a region and back into it, through other forward operations, the region is entered twice,
+    Where a way leads out of a segment and back into it, through other forward operations, the segment is entered twice,
     and the cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle,
     and copies of both would be held while the backward pass works on what lies between. Entries that know nothing of
     each other are apart too, where the backward pass is done with one before it comes to the next.
@@ -64,7 +64,7 @@ def _after_their_originals(step: Step, needs: Mapping[Operation, int], starts: s
 def _entries(
     step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]
 ) -> dict[Operation, int]:
-    """How often a way from the region's first operations to each of its operations leaves the region and comes back."""
+    """How often a way from the segment's first operations to each of its operations leaves it and comes back."""
     order = step.phases.order
     positions = [order.position[op] for op in needs]
     entry, again = dict[Operation, int](), dict[Operation, int]()

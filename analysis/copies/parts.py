@@ -1,4 +1,4 @@
-"""Entries of a region that know nothing of each other, as of a layer that runs on two inputs, and when they are due."""
+"""Entries of a segment that know nothing of each other, as of a layer run on two inputs, and when they are due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..step import Step
 
 
 def later_parts(step: Step, needs: Mapping[Operation, int], is_inside: Callable[[Operation], bool]) -> Iterator[int]:
-    """Where the later entries of a region are first needed, if all that was needed before them has been read by then.
+    """Where the later entries of a segment are first needed, if all that was needed before them has been read by then.
 
     `needs`: for each operation whose copy is needed, where that is first. An entry needs copies of the same operations
     as the one before it: parts of one entry that happen to be unconnected stay together.
@@ -44,7 +44,7 @@ def _leaders(
 ) -> dict[Operation, Operation]:
     """For each operation inside another one that it is connected with, up to one that leads itself.
 
-    Values of other regions connect their readers; arguments connect nothing, since every entry has the same weights.
+    Values of other segments connect their readers; arguments connect nothing, since every entry has the same weights.
     """
     order = step.phases.order
     positions = [order.position[op] for op in needs]

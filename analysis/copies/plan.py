@@ -1,11 +1,11 @@
 """Which copies a set of marks asks for, where they go, and who reads them: the plan that `recompute-clone` carries out.
 
-The copies of a region form a unit, in front of its first reader. Two things make it more than one:
+The copies of a segment form a unit, in front of its first reader. Two things make it more than one:
 
-- A region's output that is recomputed too is needed before the region's own backward pass, for the copies of the
-  regions after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
-  whose inside is not held, and the inside is copied a second time when the region's own gradient arrives.
-- A region whose readers come in several arrivals has a unit for each (`analysis/copies/needs.py`).
+- A segment's output that is recomputed too is needed before the segment's own backward pass, for the copies of the
+  segments after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
+  whose inside is not held, and the inside is copied a second time when the segment's own gradient arrives.
+- A segment whose readers come in several arrivals has a unit for each (`analysis/copies/needs.py`).
 
 Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
 """
@@ -32,7 +32,7 @@ from .wanted import Wanted, outputs_of, possible
 
 @dataclass(frozen=True)
 class Plan:
-    """Units in the order in which they are put into the backward pass, and where marks have no effect: each region
+    """Units in the order in which they are put into the backward pass, and where marks have no effect: each segment
     once, at the first place that says why."""
 
     units: tuple[Unit, ...]
@@ -46,11 +46,11 @@ def plan_copies(step: Step, wanted: Wanted, how: Copying = DEFAULT) -> Plan:
     planner.run(how.copies)
     left = dict[str, Kept]()
     for one in (*kept, *planner.kept):
-        left.setdefault(one.region, one)
-    copied = {wanted.regions[op] for unit in planner.units for op in unit.originals}
-    for op, region in wanted.regions.items():
-        if region not in copied and any(result in wanted.values for result in op.results):
-            left.setdefault(region, Kept(region, op, NOT_READ))
+        left.setdefault(one.segment, one)
+    copied = {wanted.segments[op] for unit in planner.units for op in unit.originals}
+    for op, segment in wanted.segments.items():
+        if segment not in copied and any(result in wanted.values for result in op.results):
+            left.setdefault(segment, Kept(segment, op, NOT_READ))
     return Plan(tuple(planner.units), tuple(left.values()))
 
 
@@ -59,19 +59,19 @@ def _without_ungated(step: Step, wanted: Wanted) -> tuple[Wanted, list[Kept]]:
     values, kept = set(wanted.values), list[Kept]()
     readers = dict[str, set[Operation]]()
     for value in wanted.values:
-        readers.setdefault(wanted.region_of(value), set()).update(gradient_readers(step, value))
+        readers.setdefault(wanted.segment_of(value), set()).update(gradient_readers(step, value))
     position = step.phases.order.position
-    for region in sorted(readers):
-        waiting = sorted(readers[region], key=position.__getitem__)
-        while waiting and not gates_for(step, _read(wanted, region, waiting[0]), waiting, position[waiting[0]]):
+    for segment in sorted(readers):
+        waiting = sorted(readers[segment], key=position.__getitem__)
+        while waiting and not gates_for(step, _read(wanted, segment, waiting[0]), waiting, position[waiting[0]]):
             reader = waiting.pop(0)
-            values.difference_update(_read(wanted, region, reader))
-            kept.append(Kept(region, reader, NO_GATE))
-    return Wanted(wanted.regions, frozenset(values)), kept
+            values.difference_update(_read(wanted, segment, reader))
+            kept.append(Kept(segment, reader, NO_GATE))
+    return Wanted(wanted.segments, frozenset(values)), kept
 
 
-def _read(wanted: Wanted, region: str, reader: Operation) -> list[SSAValue]:
-    return [value for value in read_values(reader) if value in wanted.values and wanted.region_of(value) == region]
+def _read(wanted: Wanted, segment: str, reader: Operation) -> list[SSAValue]:
+    return [value for value in read_values(reader) if value in wanted.values and wanted.segment_of(value) == segment]
 
 
 @dataclass
@@ -102,23 +102,23 @@ class _Planner:
         if gates:
             self._spine(demand, read, outputs, gates)
         else:
-            self.kept.append(Kept(demand.region, reader, NO_GATE))
+            self.kept.append(Kept(demand.segment, reader, NO_GATE))
 
     def _unit(self, demand: Demand, outputs: Collection[SSAValue]) -> None:
-        """Copies of a region's inside, after the outputs of other regions that they read."""
+        """Copies of a segment's inside, after the outputs of other segments that they read."""
         self._leave_out_late(demand.operations, demand.position)
         originals = [op for op in demand.operations if not self._is_held(op)]
         made = {result for op in originals for result in op.results}
         inputs = outside_values(self.step, originals)
         if not inputs and originals:
-            self.kept.append(Kept(demand.region, originals[0], FROM_CONSTANTS))
+            self.kept.append(Kept(demand.segment, originals[0], FROM_CONSTANTS))
         elif originals:
             served = self._recomputed(originals)
             outside = set(inputs)
             reading = [op for op in originals if not outside.isdisjoint(read_values(op))]
             gates = self._gates(demand, served, self._recomputed(reading))
             if not gates:
-                self.kept.append(Kept(demand.region, self.step.phases.order.operations[demand.position], NO_GATE))
+                self.kept.append(Kept(demand.segment, self.step.phases.order.operations[demand.position], NO_GATE))
                 return
             self._spine(demand, [value for value in inputs if value not in made], outputs, gates)
             self._add(demand, served, originals, gates)
@@ -164,7 +164,7 @@ class _Planner:
             and any(self.step.phases.order.position[one] < position for one in gradient_readers(self.step, value))
         }
         if late:
-            self.wanted = Wanted(self.wanted.regions, self.wanted.values - late)
+            self.wanted = Wanted(self.wanted.segments, self.wanted.values - late)
 
     def _is_held(self, op: Operation) -> bool:
         return all(value in self.held for value in op.results if value in self.wanted.values)
@@ -184,7 +184,7 @@ class _Planner:
         stages = self._stages(originals, served, freed)
         self.units.append(
             Unit(
-                region=demand.region,
+                segment=demand.segment,
                 stages=stages,
                 served=tuple(served),
                 numbers=tuple(self.made[op] for stage in stages for op in stage.originals),
@@ -197,6 +197,6 @@ class _Planner:
         )
 
     def _stages(self, originals: Sequence[Operation], served: Sequence[SSAValue], freed: int) -> tuple[Stage, ...]:
-        """Copies of several regions run region by region, in the order of the forward pass."""
-        groups = [tuple(group) for _, group in groupby(originals, key=self.wanted.regions.__getitem__)]
+        """Copies of several segments run segment by segment, in the order of the forward pass."""
+        groups = [tuple(group) for _, group in groupby(originals, key=self.wanted.segments.__getitem__)]
         return split(self.step, originals, freed) if len(groups) == 1 else in_turn(self.step, groups, set(served))

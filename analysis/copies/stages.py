@@ -1,6 +1,6 @@
-"""Which copies of a region run first, where one token for all of them would set too much loose at once.
+"""Which copies of a segment run first, where one token for all of them would set too much loose at once.
 
-A region is often two computations that meet late: random bits, which run through many large values and leave a small
+A segment is often two computations that meet late: random bits, which run through many large values and leave a small
 mask, and the layer itself. An executor that starts what it can would run both side by side and hold the temporaries of
 both. So the part that runs through much more than it leaves comes first, and the rest waits for what it leaves. For two
 independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation of
@@ -21,9 +21,9 @@ from ..step import Step
 from ..storage import value_bytes
 
 # A barrier also keeps a compiler from fusing across it. Worth it where it holds back at least this share of the bytes
-# that the region frees.
+# that the segment frees.
 WORTH = 0.25
-# How many parts of a region are looked at.
+# How many parts of a segment are looked at.
 PARTS = 32
 
 
@@ -31,8 +31,8 @@ PARTS = 32
 class Stage:
     """Copies behind one token.
 
-    `inputs` are the values from outside the region that these copies read and no earlier stage does; the token waits
-    for the region's gates, and for the copies of the `awaited` values of the stage before.
+    `inputs` are the values from outside the segment that these copies read and no earlier stage does; the token waits
+    for the segment's gates, and for the copies of the `awaited` values of the stage before.
     """
 
     originals: tuple[Operation, ...]
@@ -81,7 +81,7 @@ def _first_to_run(
 ) -> set[Operation]:
     """The part that runs through most beyond what it leaves: all operations that need only some of the inputs.
 
-    Of a large region the parts that need the fewest inputs are looked at, so that the work is in proportion to it.
+    Of a large segment the parts that need the fewest inputs are looked at, so that the work is in proportion to it.
     """
     needs = _needed_inputs(originals, inputs)
     inner = held_inside(step, originals)

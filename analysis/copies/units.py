@@ -21,7 +21,7 @@ ALL_KEPT = (
     "all of its values are kept: they are outputs, which the operations after it read, or marked to be saved; "
     "mark operations, or recompute outputs too"
 )
-SKIPPED = "it is on the list of regions to skip"
+SKIPPED = "it is on the list of segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
 UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"
 
@@ -34,7 +34,7 @@ class Unit:
     then on reads their copies. `numbers` says which copy of its original each copy is, from 1 on.
     """
 
-    region: str
+    segment: str
     stages: tuple[Stage, ...]
     served: tuple[SSAValue, ...]
     numbers: tuple[int, ...]
@@ -62,9 +62,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class Kept:
-    """A region, or a single operation of one, that is not recomputed, and why."""
+    """A segment, or a single operation of one, that is not recomputed, and why."""
 
-    region: str
+    segment: str
     operation: Operation
     reason: str
 

@@ -1,4 +1,4 @@
-"""What is to be recomputed, value by value, and the regions that it belongs to."""
+"""What is to be recomputed, value by value, and the segments that it belongs to."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ...rules.permission import Permission
 from ...rules.storage import viewed_operand
 from ..step import Step
 
-Regions = Mapping[Operation, str]
+Segments = Mapping[Operation, str]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The `values` to recompute; and the region of each operation that makes one or stands in a region."""
+    """The `values` to recompute; and the segment of each operation that makes one or stands in a segment."""
 
-    regions: Regions
+    segments: Segments
     values: frozenset[SSAValue]
 
-    def region_of(self, value: SSAValue) -> str:
-        return self.regions[_maker(value)]
+    def segment_of(self, value: SSAValue) -> str:
+        return self.segments[_maker(value)]
 
 
 def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
-    """Values that a forward operation outside of their region reads."""
+    """Values that a forward operation outside of their segment reads."""
     return frozenset(
         value
         for value in wanted.values
         if any(
-            step.phases.is_forward(reader) and wanted.regions.get(reader) != wanted.region_of(value)
+            step.phases.is_forward(reader) and wanted.segments.get(reader) != wanted.segment_of(value)
             for reader in step.phases.order.readers(value)
         )
     )
@@ -42,26 +42,26 @@ def outputs_of(step: Step, wanted: Wanted) -> frozenset[SSAValue]:
 
 def possible(step: Step, wanted: Wanted, permission: Permission) -> Wanted:
     """What may be copied, and would not outlive the backward pass anyway."""
-    allowed = {op for op in wanted.regions if not is_constant(op) and permission.why_not(op) is None}
+    allowed = {op for op in wanted.segments if not is_constant(op) and permission.why_not(op) is None}
     values = (v for v in wanted.values if v.owner in allowed and step.storages.of(v) not in step.lives_on)
-    return Wanted(wanted.regions, frozenset(values))
+    return Wanted(wanted.segments, frozenset(values))
 
 
 def with_views(step: Step, wanted: Wanted) -> Wanted:
     """Add views and casts of what is recomputed, unless something else is said of them.
 
-    Kept, they would pin what they show. They belong to the region of the value that they look at.
+    Kept, they would pin what they show. They belong to the segment of the value that they look at.
     """
-    regions, values = dict(wanted.regions), set(wanted.values)
+    segments, values = dict(wanted.segments), set(wanted.values)
     for op in step.phases.order.operations:
         source = _looks_at(op)
         if source not in values or not step.phases.is_forward(op) or not op.attributes.keys().isdisjoint(_SAID):
             continue
         assert source is not None, "None is no value"
-        region = regions[_maker(source)]
-        if regions.setdefault(op, region) == region:
+        segment = segments[_maker(source)]
+        if segments.setdefault(op, segment) == segment:
             values.update(op.results)
-    return Wanted(regions, frozenset(values))
+    return Wanted(segments, frozenset(values))
 
 
 _SAID = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})

@@ -1,11 +1,11 @@
 """Chains of operations along def-use edges, some of which are saved: Paddle's `refined_ops_patterns`.
 
     "main:stablehlo.dot_general"                                    every product is saved
-    "main:stablehlo.dot_general; num:1"                             the first one of each region
+    "main:stablehlo.dot_general; num:1"                             the first one of each segment
     "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
 
 `pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the one
-before it. What `main` matches is saved, in at most `num` chains of each region (-1: in all).
+before it. What `main` matches is saved, in at most `num` chains of each segment (-1: in all).
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def _number(text: str, number: str) -> int:
     return found
 
 
-def saved_by(chain: Chain, region: Sequence[Operation]) -> set[Operation]:
-    """The operations of the region that the chain saves; matches are taken in program order and do not overlap."""
-    inside, saved, used = set(region), set[Operation](), set[Operation]()
+def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
+    """The operations of the segment that the chain saves; matches are taken in program order and do not overlap."""
+    inside, saved, used = set(segment), set[Operation](), set[Operation]()
     found = 0
-    for start in region:
+    for start in segment:
         if 0 <= chain.num <= found:
             break
         match = next((m for m in _matches(start, chain.names, inside) if not used.intersection(m)), None)
@@ -89,7 +89,7 @@ def saved_by(chain: Chain, region: Sequence[Operation]) -> set[Operation]:
 
 
 def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Chains inside the region that begin with the operation."""
+    """Chains inside the segment that begin with the operation."""
     if op not in inside or not fnmatchcase(name_of(op), names[0]):
         return
     if len(names) == 1:

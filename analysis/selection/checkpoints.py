@@ -35,7 +35,7 @@ class NoSuchCheckpoint(BadSelection):
 class Segments:
     """The segment of each operation that is in one; the checkpoints, which are kept; what was ignored, and why."""
 
-    region: Mapping[Operation, str]
+    segment: Mapping[Operation, str]
     kept: frozenset[SSAValue]
     remarks: tuple[Remark, ...]
 
@@ -53,13 +53,15 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
             assert isinstance(value.owner, Operation), "arguments are no named values"
             found.setdefault(value.owner, []).append(value)
     kept = frozenset(value for values in found.values() for value in values)
-    region = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
-    _add_companions(phases, region, kept)
-    return Segments({op: f"segment{number}" for op, number in sorted_by_position(phases, region)}, kept, tuple(remarks))
+    segment = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
+    _add_companions(phases, segment, kept)
+    return Segments(
+        {op: f"segment{number}" for op, number in sorted_by_position(phases, segment)}, kept, tuple(remarks)
+    )
 
 
-def sorted_by_position(phases: Phases, region: Mapping[Operation, int]) -> list[tuple[Operation, int]]:
-    return sorted(region.items(), key=lambda item: phases.order.position[item[0]])
+def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list[tuple[Operation, int]]:
+    return sorted(segment.items(), key=lambda item: phases.order.position[item[0]])
 
 
 def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
@@ -94,18 +96,18 @@ def _known(phases: Phases) -> list[str]:
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
     """What leads to each checkpoint, without what leads to an earlier one."""
-    region = dict[Operation, int]()
+    segment = dict[Operation, int]()
     for number, checkpoint in enumerate(checkpoints):
         stack = [checkpoint]
         while stack:
             op = stack.pop()
-            if op not in region and op in phases.order.position:
-                region[op] = number
+            if op not in segment and op in phases.order.position:
+                segment[op] = number
                 stack.extend(producers(op))
-    return region
+    return segment
 
 
-def _add_companions(phases: Phases, region: dict[Operation, int], kept: Set[SSAValue]) -> None:
+def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSAValue]) -> None:
     """Operations that only the backward pass reads join the operation that reads the same values, or makes theirs.
 
     What reads a checkpoint alone does not belong to what made it: there the next segment begins, or the tail.
@@ -114,17 +116,17 @@ def _add_companions(phases: Phases, region: dict[Operation, int], kept: Set[SSAV
     only_backward = set[Operation]()
     for op in reversed(order.operations):
         readers = [reader for result in op.results for reader in order.readers(result)]
-        if not phases.is_forward(op) or op in region or not readers:
+        if not phases.is_forward(op) or op in segment or not readers:
             continue
         if all(phases.is_gradient(reader) or reader in only_backward for reader in readers):
             only_backward.add(op)
     for op in order.operations:
-        if op in only_backward and (number := _beside(phases, op, region, only_backward, kept)) is not None:
-            region[op] = number
+        if op in only_backward and (number := _beside(phases, op, segment, only_backward, kept)) is not None:
+            segment[op] = number
 
 
 def _beside(
-    phases: Phases, op: Operation, region: Mapping[Operation, int], only_backward: Set[Operation], kept: Set[SSAValue]
+    phases: Phases, op: Operation, segment: Mapping[Operation, int], only_backward: Set[Operation], kept: Set[SSAValue]
 ) -> int | None:
     order = phases.order
     beside = [
@@ -135,6 +137,6 @@ def _beside(
     ]
     if beside:
         nearest = min(beside, key=lambda reader: abs(order.position[reader] - order.position[op]))
-        return region.get(nearest)
-    made = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in region]
-    return max((region[owner] for owner in made if isinstance(owner, Operation)), default=None)
+        return segment.get(nearest)
+    made = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in segment]
+    return max((segment[owner] for owner in made if isinstance(owner, Operation)), default=None)

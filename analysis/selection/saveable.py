@@ -1,4 +1,4 @@
-"""Which operations of a region a named policy saves: the policies of `jax.checkpoint_policies`, by their names.
+"""Which operations of a segment a named policy saves: the policies of `jax.checkpoint_policies`, by their names.
 
 Source of the names and of what they save: the JAX documentation of `jax.checkpoint_policies`.
 """

@@ -1,4 +1,4 @@
-"""The regions that a selection means in a step, and what it saves inside of them."""
+"""The segments that a selection means in a step, and what it saves inside of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.diagnostics import Remark
 from ..phases import Phases
-from ..regions import find_regions
+from ..segments import find_segments
 from .chains import parse_chain, saved_by
 from .checkpoints import segments_between
 from .naming import is_named, named_by
@@ -20,9 +20,9 @@ from .selection import BadSelection, Selection
 
 @dataclass(frozen=True)
 class Selected:
-    """`members`: the operations of each region, in program order. `saved`: what is kept, though it is inside.
+    """`members`: the operations of each segment, in program order. `saved`: what is kept, though it is inside.
 
-    `offloaded` is the part of it that may be moved to the host. `skipped`: regions that the user leaves alone.
+    `offloaded` is the part of it that may be moved to the host. `skipped`: segments that the user leaves alone.
     """
 
     members: Mapping[str, tuple[Operation, ...]]
@@ -33,14 +33,14 @@ class Selected:
 
 
 def select(phases: Phases, selection: Selection) -> Selected:
-    """Find the regions and what is saved inside of them. Raises `BadSelection`."""
+    """Find the segments and what is saved inside of them. Raises `BadSelection`."""
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
     if selection.checkpoints is not None:
         cut = segments_between(phases, selection.checkpoints)
-        region_of, kept, remarks = cut.region, cut.kept, cut.remarks
+        segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
     else:
-        region_of = find_regions(phases, selection.regions)
-    members = _grouped(_members(region_of), selection.segments)
+        segment_of = find_segments(phases, selection.segments)
+    members = _grouped(_members(segment_of), selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
     values = frozenset(value for op in saved for value in op.results)
     return Selected(
@@ -52,21 +52,21 @@ def select(phases: Phases, selection: Selection) -> Selected:
     )
 
 
-def _members(region_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, ...]]:
+def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, ...]]:
     found = dict[str, list[Operation]]()
-    for op, region in region_of.items():
-        found.setdefault(region, []).append(op)
-    return {region: tuple(operations) for region, operations in found.items()}
+    for op, segment in segment_of.items():
+        found.setdefault(segment, []).append(op)
+    return {segment: tuple(operations) for segment, operations in found.items()}
 
 
-def _grouped(members: dict[str, tuple[Operation, ...]], segments: int) -> dict[str, tuple[Operation, ...]]:
-    """The regions in program order, in so many groups of nearly equal size. Raises `BadSelection`."""
-    if not segments:
+def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
+    """The segments in program order, in so many groups of nearly equal size. Raises `BadSelection`."""
+    if not count:
         return members
-    if not 0 < segments <= len(members):
-        raise BadSelection(f"{segments} segments cannot be made of {len(members)} regions: {', '.join(members)}")
+    if not 0 < count <= len(members):
+        raise BadSelection(f"{count} segments cannot be made of {len(members)} segments: {', '.join(members)}")
     names = list(members)
-    bounds = [round(index * len(names) / segments) for index in range(segments + 1)]
+    bounds = [round(index * len(names) / count) for index in range(count + 1)]
     groups = [names[start:end] for start, end in pairwise(bounds)]
     return {_range(group): tuple(op for name in group for op in members[name]) for group in groups}
 
@@ -79,7 +79,7 @@ def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
             known = f"the {len(names)} are numbered from 0: {', '.join(names)}"
-            raise BadSelection(f"there is no region {number} to skip; {known}")
+            raise BadSelection(f"there is no segment {number} to skip; {known}")
     return frozenset(names[number] for number in numbers)
 
 
@@ -97,7 +97,7 @@ def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selec
     for option, names in (("names", selection.names), ("save", selection.save)):
         for name, operations in named_by(inside, names).items():
             if not operations:
-                yield Remark(first, f"{option}={name} matches no operation of a region, and saves nothing")
+                yield Remark(first, f"{option}={name} matches no operation of a segment, and saves nothing")
     for text in selection.exclude:
         if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
             yield Remark(first, f"exclude pattern '{text}' matches nowhere, and saves nothing")

@@ -13,21 +13,21 @@ class BadSelection(ValueError):
 
 @dataclass(frozen=True)
 class Selection:
-    """Regions, and what is saved inside of them.
+    """Segments, and what is saved inside of them.
 
-    regions: `auto`, or a shell-style pattern for scopes (`block*`): MindSpore's `Cell.recompute`.
-    segments: group the regions, in program order, into so many segments (0: as they are): `recompute_sequential`.
-    checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `regions`.
-    skip: numbers of regions or segments that are left alone: Paddle's `no_recompute_segments`.
-    outputs: recompute what leaves a region too: MindSpore's `output_recompute`.
+    segments: `auto`, or a shell-style pattern for scopes (`block*`): MindSpore's `Cell.recompute`.
+    segment_count: group the segments, in program order, into so many (0: as they are): `recompute_sequential`.
+    checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `segments`.
+    skip: numbers of segments that are left alone: Paddle's `no_recompute_segments`.
+    outputs: recompute what leaves a segment too: MindSpore's `output_recompute`.
     policy: what is saved inside, by the name of a `jax.checkpoint_policies`; `names` are those that it speaks of.
     save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
     exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `chains.py`.
     collectives, preserve_rng_state: see `rules/permission.py`.
     """
 
-    regions: str = "auto"
-    segments: int = 0
+    segments: str = "auto"
+    segment_count: int = 0
     checkpoints: tuple[str, ...] | None = None
     skip: tuple[int, ...] = ()
     outputs: bool = False

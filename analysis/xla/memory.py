@@ -18,7 +18,7 @@ from ...dialects.recompute import Names
 from ...rules.names import name_of
 from ..liveness import Buffer, Timeline, aliased_bytes, live_bytes
 from ..phases import Phases
-from ..regions import find_regions
+from ..segments import find_segments
 from ..storage import value_bytes
 from .buffers import Life, outside_results
 from .donation import donations
@@ -31,9 +31,9 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     form = xla_form(function)
     run = Run.of(form.block)
     phase_of = {op: phases.phase[origin] for op, origin in form.origin.items()} if phases is not None else {}
-    regions = find_regions(phases, "auto") if phases is not None else dict[Operation, str]()
+    segments = find_segments(phases, "auto") if phases is not None else dict[Operation, str]()
     alive = sorted(_temporaries(form, run), key=lambda life: life.first)
-    buffers = tuple(_buffer(life, form, phase_of, regions) for life in alive)
+    buffers = tuple(_buffer(life, form, phase_of, segments) for life in alive)
     inner = run.inner_bytes()
     return Timeline(
         operations=tuple(name_of(op) for op in run.schedule),
@@ -59,12 +59,12 @@ def _temporaries(form: XlaForm, run: Run) -> list[Life]:
     return outside_results(temporaries, list(places.values()))
 
 
-def _buffer(life: Life, form: XlaForm, phase_of: Mapping[Operation, str], regions: Mapping[Operation, str]) -> Buffer:
+def _buffer(life: Life, form: XlaForm, phase_of: Mapping[Operation, str], segments: Mapping[Operation, str]) -> Buffer:
     op = life.value.owner
     if not isinstance(op, Operation):
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
     origin = form.origin[op]
-    stated = origin.attributes.get(Names.REGION)
-    region = stated.data if isinstance(stated, StringAttr) else regions.get(origin, "")
+    stated = origin.attributes.get(Names.SEGMENT)
+    segment = stated.data if isinstance(stated, StringAttr) else segments.get(origin, "")
     recomputed = Names.DUPLICATED in origin.attributes
-    return Buffer(name_of(op), phase_of.get(op, ""), region, life.bytes, life.first, life.last, recomputed)
+    return Buffer(name_of(op), phase_of.get(op, ""), segment, life.bytes, life.first, life.last, recomputed)

@@ -2,7 +2,7 @@
 //
 //   u = k sin(... k sin(x)), with k = 1/2 (flag) or 1/4;  w0 = u^2;  w1 = sin w0, ..., w6 = sin w5, the result
 //
-// The gradient is by hand: the loop carries the slope of what it computes. `recompute.region` and `recompute.recompute` choose what is recomputed. Run it:
+// The gradient is by hand: the loop carries the slope of what it computes. `recompute.segment` and `recompute.recompute` choose what is recomputed. Run it:
 //
 //   recompute-opt loop.mlir -p 'recompute{target=none}'
 !t = tensor<256xf32>
@@ -20,7 +20,7 @@ func.func @step(%x: !t, %flag: i1, %ct: !t) -> (!t, !t) {
     scf.yield %half : !t
   } else {
     scf.yield %quarter : !t
-  } {recompute.region = "chain", recompute.recompute = true}
+  } {recompute.segment = "chain", recompute.recompute = true}
   %u, %d = scf.for %i = %c0 to %n step %c1 iter_args(%ui = %x, %di = %ones) -> (!t, !t) {
     %s = math.sin %ui : !t
     %c = math.cos %ui : !t
@@ -28,8 +28,8 @@ func.func @step(%x: !t, %flag: i1, %ct: !t) -> (!t, !t) {
     %kc = arith.mulf %k, %c : !t
     %dn = arith.mulf %kc, %di : !t
     scf.yield %un, %dn : !t, !t
-  } {recompute.region = "chain", recompute.recompute = true}
-  %w0 = arith.mulf %u, %u {recompute.region = "chain"} : !t
+  } {recompute.segment = "chain", recompute.recompute = true}
+  %w0 = arith.mulf %u, %u {recompute.segment = "chain"} : !t
 
   // The rest of the model: six sines, whose slopes are residuals.
   %w1 = math.sin %w0 : !t

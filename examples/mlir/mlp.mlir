@@ -3,7 +3,7 @@
 //   a1 = x w1, h1 = tanh(a1), s1 = h1^2;  a2 = h1 w2, h2 = tanh(a2), s2 = h2^2;  y = h2 w3;  loss = sum((y - t)^2) / 2
 //
 // `1 - tanh^2` is computed in the forward pass, as frameworks do. `recompute.phase` says what is backward;
-// `recompute.region` and `recompute.recompute` choose what is recomputed. Run it:
+// `recompute.segment` and `recompute.recompute` choose what is recomputed. Run it:
 //
 //   recompute-opt mlp.mlir -p 'recompute{target=none}'
 #row = affine_map<(d0, d1) -> (d0, d1)>
@@ -31,16 +31,16 @@ func.func @step(%x: !x, %w1: !w1, %w2: !w2, %w3: !w3, %t: !y) -> (f32, !w1, !w2,
   %zy = linalg.fill ins(%zero : f32) outs(%ey : !y) -> !y
 
   // First layer.
-  %a1 = linalg.matmul {recompute.region = "layer1", recompute.recompute = true} ins(%x, %w1 : !x, !w1) outs(%zh : !h) -> !h
-  %h1 = math.tanh %a1 {recompute.region = "layer1"} : !h
-  %s1 = arith.mulf %h1, %h1 {recompute.region = "layer1", recompute.recompute = true} : !h
-  %d1 = arith.subf %one, %s1 {recompute.region = "layer1", recompute.recompute = true} : !h
+  %a1 = linalg.matmul {recompute.segment = "layer1", recompute.recompute = true} ins(%x, %w1 : !x, !w1) outs(%zh : !h) -> !h
+  %h1 = math.tanh %a1 {recompute.segment = "layer1"} : !h
+  %s1 = arith.mulf %h1, %h1 {recompute.segment = "layer1", recompute.recompute = true} : !h
+  %d1 = arith.subf %one, %s1 {recompute.segment = "layer1", recompute.recompute = true} : !h
 
   // Second layer.
-  %a2 = linalg.matmul {recompute.region = "layer2", recompute.recompute = true} ins(%h1, %w2 : !h, !w2) outs(%zh : !h) -> !h
-  %h2 = math.tanh %a2 {recompute.region = "layer2"} : !h
-  %s2 = arith.mulf %h2, %h2 {recompute.region = "layer2", recompute.recompute = true} : !h
-  %d2 = arith.subf %one, %s2 {recompute.region = "layer2", recompute.recompute = true} : !h
+  %a2 = linalg.matmul {recompute.segment = "layer2", recompute.recompute = true} ins(%h1, %w2 : !h, !w2) outs(%zh : !h) -> !h
+  %h2 = math.tanh %a2 {recompute.segment = "layer2"} : !h
+  %s2 = arith.mulf %h2, %h2 {recompute.segment = "layer2", recompute.recompute = true} : !h
+  %d2 = arith.subf %one, %s2 {recompute.segment = "layer2", recompute.recompute = true} : !h
 
   // Loss.
   %y = linalg.matmul ins(%h2, %w3 : !h, !w3) outs(%zy : !y) -> !y

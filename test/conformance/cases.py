@@ -14,15 +14,15 @@ class Case:
     """`net` is the file below `nets/`; without one there is no counterpart, and `without` says why.
 
     `compared`: how many of the results are loss and gradients, which both systems must have alike; 0 where they draw
-    numbers of their own. `statistics`: results that are running statistics. `forced`: the region is marked by hand.
-    `draws`: two runs of the real system draw different numbers. `outputs`: those of regions are recomputed too.
+    numbers of their own. `statistics`: results that are running statistics. `forced`: the segment is marked by hand.
+    `draws`: two runs of the real system draw different numbers. `outputs`: those of segments are recomputed too.
     """
 
     name: str
     system: str
     words: str
     net: str = ""
-    regions: str = "auto"
+    segments: str = "auto"
     compared: int = 0
     statistics: tuple[int, ...] = ()
     forced: bool = False

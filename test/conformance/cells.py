@@ -66,7 +66,7 @@ def forced(module: ModuleOp, scope: str) -> ModuleOp:
     for op in found.order.operations:
         inside = f"jvp({scope})" in str(op.location) or f"/{scope}/" in str(op.location)
         if found.is_forward(op) and inside and not returned.intersection(op.results):
-            op.attributes |= {Names.RECOMPUTE: BoolAttr.from_bool(True), Names.REGION: StringAttr(scope)}
+            op.attributes |= {Names.RECOMPUTE: BoolAttr.from_bool(True), Names.SEGMENT: StringAttr(scope)}
     clone(module)
     cse(module)
     verify(module)

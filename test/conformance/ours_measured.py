@@ -13,8 +13,8 @@ from recompute.analysis.copied import is_copy
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.phases import Phases, phases
-from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
+from recompute.analysis.segments import find_segments
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
@@ -35,7 +35,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     if not case.net:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
-    done = recompute(after, Selection("auto" if case.forced else case.regions, outputs=case.outputs))
+    done = recompute(after, Selection("auto" if case.forced else case.segments, outputs=case.outputs))
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
     gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]
@@ -74,11 +74,11 @@ def load(case: Case) -> ModuleOp:
     drop_dead(module)
     if case.forced:
         found = classified(module)
-        inside = find_regions(found, case.regions)
+        inside = find_segments(found, case.segments)
         returned = set(found.order.operations[-1].operands)
-        for op, region in inside.items():
+        for op, segment in inside.items():
             if not returned.intersection(op.results):
-                op.attributes |= {Names.REGION: StringAttr(region), Names.RECOMPUTE: BoolAttr.from_bool(True)}
+                op.attributes |= {Names.SEGMENT: StringAttr(segment), Names.RECOMPUTE: BoolAttr.from_bool(True)}
     return module
 
 

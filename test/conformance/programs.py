@@ -43,7 +43,7 @@ VALUE_BYTES = 1024
 
 
 def forward(result: str, text: str, scope: str = "", marks: str = "", types: str = T) -> str:
-    """A forward operation; without a scope it belongs to no region."""
+    """A forward operation; without a scope it belongs to no segment."""
     return _line(result, text, f"jvp({scope})", marks, types)
 
 
@@ -173,21 +173,21 @@ def check_equal(before: ModuleOp, after: ModuleOp) -> None:
 
 
 def recomputed(
-    module: ModuleOp, regions: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
+    module: ModuleOp, segments: str = "auto", outputs: bool = False, copies: int = 2, target: str = "stablehlo"
 ) -> Result:
     """By the whole pipeline."""
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, Selection(regions, outputs=outputs), copies, target))
+    return Result(before, after, recompute(after, Selection(segments, outputs=outputs), copies, target))
 
 
-def cloned(module: ModuleOp, regions: str = "auto", outputs: bool = False) -> ModuleOp:
+def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> ModuleOp:
     """Marked, cloned and cleaned up, with the tokens still there."""
     work = module.clone()
     inline(work)
     drop_dead(work)
-    mark(work, Selection(regions, outputs=outputs))
+    mark(work, Selection(segments, outputs=outputs))
     clone(work)
     cse(work)
     verify(work)
@@ -229,9 +229,9 @@ def depends_in(module: ModuleOp) -> list[DependOp]:
 
 
 def regions_of_copies(module: ModuleOp) -> list[str]:
-    """The regions that have copies, in the order of the backward pass."""
-    found = dict.fromkeys(op.attributes.get(Names.REGION) for op in module.walk() if is_copy(op))
-    return [region.data for region in found if isinstance(region, StringAttr)]
+    """The segments that have copies, in the order of the backward pass."""
+    found = dict.fromkeys(op.attributes.get(Names.SEGMENT) for op in module.walk() if is_copy(op))
+    return [segment.data for segment in found if isinstance(segment, StringAttr)]
 
 
 def copies_of(module: ModuleOp, name: str) -> list[Operation]:

@@ -84,7 +84,7 @@ def test_bar_sin_exp_cos_tanh() -> None:
 
 @pytest.mark.parametrize("name", ["net", "chain"])
 def test_bar_ten_chained_cells_with_outputs_recomputed(name: str) -> None:
-    """MindSpore with output_recompute: 168 -> 164 MiB, for one region is made of ten."""
+    """MindSpore with output_recompute: 168 -> 164 MiB, for one segment is made of ten."""
     module = net("exp_sqrt_exp_tanh") if name == "net" else chain(["exponential", "sqrt", "exponential", "tanh"], 10)
     result = recomputed(module, outputs=True)
     assert result.saving <= 0.40 and eager_saving(result) <= 0.40

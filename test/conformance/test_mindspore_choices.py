@@ -90,7 +90,7 @@ def test_mindspore_33_the_driver_cannot_prove_a_second_communication(
 ) -> None:
     source = tmp_path / "step.mlir"
     source.write_text(print_module(collective(), debuginfo=True))
-    passes = "recompute-mark{regions=cell collectives=true},recompute-clone{collectives=true},recompute-cse"
+    passes = "recompute-mark{segments=cell collectives=true},recompute-clone{collectives=true},recompute-cse"
     assert main([str(source), "-p", passes]) == 1
     captured = capsys.readouterr()
     assert captured.out == "" and "nothing is written: the result is not proved equal" in captured.err
@@ -104,7 +104,7 @@ def test_mindspore_36_inner_boundaries_hold_and_a_second_mark_changes_nothing() 
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
     module = step(
         *(
-            forward(name, text, scope, marks=f'recompute.region = "{scope}"')
+            forward(name, text, scope, marks=f'recompute.segment = "{scope}"')
             for (name, scope), text in zip(scopes.items(), texts, strict=True)
         ),
         *BEHIND,
@@ -135,8 +135,8 @@ def test_mindspore_36_a_region_that_is_marked_twice_is_marked_once() -> None:
 
 def test_mindspore_40_a_report_for_each_region() -> None:
     module = chain(LAYERS, 3)
-    rows = explain(functions_of(module)[0], classified(module)).regions
-    assert [row.region for row in rows] == ["block0", "block1", "block2"]
+    rows = explain(functions_of(module)[0], classified(module)).segments
+    assert [row.segment for row in rows] == ["block0", "block1", "block2"]
     assert [(row.copies, row.tokens, row.gates) for row in rows[:2]] == [(3, 1, 1)] * 2
     assert [(row.held_bytes, row.freed_bytes) for row in rows[:2]] == [(4096, 3072)] * 2
     assert rows[0].extra_flops >= 3 * 256 and rows[0].reason is None
@@ -146,7 +146,7 @@ def test_mindspore_40_a_report_for_each_region() -> None:
 @pytest.mark.parametrize(
     ("passes", "said"),
     [
-        ("recompute{regions=block2 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
+        ("recompute{segments=block2 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
         ("recompute{checkpoints=v0x0 strict=true}", "nothing is recomputed: the step is left as it is (strict)"),
     ],
 )

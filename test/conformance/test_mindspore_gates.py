@@ -84,18 +84,18 @@ def test_mindspore_12_no_gate_of_any_net_is_empty_or_constant(name: str) -> None
 
 @pytest.mark.parametrize(("names", "bar"), [(CHAINS["with_a_gate_there"], 0.35), (CHAINS["without_a_gate_there"], 0.6)])
 def test_mindspore_05_outputs_are_recomputed_without_merging_gates(names: list[str], bar: float) -> None:
-    """MindSpore makes one region of adjacent cells, behind one gate: 164 of 168 MiB, where 56 is possible."""
+    """MindSpore makes one segment of adjacent cells, behind one gate: 164 of 168 MiB, where 56 is possible."""
     module = chain(names, 10)
     result = recomputed(module, outputs=True)
     assert result.saving <= bar
     assert eager_peak(result.after) <= 0.4 * eager_peak(module)
     after = cloned(module, outputs=True)
     assert set(regions_of_copies(after)) == {f"block{index}" for index in range(9)}
-    # Some output is made a second time, and each region waits for a gradient of its own.
+    # Some output is made a second time, and each segment waits for a gradient of its own.
     assert len(copies_of(after, names[-1])) > 0 == len(copies_of(cloned(module), names[-1]))
     assert len({tuple(token.gates) for token in tokens_in(after)}) >= 9
     check_equal(module, after)
-    # The measure can fail: with one copy of each value all regions have to be there at once.
+    # The measure can fail: with one copy of each value all segments have to be there at once.
     assert recomputed(module, outputs=True, copies=1).saving >= 0.9
 
 
@@ -114,7 +114,9 @@ def test_mindspore_13_the_last_cell_has_no_empty_gate_but_a_remark() -> None:
         returns="%y, %j",
     )
     result = recomputed(module, "block*")
-    assert any("region 'block1' is not recomputed: its values are needed as soon as" in text for text in result.remarks)
+    assert any(
+        "segment 'block1' is not recomputed: its values are needed as soon as" in text for text in result.remarks
+    )
     after = cloned(module, "block*")
     assert regions_of_copies(after) == ["block0"]
     assert [[gate.name_hint for gate in token.gates] for token in tokens_in(after)] == [["h"]]
@@ -169,11 +171,11 @@ def test_mindspore_15_no_gate_depends_on_what_waits_for_it(name: str) -> None:
 def test_mindspore_16_each_region_waits_for_the_one_behind() -> None:
     after = cloned(chain(CHAINS["with_a_gate_there"], 4))
     first, second, third = tokens_in(after)
-    # The gate of a region is made from the copies of the region that is recomputed before it.
-    for earlier, later, region in ((first, second, "block2"), (second, third, "block1")):
+    # The gate of a segment is made from the copies of the segment that is recomputed before it.
+    for earlier, later, segment in ((first, second, "block2"), (second, third, "block1")):
         made_from = ancestors(owner_of(later.gates[0]))
-        used = {op.attributes[Names.REGION].data for op in made_from if is_copy(op)}  # pyright: ignore
-        assert region in used and earlier in made_from
+        used = {op.attributes[Names.SEGMENT].data for op in made_from if is_copy(op)}  # pyright: ignore
+        assert segment in used and earlier in made_from
 
 
 @pytest.mark.parametrize("names", CHAINS.values(), ids=CHAINS)

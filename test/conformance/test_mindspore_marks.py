@@ -1,4 +1,4 @@
-"""Which operations are recomputed: marks, regions and their outputs, misuse."""
+"""Which operations are recomputed: marks, segments and their outputs, misuse."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_mindspore_06_a_region_of_its_output_alone_is_left_with_a_remark() -> No
     before = net("conv_relu")
     result = recomputed(before, "cell")
     assert result.copies == []
-    assert any("region 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
+    assert any("segment 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
     assert print_module(result.after, debuginfo=True) == print_module(before, debuginfo=True)
 
 
@@ -142,8 +142,8 @@ STEP = """func.func @f(%x: tensor<8xf32>, %ct: tensor<8xf32>) -> tensor<8xf32> {
 @pytest.mark.parametrize(
     ("request_", "code", "said"),
     [
-        ("recompute{region=cell}", 2, "regions"),
-        ("recompute{regions=nowhere}", 1, "the scopes are: cell"),
+        ("recompute{segment=cell}", 2, "segments"),
+        ("recompute{segments=nowhere}", 1, "the scopes are: cell"),
         ("recompute{target=gpu}", 1, "known are stablehlo, none"),
     ],
 )

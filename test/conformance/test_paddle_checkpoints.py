@@ -65,9 +65,9 @@ LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
 def placed(module: ModuleOp) -> list[tuple[str, str | None]]:
     """Segment and name of each copy, in the order of the backward pass."""
     return [
-        (region.data, op.results[0].name_hint)
+        (segment.data, op.results[0].name_hint)
         for op in module.walk()
-        if is_copy(op) and isinstance(region := op.attributes[Names.REGION], StringAttr)
+        if is_copy(op) and isinstance(segment := op.attributes[Names.SEGMENT], StringAttr)
     ]
 
 
@@ -88,7 +88,7 @@ def test_paddle_03_what_comes_after_the_last_checkpoint_is_not_recomputed(forwar
     after = with_checkpoints(module, "v0x3", "v1x3")
     assert {name[:2] for _, name in placed(after) if name} == {"v0", "v1"}
     tail = [maker(after, f"v{layer}x{index}") for layer in (2, 3) for index in range(4)]
-    assert not any(Names.REGION in op.attributes or Names.ID in op.attributes for op in tail)
+    assert not any(Names.SEGMENT in op.attributes or Names.ID in op.attributes for op in tail)
 
 
 def test_paddle_04_order_and_duplicates_do_not_matter() -> None:
@@ -107,7 +107,7 @@ def test_paddle_05_the_result_of_the_first_operation_leaves_nothing_to_recompute
     """Paddle: no recomputation, and not a word."""
     done = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert done.copies == []
-    assert done.said("region 'segment0' is not recomputed: all of its values are kept")
+    assert done.said("segment 'segment0' is not recomputed: all of its values are kept")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_paddle_10_a_value_that_crosses_a_segment_is_held_and_named() -> None:
     selection = Selection(checkpoints=("b0", "b1"))
     done = by_hand(module, selection)
     assert done.copies == ["sine", "exponential", "sine"]
-    assert done.said("stablehlo.exponential of region 'segment0' is held: operations of another segment read it past")
+    assert done.said("stablehlo.exponential of segment 'segment0' is held: operations of another segment read it past")
     assert Names.CHECKPOINT in maker(done.after, "s").attributes
     explained = explain(functions_of(module)[0], classified(module), selection)
     assert [(one.value, one.crosses) for one in explained.values if one.crosses] == [("%s", ("segment1",))]

@@ -46,7 +46,7 @@ def nested() -> ModuleOp:
     texts = ("sine %x", "exponential %a", "cosine %e", "sine %f", "tanh %k")
     return step(
         *(
-            forward(name, text, scope, marks=f'recompute.region = "{scope}"')
+            forward(name, text, scope, marks=f'recompute.segment = "{scope}"')
             for (name, scope), text in zip(scopes.items(), texts, strict=True)
         ),
         *BEHIND,
@@ -86,7 +86,7 @@ def test_paddle_40_operations_are_kept_by_patterns_along_the_data_flow(pattern: 
     module = mlp(["layer0", *["segment"] * 3, "tail"])
     for index in (1, 2, 3):
         for name in "msr":
-            maker(module, f"{name}{index}").attributes[Names.REGION] = StringAttr("segment")
+            maker(module, f"{name}{index}").attributes[Names.SEGMENT] = StringAttr("segment")
     done = by_hand(module, Selection("segment", exclude=(pattern,)))
     assert [op.results[0].name_hint for op in done.after.walk() if is_copy(op)] == copied.split()
     assert done.said("nothing is saved") == (not copied)
@@ -105,15 +105,15 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     module = chain(LAYERS, 5)
     done = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(done.after) == ["block2", "block0"]
-    assert done.said("region 'block1' is not recomputed: it is on the list of regions to skip")
-    with pytest.raises(Refusal, match="there is no region 5 to skip; the 5 are numbered from 0: block0, block1"):
+    assert done.said("segment 'block1' is not recomputed: it is on the list of segments to skip")
+    with pytest.raises(Refusal, match="there is no segment 5 to skip; the 5 are numbered from 0: block0, block1"):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
 
 def test_paddle_44_copies_stand_right_in_front_of_their_first_reader() -> None:
     """Nothing but tokens, delays and copies stands between a token and the first reader of its copies."""
-    for module, regions in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
-        after = by_hand(module, Selection(regions)).after
+    for module, segments in ((chain(LAYERS, 4), "auto"), (net("attention"), "auto"), (net("fleet"), "block*")):
+        after = by_hand(module, Selection(segments)).after
         assert tokens_in(after)
         order = Order.of(classified(after).order.block)
         for token in tokens_in(after):
@@ -161,18 +161,18 @@ def test_paddle_45_a_policy_marks_what_may_be_offloaded() -> None:
 )
 def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[str] | int) -> None:
     """Five stages; the last segment is left alone, with a remark, as Paddle runs its last chunk plainly."""
-    done = by_hand(chain(LAYERS, 5), Selection(segments=segments))
+    done = by_hand(chain(LAYERS, 5), Selection(segment_count=segments))
     found = regions_of_copies(done.after)
     assert len(found) == segments - 1
     if isinstance(copied, list):
-        assert [region.partition("..")[0] for region in found] == [region.partition("..")[0] for region in copied]
+        assert [segment.partition("..")[0] for segment in found] == [segment.partition("..")[0] for segment in copied]
     assert done.said("is not recomputed: its values are needed as soon as the backward pass begins")
 
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
     """Paddle: range() arg 3 must not be zero."""
-    with pytest.raises(Refusal, match="6 segments cannot be made of 5 regions: block0, block1"):
-        mark(chain(LAYERS, 5), Selection(segments=6))
+    with pytest.raises(Refusal, match="6 segments cannot be made of 5 segments: block0, block1"):
+        mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 
 def test_paddle_47_operations_by_phase_held_values_and_reasons(
@@ -185,11 +185,11 @@ def test_paddle_47_operations_by_phase_held_values_and_reasons(
     assert explained["operations"] == {"forward": 12, "gradient": 16, "copies": 0, "tokens": 0, "update": 0}
     assert explained["residuals"] == 4 and explained["held_bytes"] == 4 * 1024
     assert explained["crossing"] == ["%r0"]
-    assert [(row["region"], row["copies"], row["tokens"]) for row in explained["regions"]] == [
+    assert [(row["segment"], row["copies"], row["tokens"]) for row in explained["segments"]] == [
         ("segment0", 0, 0),
         ("segment1", 3, 1),
     ]
-    assert explained["regions"][1]["extra_flops"] == 2 * 16**3 + 16**2 + 16**2
+    assert explained["segments"][1]["extra_flops"] == 2 * 16**3 + 16**2 + 16**2
     reasons = {one["value"]: one["reason"] for one in explained["values"]}
     assert reasons["%r1"] is None and reasons.keys() == {"%r0", "%r1", "%r2", "%r3"}
     assert all("saves it: a checkpoint" in reasons[kept] for kept in ("%r0", "%r2"))
@@ -247,4 +247,4 @@ def test_paddle_48_casts_of_parameters_travel_with_their_segment() -> None:
 def test_paddle_46_stages_with_a_tensor_of_any_size(size: int) -> None:
     """Paddle's helper unpacks a tensor along its first dimension: [1, 4] becomes [4], and two rows are an error."""
     module = chain(LAYERS, 5, size=size)
-    check_equal(module, by_hand(module, Selection(segments=2)).after)
+    check_equal(module, by_hand(module, Selection(segment_count=2)).after)

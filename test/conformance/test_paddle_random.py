@@ -71,7 +71,7 @@ def draw(name: str, scope: str = "cell") -> str:
 
 
 def noisy() -> ModuleOp:
-    """Noise without a key inside of a region, and behind it."""
+    """Noise without a key inside of a segment, and behind it."""
     return step(
         draw("n"),
         forward("a", "multiply %x, %n", "cell"),

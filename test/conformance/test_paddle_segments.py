@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.regions import find_regions
 from recompute.analysis.residuals import residuals
+from recompute.analysis.segments import find_segments
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
@@ -104,7 +104,7 @@ def test_paddle_11_a_segment_of_one_operation_is_recomputed() -> None:
     )
     result = recomputed(module, "cell")
     assert result.copies == []
-    assert any("region 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
+    assert any("segment 'cell' is not recomputed: all of its values are kept" in text for text in result.remarks)
     after = cloned(marked, "cell")
     assert copies_in(after) == ["exponential"]
     check_equal(marked, after)
@@ -160,7 +160,7 @@ def test_paddle_33_what_comes_before_a_value_without_gradient_is_not_recomputed(
     after = cloned(module, "block*")
     assert regions_of_copies(after) == ["block1"]
     result = recomputed(module, "block*")
-    assert any("region 'block0' is not recomputed: no gradient operation reads" in text for text in result.remarks)
+    assert any("segment 'block0' is not recomputed: no gradient operation reads" in text for text in result.remarks)
 
 
 def test_paddle_34_parameters_get_their_gradients_where_the_input_has_none() -> None:
@@ -206,7 +206,7 @@ def test_paddle_37_the_same_scope_entered_twice_is_two_segments() -> None:
         backward("h0", "multiply %k, %a0", "cell"),
         returns="%d, %h0",
     )
-    assert set(find_regions(classified(module), "cell").values()) == {"cell", "cell#1"}
+    assert set(find_segments(classified(module), "cell").values()) == {"cell", "cell#1"}
     after = cloned(module, "cell")
     # What stands between the two is in neither.
     assert regions_of_copies(after) == ["cell#1", "cell"]
@@ -218,7 +218,7 @@ def test_paddle_49_the_last_segment_is_not_recomputed() -> None:
     """Paddle, with the loss as a checkpoint, makes 16 copies that are read at once."""
     result = recomputed(chain(["exponential", "sqrt", "exponential", "tanh"], 4), "block*")
     assert regions_of_copies(result.after) == ["block2", "block1", "block0"]
-    assert any("region 'block3' is not recomputed: its values are needed as soon" in text for text in result.remarks)
+    assert any("segment 'block3' is not recomputed: its values are needed as soon" in text for text in result.remarks)
     assert same_bits(*(_run(module) for module in (result.before, result.after)))
     assert names_in(result.after).count("tanh") == 4
 

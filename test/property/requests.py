@@ -30,7 +30,7 @@ class Request:
     from `both`.
     """
 
-    regions: str = "auto"
+    segments: str = "auto"
     target: str = "stablehlo"
     marks: tuple[tuple[int, Policy], ...] = ()
     phases: str = "locations"
@@ -40,7 +40,7 @@ class Request:
 
     @property
     def selection(self) -> Selection:
-        return replace(self.what, regions=self.regions, outputs=self.outputs)
+        return replace(self.what, segments=self.segments, outputs=self.outputs)
 
     @property
     def is_policy_only(self) -> bool:
@@ -49,7 +49,7 @@ class Request:
     def __str__(self) -> str:
         marks = ", ".join(f"{position} {policy.value}" for position, policy in self.marks)
         return (
-            f"regions={self.regions} outputs={self.outputs} copies={self.copies} target={self.target} "
+            f"segments={self.segments} outputs={self.outputs} copies={self.copies} target={self.target} "
             f"phases from {self.phases}; marks: {marks or 'none'}; {_words(self.what)}"
         )
 
@@ -60,7 +60,7 @@ def request_for(program: Program, module: ModuleOp) -> Request:
     scope = random.choice(program.scopes)
     patterns = ("*", scope, scope.rpartition("/")[2], scope[:-1] + "?", "block*" if random.random() < 0.3 else "*")
     return Request(
-        regions="auto" if random.random() < 0.7 else random.choice(patterns),
+        segments="auto" if random.random() < 0.7 else random.choice(patterns),
         target="stablehlo" if random.random() < 0.8 else "none",
         marks=_marks(random, module) if random.random() < 0.3 else (),
         phases=random.choices(("locations", "both", "attributes"), (18, 1, 1))[0],
@@ -88,7 +88,7 @@ def _selection(random: Random, module: ModuleOp) -> Selection:
     if kind == "save":
         return Selection(save=tuple(random.sample(("dot_general", "stablehlo.tanh", "*sine", "reduce"), 2)), skip=skip)
     if kind == "segments":
-        return Selection(segments=random.randint(1, 4), skip=skip)
+        return Selection(segment_count=random.randint(1, 4), skip=skip)
     if kind == "checkpoints":
         return Selection(checkpoints=tuple(f"point{at}" for at in _points(random, module)), skip=skip)
     if kind == "exclude":

@@ -156,7 +156,7 @@ def report(seed: int, request: Request, module: ModuleOp, problem: Problem, opti
 def found_text(seed: int, request: Request, module: ModuleOp, problem: Problem) -> str:
     """The program with what was asked and what went wrong."""
     detail = "\n// ".join(problem.detail.splitlines())
-    options = f"regions={request.regions} target={request.target}"
+    options = f"segments={request.segments} target={request.target}"
     return f"// Seed {seed}, {problem.check}: {detail}\n// recompute-opt -p 'recompute{{{options}}}'\n" + print_module(
         module, debuginfo=True
     )

@@ -15,7 +15,7 @@ from .checks import CHECKS, check, run
 from .requests import Request, step_of
 
 FOLDER = Path(__file__).parent / "found"
-HEADER = re.compile(r"// check: (?P<check>.*)\n// request: regions=(?P<regions>.*) target=(?P<target>.*)\n")
+HEADER = re.compile(r"// check: (?P<check>.*)\n// request: segments=(?P<segments>.*) target=(?P<target>.*)\n")
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda path: path.stem)
@@ -25,7 +25,7 @@ def test_what_was_found(path: Path) -> None:
     assert header is not None, "the first two lines say what is checked"
     module = parse_module(text, path.name)
     verify_module(module)
-    request = Request(header["regions"], header["target"])
+    request = Request(header["segments"], header["target"])
     if header["check"] == "copies":
         assert run(module, request).done.copies > 0
     elif header["check"] == "dead code":

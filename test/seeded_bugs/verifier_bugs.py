@@ -19,7 +19,7 @@ def copies(module: ModuleOp) -> list[Operation]:
 
 
 def delays(module: ModuleOp) -> list[Operation]:
-    """The depends and barriers that hold copies back; those of recompute-pace hold the forward pass."""
+    """The depends and barriers that hold copies back; those of recompute-stagger hold the forward pass."""
     found = (op for op in main_block(module).ops if isinstance(op, DependOp | OptimizationBarrierOp))
     return [op for op in found if any(Names.COPY in use.operation.attributes for r in op.results for use in r.uses)]
 

@@ -56,7 +56,7 @@ def test_every_option_that_is_named_is_there(name: str) -> None:
 def test_every_request_without_names_of_another_step_runs(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What can be asked of any step with regions: it is carried out, or left alone with a remark."""
+    """What can be asked of any step with segments: it is carried out, or left alone with a remark."""
     source = tmp_path / "step.mlir"
     source.write_text((ROOT / "examples" / "stablehlo" / "chain.small.mlir").read_text())
     for passed, options in MENTIONED.findall(PAGES[name]):

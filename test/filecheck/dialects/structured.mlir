@@ -40,7 +40,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   } : tensor<4xf32>
   func.return %b, %g : tensor<4xf32>, tensor<4xf32>
 }
-// GENERIC: }) {recompute.region = "outer", recompute.output_recompute} : () -> (tensor<4xf32>, tensor<4xf32>)
+// GENERIC: }) {recompute.segment = "outer", recompute.output_recompute} : () -> (tensor<4xf32>, tensor<4xf32>)
 // GENERIC: "recompute.yield"() : () -> ()
 // GENERIC-NEXT: }) {recompute.recompute = false} : () -> ()
 // GENERIC: %g = "recompute.gradient"() ({

@@ -1,4 +1,4 @@
-// RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-inline,recompute-mark{regions=block*})' --remarks=json 2>%t.remarks | filecheck %s
+// RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-inline,recompute-mark{segments=block*})' --remarks=json 2>%t.remarks | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARKS --input-file %t.remarks
 // RUN: recompute-opt %s --pass-pipeline='builtin.module(recompute-mark,recompute-clone)' --remarks=text 2>%t.text | filecheck %s --check-prefix=CLONED
 // RUN: filecheck %s --check-prefix=TEXT --input-file %t.text
@@ -10,22 +10,22 @@
 // RUN: recompute-opt --list-passes | filecheck %s --check-prefix=LIST
 // RUN: recompute-opt --help-pass recompute-mark | filecheck %s --check-prefix=HELP
 // RUN: recompute-opt --help-pass cse | filecheck %s --check-prefix=FOREIGN
-// RUN: not recompute-opt %s -p recompute-mark{regions=block0} --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
+// RUN: not recompute-opt %s -p recompute-mark{segments=block0} --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: recompute-opt %s -p recompute-mark --verify-diagnostics
 // RUN: not recompute-opt %s --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MISSING
 
 func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(block0)/tanh")
-  // expected-remark@unknown {{region 'block1' is not recomputed}}
+  // expected-remark@unknown {{segment 'block1' is not recomputed}}
   %c = stablehlo.exponential %b : tensor<4xf32> loc("jit(f)/jvp(block1)/exp"("model.py":7:9))
   %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp(block1)/neg")
   %g = stablehlo.multiply %c, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(block1))/mul")
   %h = stablehlo.multiply %g, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(block0))/mul")
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }
-// CHECK: stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "region 'block1' is not recomputed: its values are needed
+// CHECK: stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// REMARKS: {"kind": "remark", "file": "model.py", "line": 7, "column": 9, "message": "segment 'block1' is not recomputed: its values are needed
 
 // Nothing to inline: only the second pass changes the IR.
 // CHANGED-NOT: IR after recompute-inline
@@ -45,9 +45,9 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST:      canonicalize
 // HELP:      recompute-mark: turn a policy into marks.
 // HELP:      Options:
-// HELP-NEXT:   regions=<str>, default auto
+// HELP-NEXT:   segments=<str>, default auto
 // FOREIGN:   cse: xDSL says nothing about it.
 // CLONED:    recompute.token
-// TEXT:      model.py:7:9: remark: region 'block1' is not recomputed: its values are needed as soon as
+// TEXT:      model.py:7:9: remark: segment 'block1' is not recomputed: its values are needed as soon as
 // NESTED:    recompute-opt: error: passes run on the whole module, not on each func.func: write its passes without
-// MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: region 'block1' is not recomputed
+// MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed

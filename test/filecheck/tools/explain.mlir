@@ -3,7 +3,7 @@
 // RUN: recompute-opt %s -t memory-timeline | filecheck %s --check-prefix=TIMELINE
 // RUN: recompute-opt %s -t 'memory-timeline{format=json}' | filecheck %s --check-prefix=TIMELINE-JSON
 
-// What the step holds, what each region would free and cost, and why not where not. A tensor here is 4 KiB.
+// What the step holds, what each segment would free and cost, and why not where not. A tensor here is 4 KiB.
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")
@@ -18,16 +18,16 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // CHECK:      function @step
 // CHECK-NEXT:   temporaries  16.0 KiB at their peak in program order, 20.0 KiB if operations start as soon as they can
 // CHECK-NEXT:   device       28.0 KiB = arguments 4.0 KiB + results 8.0 KiB + temporaries - aliased 0 B
-// CHECK-NEXT:   held         12.0 KiB in 3 forward values that the backward pass reads, 0 B of it outside every region
-// CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 held values cross regions
+// CHECK-NEXT:   held         12.0 KiB in 3 forward values that the backward pass reads, 0 B of it outside every segment
+// CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 held values cross segments
 // CHECK:        block0  8.0 KiB  8.0 KiB           0 B  2.05e+03 (25.0%)       2  recompute
 // CHECK-NEXT:   block1  4.0 KiB      0 B           0 B          0 (0.0%)       0  keep: its values are needed as soon as
 
 // JSON:      "peak_bytes": 16384,
-// JSON:      "region": "block0",
+// JSON:      "segment": "block0",
 // JSON:      "freed_bytes": 8192,
 // JSON:      "reason": null
-// JSON:      "region": "block1",
+// JSON:      "segment": "block1",
 // JSON:      "reason": "its values are needed as soon as the backward pass begins
 
 // JSON:      "values": [

@@ -1,13 +1,13 @@
 // RUN: recompute-opt %s -p recompute-clone --split-input-file | filecheck %s
 // RUN: recompute-opt %s -p 'recompute-clone{copies=1}' --split-input-file | filecheck %s --check-prefix=ONE
 
-// R2: the output %b of region p is recomputed too, and region q needs it first. A spine brings %b; its inside %a is not
+// R2: the output %b of segment p is recomputed too, and segment q needs it first. A spine brings %b; its inside %a is not
 // held until p's own gradient arrives, but copied a second time. With one copy it is held.
 func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
-  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
-  %d = stablehlo.negate %c {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
+  %d = stablehlo.negate %c {recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(q))/mul")
   %g2 = stablehlo.multiply %g1, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
@@ -17,29 +17,29 @@ func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 // CHECK:         %g0 = stablehlo.multiply
 // CHECK-NEXT:    [[T0:%\S+]] = recompute.token %g0
 // CHECK-NEXT:    [[X0:%\S+]] = recompute.depend %x after [[T0]]
-// CHECK-NEXT:    [[A0:%\S+]] = stablehlo.sine [[X0]] {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 1
-// CHECK-NEXT:    [[B0:%\S+]] = stablehlo.exponential [[A0]] {recompute.region = "p", recompute.id = 1 : i64, recompute.copy = 1
-// CHECK-NEXT:    [[C0:%\S+]] = stablehlo.tanh [[B0]] {recompute.region = "q", recompute.id = 2 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[A0:%\S+]] = stablehlo.sine [[X0]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[B0:%\S+]] = stablehlo.exponential [[A0]] {recompute.segment = "p", recompute.id = 1 : i64, recompute.copy = 1
+// CHECK-NEXT:    [[C0:%\S+]] = stablehlo.tanh [[B0]] {recompute.segment = "q", recompute.id = 2 : i64, recompute.copy = 1
 // CHECK-NEXT:    %g1 = stablehlo.multiply %g0, [[C0]]
 // CHECK-NEXT:    [[T1:%\S+]] = recompute.token %g1
 // CHECK-NEXT:    [[X1:%\S+]] = recompute.depend %x after [[T1]]
-// CHECK-NEXT:    [[A1:%\S+]] = stablehlo.sine [[X1]] {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 2
+// CHECK-NEXT:    [[A1:%\S+]] = stablehlo.sine [[X1]] {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 2
 // CHECK-NEXT:    %g2 = stablehlo.multiply %g1, [[A1]]
 // ONE-LABEL:   func.func @spine
-// ONE:           [[A:%\S+]] = stablehlo.sine {{%\S+}} {recompute.region = "p", recompute.id = 0 : i64, recompute.copy = 1
+// ONE:           [[A:%\S+]] = stablehlo.sine {{%\S+}} {recompute.segment = "p", recompute.id = 0 : i64, recompute.copy = 1
 // ONE:           %g2 = stablehlo.multiply %g1, [[A]]
 // ONE-NOT:       recompute.copy = 2
 
 // -----
 
-// R7: region p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second:
+// R7: segment p is entered twice, with %k between. The cotangent of the first entry depends on the gradients of the second:
 // each entry has a token of its own.
 func.func @entered_twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %b = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.tanh %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
   %k = stablehlo.negate %b : tensor<4xf32> loc("jit(f)/jvp()/neg")
-  %c = stablehlo.sine %k {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %d = stablehlo.tanh %c {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %c = stablehlo.sine %k {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %d = stablehlo.tanh %c {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
   %g2 = stablehlo.negate %g1 : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
@@ -83,7 +83,7 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
 
 // -----
 
-// Hand marks outside every region form one of their own, and what carries no mark is no part of it: %b leads out of it and
+// Hand marks outside every segment form one of their own, and what carries no mark is no part of it: %b leads out of it and
 // back in, so each entry has a token of its own.
 func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32> loc("jit(f)/jvp()/sin")
@@ -103,13 +103,13 @@ func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
-// The output %b of region p is read on its own, before region q is entered and then the inside of p: the reader's spine
+// The output %b of segment p is read on its own, before segment q is entered and then the inside of p: the reader's spine
 // brings %b, the inside is not held.
 func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
-  %c = stablehlo.tanh %x {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
-  %e = stablehlo.negate %c {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %c = stablehlo.tanh %x {recompute.recompute = true, recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
+  %e = stablehlo.negate %c {recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/neg")
   %d = stablehlo.add %b, %e : tensor<4xf32> loc("jit(f)/jvp()/add")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %b : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
@@ -133,12 +133,12 @@ func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 
 // A spine has brought %b, which is held. The inside of p that comes later reads that copy: only %a is copied again.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
-  %e = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
-  %f = stablehlo.add %e, %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
-  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tan")
-  %d = stablehlo.add %c, %f {recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/add")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
+  %e = stablehlo.cosine %b {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
+  %f = stablehlo.add %e, %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
+  %c = stablehlo.tanh %b {recompute.recompute = true, recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tan")
+  %d = stablehlo.add %c, %f {recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/add")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g2 = stablehlo.multiply %g1, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
@@ -160,7 +160,7 @@ func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 // An output that comes from constants alone needs no copy.
 func.func @constant_output(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %k = stablehlo.constant dense<1.0> : tensor<4xf32>
-  %a = stablehlo.sine %k {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %a = stablehlo.sine %k {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %d = stablehlo.add %a, %x : tensor<4xf32> loc("jit(f)/jvp()/add")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %a : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")

@@ -40,15 +40,15 @@ func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) 
 
 // -----
 
-// A mark without effect is said: on what makes nothing, and on what no gradient operation reads, once for each region.
+// A mark without effect is said: on what makes nothing, and on what no gradient operation reads, once for each segment.
 func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // expected-remark@+1 {{test.write is not recomputed: it has no result that could be needed again}}
   "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> ()
   // expected-remark@+1 {{the marked operation is not recomputed: no gradient operation reads a value from it}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
-  // expected-remark@+1 {{region 'p' is not recomputed: no gradient operation reads a value from it}}
-  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
-  %c = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  // expected-remark@+1 {{segment 'p' is not recomputed: no gradient operation reads a value from it}}
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %c = stablehlo.cosine %b {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %d = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %ct {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %d, %g : tensor<4xf32>, tensor<4xf32>
@@ -58,12 +58,12 @@ func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // %g is known before %c has run, so it cannot hold back a copy of %c, and nothing else can.
 func.func @known_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
-  %e = stablehlo.tanh %a {recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
-  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %e = stablehlo.tanh %a {recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %y = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %e, %e {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-remark@+1 {{region 'p' is not recomputed: its values are needed as soon as the backward pass begins}}
+  // expected-remark@+1 {{segment 'p' is not recomputed: its values are needed as soon as the backward pass begins}}
   %h = stablehlo.multiply %g, %a {recompute.phase = "gradient"} : tensor<4xf32>
   %i = stablehlo.multiply %h, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %y, %i : tensor<4xf32>, tensor<4xf32>

@@ -43,11 +43,11 @@ func.func @hidden_state(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 
 // -----
 
-// The copy of %b reads the inside of region "p", which is recomputed too: it gets a copy there, and later readers of %a
+// The copy of %b reads the inside of segment "p", which is recomputed too: it gets a copy there, and later readers of %a
 // read that copy.
 func.func @inside_of_another(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.region = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "q"} : tensor<4xf32> loc("jit(f)/jvp(q)/tanh")
   %d = stablehlo.negate %b : tensor<4xf32> loc("jit(f)/jvp()/neg")
   %g0 = stablehlo.multiply %ct, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %b : tensor<4xf32> loc("jit(f)/transpose(jvp(q))/mul")
@@ -109,9 +109,9 @@ func.func @early_gate(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // R7: %g leads to the first reader and comes after %a, which it reads. But it is known before %c has run: a copy of %c
 // that waits for %g could run in the forward pass. The copies wait for %u, which comes after both.
 func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %e = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
-  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %e = stablehlo.tanh %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
   %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
   %u = stablehlo.cosine %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
   %g = stablehlo.multiply %e, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
@@ -127,9 +127,9 @@ func.func @known_between(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, te
 
 // The same with a cotangent from outside, which nobody has early: %g, which leads to the first reader, is the gate.
 func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %e = stablehlo.tanh %a {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tan")
-  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %e = stablehlo.tanh %a {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tan")
+  %c = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/mul")
   %y = stablehlo.negate %c : tensor<4xf32> loc("jit(f)/jvp()/neg")
   %u = stablehlo.cosine %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
   %g = stablehlo.multiply %ct, %e : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
@@ -143,13 +143,13 @@ func.func @known_with_cotangent(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tenso
 
 // -----
 
-// %d is read before any gradient has arrived: it is kept. %c, of the same region, waits for %h.
+// %d is read before any gradient has arrived: it is kept. %c, of the same segment, waits for %h.
 func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<4xf32>
   %s = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp()/sin")
-  %c = stablehlo.cosine %x {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
-  %d = stablehlo.sine %s {recompute.recompute = true, recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
-  %y = stablehlo.add %c, %d {recompute.region = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
+  %c = stablehlo.cosine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/cos")
+  %d = stablehlo.sine %s {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
+  %y = stablehlo.add %c, %d {recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/add")
   %g = stablehlo.negate %one : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")
   %h = stablehlo.multiply %g, %d : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")
   %i = stablehlo.multiply %h, %c : tensor<4xf32> loc("jit(f)/transpose(jvp())/mul")

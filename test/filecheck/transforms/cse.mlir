@@ -17,7 +17,7 @@ func.func @phases(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %g1 = stablehlo.sine %x {recompute.phase = "gradient"}
 // CHECK-NEXT:    %g3 = stablehlo.add %g1, %g1
 
-// Twin copies of one region merge; a copy never merges with its original, even without a token between them.
+// Twin copies of one segment merge; a copy never merges with its original, even without a token between them.
 func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %g = stablehlo.negate %x : tensor<4xf32> loc("jit(f)/transpose(jvp())/neg")

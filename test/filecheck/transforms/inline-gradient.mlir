@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-inline-gradient | filecheck %s
 // RUN: recompute-opt %s -p recompute-inline-gradient,recompute-phase | filecheck %s --check-prefix=PHASE
 
-// The region's operations say that they are gradient operations; forward operations in front stay as they are.
+// The segment's operations say that they are gradient operations; forward operations in front stay as they are.
 // CHECK-LABEL: func.func @step
 // CHECK-NEXT:    %a = stablehlo.sine %x :
 // CHECK-NEXT:    %g = stablehlo.multiply %ct, %a {recompute.phase = "gradient"}

@@ -3,15 +3,15 @@
 
 // Inside: to recompute. Outputs, which forward operations read: kept (R4). A name that is taken gets a number.
 // CHECK-LABEL: func.func @blocks
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "block", recompute.checkpoint}
-// CHECK-NEXT:    %c = stablehlo.sine %b {recompute.region = "block#1", recompute.recompute = true}
-// CHECK-NEXT:    %d = stablehlo.tanh %c {recompute.region = "block#1", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "block", recompute.checkpoint}
+// CHECK-NEXT:    %c = stablehlo.sine %b {recompute.segment = "block#1", recompute.recompute = true}
+// CHECK-NEXT:    %d = stablehlo.tanh %c {recompute.segment = "block#1", recompute.checkpoint}
 // CHECK-NEXT:    %y = stablehlo.negate %d :
 // CHECK-NEXT:    %g = recompute.gradient
 // MARK-LABEL: func.func @blocks
-// MARK-NEXT:     %a = stablehlo.sine %x {recompute.region = "block", recompute.recompute = true}
-// MARK-NEXT:     %b = stablehlo.tanh %a {recompute.region = "block", recompute.checkpoint}
+// MARK-NEXT:     %a = stablehlo.sine %x {recompute.segment = "block", recompute.recompute = true}
+// MARK-NEXT:     %b = stablehlo.tanh %a {recompute.segment = "block", recompute.checkpoint}
 func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a, %b = recompute.segment "block" {
     %a = stablehlo.sine %x : tensor<4xf32>
@@ -34,8 +34,8 @@ func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // What is returned lives to the end anyway, and is kept; `output_recompute` says otherwise. Without a name: "segment".
 // CHECK-LABEL: func.func @outputs
-// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "segment", recompute.checkpoint}
-// CHECK-NEXT:    stablehlo.cosine %x {recompute.region = "segment#1", recompute.recompute = true}
+// CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "segment", recompute.checkpoint}
+// CHECK-NEXT:    stablehlo.cosine %x {recompute.segment = "segment#1", recompute.recompute = true}
 func.func @outputs(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = recompute.segment {
     %a = stablehlo.sine %x : tensor<4xf32>
@@ -50,13 +50,13 @@ func.func @outputs(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // R5: the operation, then the innermost segment. `false` keeps a piece; paths are nested; instances keep apart.
 // CHECK-LABEL: func.func @nested
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "m", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "m/attention", recompute.recompute = false}
-// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true, recompute.region = "m/attention"}
-// CHECK-NEXT:    %d = stablehlo.sine %c {recompute.region = "m/attention#1", recompute.recompute = true}
-// CHECK-NEXT:    %e = stablehlo.negate %d {recompute.recompute = false, recompute.region = "m"}
-// CHECK-NEXT:    %f = stablehlo.sine %e {recompute.region = "m#1", recompute.recompute = true}
-// CHECK-NEXT:    %h = stablehlo.tanh %f {recompute.region = "m#1/attention", recompute.recompute = true}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "m", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "m/attention", recompute.recompute = false}
+// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.recompute = true, recompute.segment = "m/attention"}
+// CHECK-NEXT:    %d = stablehlo.sine %c {recompute.segment = "m/attention#1", recompute.recompute = true}
+// CHECK-NEXT:    %e = stablehlo.negate %d {recompute.recompute = false, recompute.segment = "m"}
+// CHECK-NEXT:    %f = stablehlo.sine %e {recompute.segment = "m#1", recompute.recompute = true}
+// CHECK-NEXT:    %h = stablehlo.tanh %f {recompute.segment = "m#1/attention", recompute.recompute = true}
 func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e = recompute.segment "m" attributes {recompute.output_recompute} {
     %a = stablehlo.sine %x : tensor<4xf32>
@@ -87,12 +87,12 @@ func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %g : tensor<4xf32>
 }
 
-// A region that operations name themselves is another one.
+// A segment that operations name themselves is another one.
 // CHECK-LABEL: func.func @taken
-// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "b"}
-// CHECK-NEXT:    stablehlo.tanh %a {recompute.region = "b#1", recompute.checkpoint}
+// CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "b"}
+// CHECK-NEXT:    stablehlo.tanh %a {recompute.segment = "b#1", recompute.checkpoint}
 func.func @taken(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = stablehlo.sine %x {recompute.region = "b"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.segment = "b"} : tensor<4xf32>
   %b = recompute.segment "b" {
     %b = stablehlo.tanh %a : tensor<4xf32>
     recompute.yield %b : tensor<4xf32>
@@ -106,8 +106,8 @@ func.func @taken(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // A segment may name a policy; its operations get it. One that saves keeps the outputs too.
 // CHECK-LABEL: func.func @policies
-// CHECK-NEXT:    stablehlo.sine %x {recompute.region = "s", recompute.recompute = "prefer_save"}
-// CHECK-NEXT:    stablehlo.cosine %x {recompute.region = "t", recompute.recompute = "prefer_recompute"}
+// CHECK-NEXT:    stablehlo.sine %x {recompute.segment = "s", recompute.recompute = "prefer_save"}
+// CHECK-NEXT:    stablehlo.cosine %x {recompute.segment = "t", recompute.recompute = "prefer_recompute"}
 func.func @policies(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = recompute.segment "s" attributes {recompute.recompute = "prefer_save"} {
     %a = stablehlo.sine %x : tensor<4xf32>

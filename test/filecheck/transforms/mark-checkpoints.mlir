@@ -23,16 +23,16 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
   func.return %y, %k : tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @step
-// CHECK-NEXT:    %s = stablehlo.sine %x {recompute.region = "segment0", recompute.recompute = true}
-// CHECK-NEXT:    %a = stablehlo.cosine %s {recompute.region = "segment0", recompute.checkpoint}
-// CHECK-NEXT:    %h0 = stablehlo.exponential %a {recompute.region = "segment0", recompute.checkpoint}
-// CHECK-NEXT:    %b = stablehlo.sine %h0 {recompute.region = "segment1", recompute.recompute = true}
-// CHECK-NEXT:    %c = stablehlo.add %b, %a {recompute.region = "segment1", recompute.recompute = true}
-// CHECK-NEXT:    %h1 = stablehlo.tanh %c {recompute.region = "segment1", recompute.checkpoint}
+// CHECK-NEXT:    %s = stablehlo.sine %x {recompute.segment = "segment0", recompute.recompute = true}
+// CHECK-NEXT:    %a = stablehlo.cosine %s {recompute.segment = "segment0", recompute.checkpoint}
+// CHECK-NEXT:    %h0 = stablehlo.exponential %a {recompute.segment = "segment0", recompute.checkpoint}
+// CHECK-NEXT:    %b = stablehlo.sine %h0 {recompute.segment = "segment1", recompute.recompute = true}
+// CHECK-NEXT:    %c = stablehlo.add %b, %a {recompute.segment = "segment1", recompute.recompute = true}
+// CHECK-NEXT:    %h1 = stablehlo.tanh %c {recompute.segment = "segment1", recompute.checkpoint}
 // CHECK-NEXT:    %d = stablehlo.cosine %h1 :
 // CHECK-NEXT:    %y = stablehlo.sine %d :
-// REMARK: net.py:3:5: remark: stablehlo.cosine of region 'segment0' is held: operations of another segment read it past the checkpoints
+// REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is held: operations of another segment read it past the checkpoints
 
 // A checkpoint is also named by its scope and operation, or by the last part of its place.
-// PLACE:       %h0 = stablehlo.exponential %a {recompute.region = "segment0", recompute.checkpoint}
-// PLACE:       %h1 = stablehlo.tanh %c {recompute.region = "segment1", recompute.checkpoint}
+// PLACE:       %h0 = stablehlo.exponential %a {recompute.segment = "segment0", recompute.checkpoint}
+// PLACE:       %h1 = stablehlo.tanh %c {recompute.segment = "segment1", recompute.checkpoint}

@@ -1,6 +1,6 @@
-// RUN: recompute-opt %s -p 'recompute-mark{segments=2}' 2> /dev/null | filecheck %s
+// RUN: recompute-opt %s -p 'recompute-mark{segment-count=2}' 2> /dev/null | filecheck %s
 
-// The regions in program order, in so many groups: what one region of a group hands to the next is recomputed too.
+// The segments in program order, in so many groups: what one segment of a group hands to the next is recomputed too.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sine")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")
@@ -18,8 +18,8 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
   func.return %y, %j : tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @step
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0..block1", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "block0..block1", recompute.recompute = true}
-// CHECK-NEXT:    %c = stablehlo.sine %b {recompute.region = "block0..block1", recompute.recompute = true}
-// CHECK-NEXT:    %d = stablehlo.tanh %c {recompute.region = "block0..block1", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0..block1", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "block0..block1", recompute.recompute = true}
+// CHECK-NEXT:    %c = stablehlo.sine %b {recompute.segment = "block0..block1", recompute.recompute = true}
+// CHECK-NEXT:    %d = stablehlo.tanh %c {recompute.segment = "block0..block1", recompute.checkpoint}
 // CHECK-NEXT:    %e = stablehlo.sine %d :

@@ -51,7 +51,7 @@ func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Bytes are needed to weigh a region, and a dynamic shape has none.
+// Bytes are needed to weigh a segment, and a dynamic shape has none.
 func.func @dynamic(%x: tensor<?xf32>, %ct: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
   // expected-error@unknown {{the bytes of tensor<?xf32> are not known; recomputation needs static shapes}}
   %a = stablehlo.sine %x : tensor<?xf32> loc("jit(f)/jvp(b)/sin")

@@ -48,7 +48,7 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // SAVE:         %n = {{.*}}recompute.recompute = true
 // SAVE-NEXT:    %t = {{.*}}recompute.checkpoint
 
-// NOTHING-DAG: remark: names=nobody matches no operation of a region, and saves nothing
-// NOTHING-DAG: remark: save=softmax matches no operation of a region, and saves nothing
+// NOTHING-DAG: remark: names=nobody matches no operation of a segment, and saves nothing
+// NOTHING-DAG: remark: save=softmax matches no operation of a segment, and saves nothing
 
-// ALL: remark: region 'block' is not recomputed: all of its values are kept
+// ALL: remark: segment 'block' is not recomputed: all of its values are kept

@@ -1,7 +1,7 @@
-// RUN: recompute-opt %s -p 'recompute-mark{regions=block0}' --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p 'recompute-mark{segments=block0}' --split-input-file | filecheck %s
 
-// R5: a mark on an operation wins over its region, both ways. %b is kept though it is inside; %c is recomputed though it
-// is the region's output.
+// R5: a mark on an operation wins over its segment, both ways. %b is kept though it is inside; %c is recomputed though it
+// is the segment's output.
 func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.cosine %a {recompute.recompute = false} : tensor<64xf32> loc("jit(f)/jvp(block0)/cos")
@@ -14,9 +14,9 @@ func.func @marks(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   func.return %d, %j : tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @marks
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.recompute = false, recompute.region = "block0", recompute.checkpoint}
-// CHECK-NEXT:    %c = stablehlo.tanh %b {recompute.recompute = true, recompute.region = "block0"}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.recompute = false, recompute.segment = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %c = stablehlo.tanh %b {recompute.recompute = true, recompute.segment = "block0"}
 
 // -----
 
@@ -32,10 +32,10 @@ func.func @outputs(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tenso
   func.return %d, %r, %h : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @outputs
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.region = "block0", recompute.checkpoint}
-// CHECK-NEXT:    %c = stablehlo.tanh %a {recompute.region = "block0", recompute.checkpoint}
-// CHECK-NEXT:    %r = stablehlo.negate %a {recompute.region = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.segment = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %c = stablehlo.tanh %a {recompute.segment = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %r = stablehlo.negate %a {recompute.segment = "block0", recompute.checkpoint}
 
 // -----
 
@@ -50,5 +50,5 @@ func.func @views(%x: tensor<64xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   func.return %d, %h : tensor<8x8xf32>, tensor<8x8xf32>
 }
 // CHECK-LABEL: func.func @views
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %v = stablehlo.reshape %a {recompute.region = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %v = stablehlo.reshape %a {recompute.segment = "block0", recompute.recompute = true}

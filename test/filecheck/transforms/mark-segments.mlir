@@ -1,12 +1,12 @@
-// RUN: recompute-opt %s -p recompute-inline-gradient,recompute-mark{regions=layer} | filecheck %s
-// RUN: recompute-opt %s -p recompute{regions=layer} | filecheck %s --check-prefix=ALL
+// RUN: recompute-opt %s -p recompute-inline-gradient,recompute-mark{segments=layer} | filecheck %s
+// RUN: recompute-opt %s -p recompute{segments=layer} | filecheck %s --check-prefix=ALL
 
-// A policy may want the output of a segment that lies inside of its region: then it is not kept after all.
+// A policy may want the output of a segment that lies inside of its segment: then it is not kept after all.
 // CHECK-LABEL: func.func @policy
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "layer", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "layer", recompute.recompute = true}
-// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.region = "layer", recompute.recompute = true}
-// CHECK-NEXT:    %d = stablehlo.negate %c {recompute.region = "layer", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "layer", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "layer", recompute.recompute = true}
+// CHECK-NEXT:    %c = stablehlo.cosine %b {recompute.segment = "layer", recompute.recompute = true}
+// CHECK-NEXT:    %d = stablehlo.negate %c {recompute.segment = "layer", recompute.checkpoint}
 // ALL-COUNT-3:   recompute.duplicated
 func.func @policy(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %a, %b = recompute.segment "attention" {

@@ -3,9 +3,9 @@
 // RUN: recompute-opt %s -p 'recompute{checkpoints=h0,x,w,inner,g,dead}' 2>&1 > /dev/null | filecheck %s --check-prefix=IGNORED
 // RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=3}' 2>&1 | filecheck %s --check-prefix=SKIP
 // RUN: not recompute-opt %s -p 'recompute-mark{checkpoints=h1 skip=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
-// RUN: not recompute-opt %s -p 'recompute-mark{segments=4}' 2>&1 | filecheck %s --check-prefix=MANY
-// RUN: not recompute-opt %s -p 'recompute-mark{segments=-2}' 2>&1 | filecheck %s --check-prefix=FEW
-// RUN: not recompute-opt %s -p 'recompute-mark{regions=block9}' 2>&1 | filecheck %s --check-prefix=REGION
+// RUN: not recompute-opt %s -p 'recompute-mark{segment-count=4}' 2>&1 | filecheck %s --check-prefix=MANY
+// RUN: not recompute-opt %s -p 'recompute-mark{segment-count=-2}' 2>&1 | filecheck %s --check-prefix=FEW
+// RUN: not recompute-opt %s -p 'recompute-mark{segments=block9}' 2>&1 | filecheck %s --check-prefix=REGION
 // RUN: not recompute-opt %s -p 'recompute-mark{policy=dots_savable}' 2>&1 | filecheck %s --check-prefix=POLICY
 // RUN: not recompute-opt %s -p 'recompute-mark{policy=sometimes}' 2>&1 | filecheck %s --check-prefix=POLICIES
 // RUN: not recompute-opt %s -p 'recompute-mark{exclude="middle:stablehlo.sine"}' 2>&1 | filecheck %s --check-prefix=KEY
@@ -40,17 +40,17 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
   func.return %y, %i : tensor<64xf32>, tensor<64xf32>
 }
 // UNKNOWN:  mark-selection-invalid.mlir:19:1: error: checkpoint 'block1/tahn' names no operation of the forward pass; did you mean 'block1/tanh'?
-// NUMBER:   error: pass 'recompute-mark': Incompatible types: given (7,), expected tuple[str, ...] | None; its options are regions=<str>
+// NUMBER:   error: pass 'recompute-mark': Incompatible types: given (7,), expected tuple[str, ...] | None; its options are segments=<str>
 // IGNORED-DAG: net.py:3:5: remark: checkpoint 'dead' is ignored: no result of the step needs it
 // IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is there anyway
 // IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is there anyway
 // IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is made inside the region of an operation; name the result
 // IGNORED-DAG: remark: checkpoint 'g' is ignored: it is made in the backward pass
-// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no region 3 to skip; the 1 are numbered from 0: segment0
-// NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no region -1 to skip
-// MANY:     mark-selection-invalid.mlir:19:1: error: 4 segments cannot be made of 3 regions: block0, block1, head
-// FEW:      mark-selection-invalid.mlir:19:1: error: -2 segments cannot be made of 3 regions
-// REGION:   mark-selection-invalid.mlir:19:1: error: no region matches 'block9'
+// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip; the 1 are numbered from 0: segment0
+// NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no segment -1 to skip
+// MANY:     mark-selection-invalid.mlir:19:1: error: 4 segments cannot be made of 3 segments: block0, block1, head
+// FEW:      mark-selection-invalid.mlir:19:1: error: -2 segments cannot be made of 3 segments
+// REGION:   mark-selection-invalid.mlir:19:1: error: no segment matches 'block9'
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
 // POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; known are nothing_saveable, everything_saveable, dots_saveable
 // KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' is none of pre:, main:, suf:, num:

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark{skip=1}' 2> %t.remarks | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARK --input-file %t.remarks
 
-// Regions are numbered from 0 in program order; a skipped one is left alone, and said.
+// Segments are numbered from 0 in program order; a skipped one is left alone, and said.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %a = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp(block0)/sine")
   %b = stablehlo.tanh %a : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh")
@@ -15,8 +15,8 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
   func.return %y, %i : tensor<64xf32>, tensor<64xf32>
 }
 // CHECK-LABEL: func.func @step
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.region = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "block0", recompute.checkpoint}
 // CHECK-NEXT:    %c = stablehlo.sine %b :
 // CHECK-NEXT:    %d = stablehlo.tanh %c :
-// REMARK: net.py:9:1: remark: region 'block1' is not recomputed: it is on the list of regions to skip
+// REMARK: net.py:9:1: remark: segment 'block1' is not recomputed: it is on the list of segments to skip

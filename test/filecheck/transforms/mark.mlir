@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-mark 2>%t | filecheck %s
 // RUN: filecheck %s --check-prefix=REMARK --input-file %t
-// RUN: recompute-opt %s -p 'recompute-mark{regions=*1}' 2>/dev/null | filecheck %s --check-prefix=PATTERN
+// RUN: recompute-opt %s -p 'recompute-mark{segments=*1}' 2>/dev/null | filecheck %s --check-prefix=PATTERN
 
-// Each scope is a region. Its inside is marked, its output is kept; the last block's values are needed at once.
+// Each scope is a segment. Its inside is marked, its output is kept; the last block's values are needed at once.
 func.func @two_blocks(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.cosine %a : tensor<4xf32> loc("jit(f)/jvp(block0)/cos")
@@ -13,11 +13,11 @@ func.func @two_blocks(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %d, %g2 : tensor<4xf32>, tensor<4xf32>
 }
 // CHECK-LABEL: func.func @two_blocks
-// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.region = "block0", recompute.recompute = true}
-// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.region = "block0", recompute.checkpoint}
+// CHECK-NEXT:    %a = stablehlo.sine %x {recompute.segment = "block0", recompute.recompute = true}
+// CHECK-NEXT:    %b = stablehlo.cosine %a {recompute.segment = "block0", recompute.checkpoint}
 // CHECK-NEXT:    %c = stablehlo.exponential %b : tensor<4xf32>
 // CHECK-NEXT:    %d = stablehlo.tanh %c : tensor<4xf32>
 
-// REMARK: mark.mlir:{{\d+}}:{{\d+}}: remark: region 'block1' is not recomputed: its values are needed as soon as the backward pass begins
+// REMARK: mark.mlir:{{\d+}}:{{\d+}}: remark: segment 'block1' is not recomputed: its values are needed as soon as the backward pass begins
 
 // PATTERN-NOT: recompute.recompute

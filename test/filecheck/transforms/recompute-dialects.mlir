@@ -8,7 +8,7 @@
 // CHECK:         [[G:%\w+]] = arith.mulf %ct, %a3 {recompute.phase = "gradient"}
 // CHECK:         [[F:%\w+]] = scf.for
 // CHECK:           math.sin
-// CHECK:         } {recompute.region = "r", recompute.id = {{.*}}, recompute.copy = 1 : i64
+// CHECK:         } {recompute.segment = "r", recompute.id = {{.*}}, recompute.copy = 1 : i64
 // CHECK:         arith.mulf {{.*}}, [[F]] {recompute.phase = "gradient"
 func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
   %c0 = arith.constant 0 : index
@@ -17,7 +17,7 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
   %u = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %x) -> (tensor<256xf32>) {
     %s = math.sin %p : tensor<256xf32>
     scf.yield %s : tensor<256xf32>
-  } {recompute.region = "r", recompute.recompute = true}
+  } {recompute.segment = "r", recompute.recompute = true}
   %a0 = math.exp %u : tensor<256xf32>
   %a1 = math.sin %a0 : tensor<256xf32>
   %a2 = math.cos %a1 : tensor<256xf32>

@@ -7,18 +7,18 @@
 // f1 b1 f2 b2 as regions, and back as regions: each gradient holds the copies of its own forward pass, and the gate of
 // the second is not the value of the first gradient, which is there before the second forward pass begins.
 // CHECK-LABEL: func.func @two_steps
-// CHECK-NOT:     recompute.segment
+// CHECK-NOT:     recompute.segment {
 // CHECK:         %i = recompute.gradient {
 // CHECK-NEXT:      %g = stablehlo.multiply %y, %y :
 // CHECK-NEXT:      [[X:%\S+]], [[G:%\S+]] = stablehlo.optimization_barrier %x, %g
-// CHECK-NEXT:      stablehlo.sine [[X]] {recompute.region = "first"
+// CHECK-NEXT:      stablehlo.sine [[X]] {recompute.segment = "first"
 // CHECK:           recompute.yield
 // CHECK-NEXT:    } : tensor<1024xf32>
 // CHECK-NEXT:    %v = stablehlo.subtract %x, %i {recompute.phase = "primal"}
 // CHECK:         %o = recompute.gradient {
 // CHECK-NEXT:      [[J:%\S+]] = stablehlo.multiply %z, %z :
 // CHECK-NEXT:      [[V:%\S+]], [[K:%\S+]] = stablehlo.optimization_barrier %v, [[J]] : tensor<1024xf32>, tensor<1024xf32>
-// CHECK-NEXT:      stablehlo.sine [[V]] {recompute.region = "second"
+// CHECK-NEXT:      stablehlo.sine [[V]] {recompute.segment = "second"
 // CHECK:           recompute.yield
 // CHECK-NEXT:    } : tensor<1024xf32>
 

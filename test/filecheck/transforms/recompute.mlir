@@ -1,6 +1,6 @@
 // RUN: recompute-opt %s -p recompute 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p recompute --print-debuginfo 2>/dev/null | recompute-opt -p recompute --print-debuginfo 2>/dev/null | filecheck %s
-// RUN: recompute-opt %s -p 'recompute{regions=block0 target=none}' | filecheck %s --check-prefix=NONE
+// RUN: recompute-opt %s -p 'recompute{segments=block0 target=none}' | filecheck %s --check-prefix=NONE
 
 // The whole way, and a second time: nothing changes. No operation of ours is left.
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {

@@ -53,12 +53,12 @@ func.func @effects(%x: tensor<64xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
 // The forward pass stays before the backward pass, and the operation that begins the latter stays its first. A copy
 // stays behind its token, but need not run at once.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<f32>) -> (tensor<64xf32>, tensor<64xf32>) {
-  %f = stablehlo.sine %x {recompute.id = 0 : i64, recompute.recompute = true, recompute.region = "b"} : tensor<64xf32> loc("jit(f)/jvp(b)/sin")
+  %f = stablehlo.sine %x {recompute.id = 0 : i64, recompute.recompute = true, recompute.segment = "b"} : tensor<64xf32> loc("jit(f)/jvp(b)/sin")
   %y = stablehlo.cosine %f : tensor<64xf32> loc("jit(f)/jvp(b)/cos")
   %n = stablehlo.negate %ct : tensor<f32> loc("jit(f)/transpose(jvp())/neg")
   %t = recompute.token %n : tensor<f32>
   %w = recompute.depend %x after %t : tensor<64xf32>
-  %c = stablehlo.sine %w {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 0 : i64, recompute.region = "b"} : tensor<64xf32> loc("jit(f)/transpose(jvp(b))/recompute/sin")
+  %c = stablehlo.sine %w {recompute.copy = 1 : i64, recompute.duplicated, recompute.id = 0 : i64, recompute.segment = "b"} : tensor<64xf32> loc("jit(f)/transpose(jvp(b))/recompute/sin")
   %g = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<64xf32> loc("jit(f)/transpose(jvp(b))/broadcast_in_dim")
   %h = stablehlo.tanh %g : tensor<64xf32> loc("jit(f)/transpose(jvp(b))/tanh")
   %i = stablehlo.multiply %h, %h : tensor<64xf32> loc("jit(f)/transpose(jvp(b))/mul")

@@ -25,13 +25,13 @@ func.func @no_gradient(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>,
 
 // A copy that does not say so is merged by the next CSE.
 func.func @no_word(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{this copy of stablehlo.sine lacks the attribute 'recompute.duplicated'}}
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -40,13 +40,13 @@ func.func @no_word(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // Nor does anybody know of what it is a copy.
 func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{this copy of stablehlo.sine lacks the attribute 'recompute.id'}}
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -55,12 +55,12 @@ func.func @no_id(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // R3: the original is read behind the token, by way of the copies' own barrier.
 func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d:2 = recompute.depend %x, %a after %t {recompute.phase = "gradient"} : tensor<4xf32>, tensor<4xf32>
-  %c = stablehlo.sine %d#0 {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d#0 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %e = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{stablehlo.multiply reads the original of stablehlo.sine, which was to be recomputed}}
   %h = stablehlo.multiply %e, %d#1 {recompute.phase = "gradient"} : tensor<4xf32>
@@ -71,14 +71,14 @@ func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
 
 // R2: the same copy a second time.
 func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{a second copy of stablehlo.sine with the same region, id and copy number}}
-  %c2 = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@+1 {{a second copy of stablehlo.sine with the same segment, id and copy number}}
+  %c2 = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %e = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %e, %c2 {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
@@ -88,10 +88,10 @@ func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // A copy that stands in the forward pass frees nothing.
 func.func @forward(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   // expected-error@+1 {{this copy of stablehlo.sine stands in phase 'residual', not in the gradient}}
-  %c = stablehlo.sine %x {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "residual"} : tensor<4xf32>
+  %c = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "residual"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
@@ -101,13 +101,13 @@ func.func @forward(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // R7: what a copy reads must wait for a gradient. A token for a forward value is none.
 func.func @before(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %b {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{this copy of stablehlo.sine reads recompute.depend without waiting for a gradient}}
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -139,14 +139,14 @@ func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// A value of a region, as it is.
-func.func @region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.region = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
-  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+// A value of a segment, as it is.
+func.func @segment(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %y = stablehlo.cosine %b {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %y {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{this copy of stablehlo.tanh reads stablehlo.sine of region 'p' without waiting for a gradient}}
-  %c = stablehlo.tanh %a {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  // expected-error@+1 {{this copy of stablehlo.tanh reads stablehlo.sine of segment 'p' without waiting for a gradient}}
+  %c = stablehlo.tanh %a {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -155,12 +155,12 @@ func.func @region(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // A barrier whose gradient nobody reads is dropped by a compiler.
 func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{nobody reads the gradient values behind this barrier: a compiler drops them, and the order}}
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %c = stablehlo.sine %d#1 {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -170,13 +170,13 @@ func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 // R7: %g needs nothing from behind %a. It is known before %a runs, and its copy could run then.
 func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = stablehlo.cosine %x {recompute.phase = "primal"} : tensor<4xf32>
-  %a = stablehlo.sine %y {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %y {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.negate %y {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{the gradient values that these copies wait for are known before their originals have run}}
   %d = recompute.depend %y after %t {recompute.phase = "gradient"} : tensor<4xf32>
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -185,13 +185,13 @@ func.func @early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // Nor is a gate that needs only the original itself.
 func.func @own_gate(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.negate %a {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{the gradient values that these copies wait for are known before their originals have run}}
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -205,7 +205,7 @@ func.func @orphan(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{the gradient values that these copies wait for are known before their originals have run}}
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
-  %c = stablehlo.sine %d {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -218,7 +218,7 @@ func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   %a = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %x : tensor<4xf32>
     stablehlo.return %s : tensor<4xf32>
-  }) {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : (tensor<i32>) -> tensor<4xf32>
+  }) {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : (tensor<i32>) -> tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   // expected-error@+1 {{nobody reads the gradient values behind this barrier: a compiler drops them, and the order}}
@@ -226,7 +226,7 @@ func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   %c = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %d#1 : tensor<4xf32>
     stablehlo.return %s : tensor<4xf32>
-  }) {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : (tensor<i32>) -> tensor<4xf32>
+  }) {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : (tensor<i32>) -> tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }

@@ -49,14 +49,14 @@ func.func @per_result(%x: tensor<4xf32>, %i: tensor<i32>, %ct: tensor<4xf32>) ->
 // What comes from constants alone may be read as it is, and waits for nothing.
 func.func @constants(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %k = stablehlo.constant dense<1.0> : tensor<4xf32>
-  %a = stablehlo.sine %k {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %k {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %e = stablehlo.cosine %k {recompute.phase = "primal"} : tensor<4xf32>
-  %v = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.region = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
+  %v = stablehlo.multiply %x, %e {recompute.recompute = true, recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %v {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
-  %c = stablehlo.multiply %d, %e {recompute.region = "p", recompute.id = 1, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.multiply %d, %e {recompute.segment = "p", recompute.id = 1, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %f = stablehlo.multiply %c, %a {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %f {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
@@ -66,13 +66,13 @@ func.func @constants(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, t
 
 // A copy waits by way of the copies that it reads, behind a barrier whose gradient is read.
 func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %a = stablehlo.sine %x {recompute.recompute = true, recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
-  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.region = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
+  %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
+  %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.id = 1, recompute.phase = "primal"} : tensor<4xf32>
   %y = stablehlo.cosine %b {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %y {recompute.phase = "gradient"} : tensor<4xf32>
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %c = stablehlo.sine %d#1 {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
-  %e = stablehlo.tanh %c {recompute.region = "p", recompute.id = 1, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
+  %e = stablehlo.tanh %c {recompute.segment = "p", recompute.id = 1, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %d#0, %e {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %y, %h : tensor<4xf32>, tensor<4xf32>
 }

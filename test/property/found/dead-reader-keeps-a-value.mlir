@@ -1,5 +1,5 @@
 // check: dead code
-// request: regions=auto target=stablehlo
+// request: segments=auto target=stablehlo
 // Nobody reads %dead, but its operand %a counted as an output of block0 and was kept. Dead code counted in the peak
 // before, too. It has to go before anything is decided.
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {

@@ -1,5 +1,5 @@
 // check: verifies
-// request: regions=auto target=stablehlo
+// request: segments=auto target=stablehlo
 // An earlier reader had no gate, a later one had: the copy for the later one was read by the earlier one too.
 builtin.module @jit_step {
   func.func public @main(%w1: tensor<16x8xf32> loc(unknown), %w3: tensor<8x8xf32> loc(unknown)) -> tensor<8x8xf32> {

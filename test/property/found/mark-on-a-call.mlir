@@ -1,5 +1,5 @@
 // check: copies
-// request: regions=auto target=stablehlo
+// request: segments=auto target=stablehlo
 // The mark stands on a call, and was lost when the call was inlined. It is meant for what the call computes.
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = call @f(%x) {recompute.recompute = true} : (tensor<64xf32>) -> tensor<64xf32> loc("jit(step)/jvp()/jit(f)")

@@ -1,5 +1,5 @@
 // check: second run
-// request: regions=* target=stablehlo
+// request: segments=* target=stablehlo
 // Seed 2036. %v9 is marked, and read by a copy of block0 only: it was kept without a remark in the first run, and
 // recomputed in the second, when the barrier in front of the copies read it.
 builtin.module @jit_step {

@@ -1,7 +1,7 @@
 // check: pipeline
-// request: regions=auto target=stablehlo
+// request: segments=auto target=stablehlo
 // Every operation of block0 is marked to be kept, and none is an output of it: there was no operation to report the
-// region at, and an IndexError.
+// segment at, and an IndexError.
 func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = stablehlo.sine %x {recompute.recompute = false} : tensor<64xf32> loc("jit(step)/jvp(block0)/sin")
   %b = stablehlo.tanh %x : tensor<64xf32> loc("jit(step)/jvp(block1)/tanh")

@@ -1,7 +1,7 @@
 // check: second run
-// request: regions=auto target=none
+// request: segments=auto target=none
 // Seed 2350. With target=none no token is left, so the copies of the first run were called ungated when the second run
-// found one more region to recompute: an error in place of an unchanged step.
+// found one more segment to recompute: an error in place of an unchanged step.
 builtin.module @jit_step {
   func.func public @main(%w0: tensor<16x16xf32> loc(unknown), %w1: tensor<16x16xf32> loc(unknown), %x: tensor<16x16xf32> loc(unknown), %ct: tensor<16x16xf32> loc(unknown)) -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) {
     %v7 = stablehlo.dot_general %x, %w1, contracting_dims = [1] x [0] : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(#loc1)

@@ -1,5 +1,5 @@
 // check: second run
-// request: regions=* target=stablehlo
+// request: segments=* target=stablehlo
 // Seed 2005. The first run leaves block2 alone, since its copies would keep %v12 alive. The barrier of block1 keeps %v12
 // alive anyway; so a second run recomputed block2 too.
 builtin.module @jit_step {

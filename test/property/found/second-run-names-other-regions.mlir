@@ -1,7 +1,7 @@
 // check: second run
-// request: regions=auto target=stablehlo
+// request: segments=auto target=stablehlo
 // Seed 2536. After the first run fewer forward operations are left, nearly all of them in block2/attention: `auto`
-// descended, and the second run recomputed what was an output of the region block2.
+// descended, and the second run recomputed what was an output of the segment block2.
 builtin.module @jit_step {
   func.func public @main(%w0: tensor<4x8xf32> loc(unknown), %w4: tensor<8x4xf32> loc(unknown), %w5: tensor<4x8xf32> loc(unknown), %w6: tensor<8x4xf32> loc(unknown), %m0: tensor<4x8xf32> loc(unknown), %x: tensor<8x4xf32> loc(unknown), %ct: tensor<8x4xf32> loc(unknown)) -> tensor<4x8xf32> {
     %v84 = stablehlo.constant dense<0> : tensor<i32> loc(#loc)

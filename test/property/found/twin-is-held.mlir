@@ -1,5 +1,5 @@
 // check: verifies
-// request: regions=* target=stablehlo
+// request: segments=* target=stablehlo
 // Two twins, one recomputed and one held: a CSE merged them, and the copy was for nothing.
 builtin.module @jit_step {
   func.func public @main(%x: tensor<32x8xf32> loc(unknown), %ct: tensor<32x8xf32> loc(unknown)) -> tensor<32x8xf32> {

@@ -5,7 +5,7 @@ module {
     return %0 : tensor<4xf32>
   }
   func.func @main(%x: tensor<4xf32> {recompute.name = "y"}, %y: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-    %a = call @block(%x) {recompute.region = "b"} : (tensor<4xf32>) -> tensor<4xf32>
+    %a = call @block(%x) {recompute.segment = "b"} : (tensor<4xf32>) -> tensor<4xf32>
     %s:2 = "recompute.segment"() ({
       %i = "recompute.segment"() ({
         %m = stablehlo.multiply %a, %y : tensor<4xf32>

@@ -1,4 +1,4 @@
-"""When copies are due: a region that is left and entered again asks twice, unless what lies between is in it."""
+"""When copies are due: a segment that is left and entered again asks twice, unless what lies between is in it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ STEP = "\n".join(
 
 
 def due(between: str | None, step: str = STEP) -> list[Demand]:
-    """`sine` and `tanh` are of region r, `cosine` between them is of the region `between`, and kept."""
+    """`sine` and `tanh` are of segment r, `cosine` between them is of the segment `between`, and kept."""
     found = phases(functions_of(parse_module(step))[0])
     assert found is not None
     a, b, c = found.order.operations[:3]
-    regions: dict[Operation, str] = {a: "r", c: "r"} | ({} if between is None else {b: between})
+    segments: dict[Operation, str] = {a: "r", c: "r"} | ({} if between is None else {b: between})
     values = frozenset[SSAValue]([*a.results, *c.results])
-    return demands(Step.of(found), Wanted(regions, values), frozenset(), copies=2)
+    return demands(Step.of(found), Wanted(segments, values), frozenset(), copies=2)
 
 
 @pytest.mark.parametrize("between", [None, "other", "r2"])
@@ -60,7 +60,7 @@ def test_what_lies_in_the_region_is_no_way_out_of_it(between: str) -> None:
 
 
 def test_a_value_from_outside_is_no_way_back_into_the_region() -> None:
-    """The same, but what lies between reads nothing of the region."""
+    """The same, but what lies between reads nothing of the segment."""
     assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
@@ -74,7 +74,7 @@ def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
 
 
 def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
-    """%c reads %a directly and by way of %b, outside of the region; %a is needed before it."""
+    """%c reads %a directly and by way of %b, outside of the segment; %a is needed before it."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
     text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
     found = due("other", text)
@@ -94,7 +94,7 @@ def test_what_reads_arguments_and_what_reads_earlier_values_is_one_entry() -> No
 
 @pytest.mark.parametrize(("first", "second"), [("b", "c"), ("c", "b")])
 def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed(first: str, second: str) -> None:
-    """Two steps share a region: the first gradient asks for what is there by then, the second one for the rest."""
+    """Two steps share a segment: the first gradient asks for what is there by then, the second one for the rest."""
 
     def stated(result: str, text: str, phase: str) -> str:
         return f'  %{result} = stablehlo.{text} {{recompute.phase = "{phase}"}} : {T}'

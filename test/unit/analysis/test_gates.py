@@ -34,7 +34,7 @@ def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
     """The first reader needs %g; %g2 comes to another one by way of %p, which runs after the copies."""
     found = phases(functions_of(parse_module(STEP))[0])
     assert found is not None
-    (one,) = decide(found, Selection(regions="b")).decisions
+    (one,) = decide(found, Selection(segments="b")).decisions
     assert [gate.name_hint for unit in one.units for gate in unit.gates] == ["g", "g2"]
 
 

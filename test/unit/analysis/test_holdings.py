@@ -69,7 +69,7 @@ def test_the_request_says_why(selection: Selection, value: str, reason: str) -> 
 
 def test_places_bytes_and_regions() -> None:
     first = next(one for one in explained(Selection("block*")).values if one.value == "%b")
-    assert (first.operation, first.position, first.region, first.bytes) == (
+    assert (first.operation, first.position, first.segment, first.bytes) == (
         "stablehlo.tanh",
         "net.py:5:1",
         "block0",
@@ -85,13 +85,13 @@ def test_operations_are_counted_by_what_they_are_for() -> None:
 
 BARRIERS = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
-  %a = stablehlo.sine %x {recompute.region = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<64xf32>
+  %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<64xf32>
   %p = stablehlo.optimization_barrier {recompute.phase = "primal"} %a : tensor<64xf32>
   %b = stablehlo.tanh %p {recompute.phase = "primal"} : tensor<64xf32>
   %f = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<64xf32>
   %g = stablehlo.optimization_barrier {recompute.phase = "gradient"} %f : tensor<64xf32>
   %d:2 = stablehlo.optimization_barrier {recompute.phase = "gradient"} %g, %x : tensor<64xf32>, tensor<64xf32>
-  %c = stablehlo.sine %d#1 {recompute.region = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated,
+  %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated,
                             recompute.phase = "gradient"} : tensor<64xf32>
   %h = stablehlo.multiply %d#0, %c {recompute.phase = "gradient"} : tensor<64xf32>
   func.return %b, %h : tensor<64xf32>, tensor<64xf32>

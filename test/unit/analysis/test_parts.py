@@ -25,9 +25,9 @@ def starts(*lines: str) -> list[int]:
     text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    region = {op for op in found.order.operations if found.is_forward(op) and op.name != "stablehlo.negate"}
-    values = {result for op in region for result in op.results}
-    return list(later_parts(Step.of(found), first_needs(Step.of(found), region, values), region.__contains__))
+    segment = {op for op in found.order.operations if found.is_forward(op) and op.name != "stablehlo.negate"}
+    values = {result for op in segment for result in op.results}
+    return list(later_parts(Step.of(found), first_needs(Step.of(found), segment, values), segment.__contains__))
 
 
 def test_the_second_entry_is_due_when_the_first_has_been_read() -> None:

@@ -1,4 +1,4 @@
-"""What recomputing a region means: copies, gates, and the bytes that it saves."""
+"""What recomputing a segment means: copies, gates, and the bytes that it saves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def decision(*lines: str, returns: str) -> Decision:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    (one,) = [one for one in decide(found, Selection(regions="b")).decisions]
+    (one,) = [one for one in decide(found, Selection(segments="b")).decisions]
     return one
 
 

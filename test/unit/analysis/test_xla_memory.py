@@ -30,35 +30,35 @@ class Measured:
     """What XLA:CPU allocated for the text with this digest; `benchmarks/calibrate_xla_model.py --write` measures it."""
 
     example: str
-    regions: str
+    segments: str
     digest: str
     xla_bytes: int
 
 
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**one) for one in CORPUS["measured"]]
-PLAIN_OR_AUTO = [one for one in MEASURED if one.regions in ("", "auto")]
+PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
 MARKINGS = [one for one in MEASURED if one.example == "unet"]
 
 
 @cache
-def prepared(example: str, regions: str) -> ModuleOp:
+def prepared(example: str, segments: str) -> ModuleOp:
     """As the script prepares it. Shared: clone before changing."""
     name = f"{example}.large.mlir"
-    if not regions:
+    if not segments:
         return original(name)
-    if regions == "auto":
+    if segments == "auto":
         return recomputed(name)
     module = original(name).clone()
-    recompute(module, Selection(regions=regions))
+    recompute(module, Selection(segments=segments))
     return module
 
 
 def as_measured(one: Measured) -> ModuleOp:
     """Skips where the passes have changed since, and make another step of the example."""
-    module = prepared(one.example, one.regions)
+    module = prepared(one.example, one.segments)
     if sha256(print_module(module).encode()).hexdigest() != one.digest:
-        assert one.regions, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
+        assert one.segments, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
         pytest.skip("the passes make another step now: run benchmarks/calibrate_xla_model.py --write")
     return module
 
@@ -75,11 +75,11 @@ def model_bytes(module: ModuleOp) -> int:
 
 def test_every_large_example_was_measured() -> None:
     examples = {path.name.removesuffix(".large.mlir") for path in FOLDER.glob("*.large.mlir")}
-    measured = {(one.example, one.regions) for one in PLAIN_OR_AUTO}
-    assert measured == {(example, regions) for example in examples for regions in ("", "auto")}
+    measured = {(one.example, one.segments) for one in PLAIN_OR_AUTO}
+    assert measured == {(example, segments) for example in examples for segments in ("", "auto")}
 
 
-@pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.regions or 'plain'}")
+@pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.segments or 'plain'}")
 def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
     assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)
 
@@ -87,7 +87,7 @@ def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
 def test_model_order_is_not_within_15_percent(example: str) -> None:
     """So the bar can be missed: every result stored, in program order, is far from XLA."""
-    (measured,) = (one.xla_bytes for one in PLAIN_OR_AUTO if (one.example, one.regions) == (example, ""))
+    (measured,) = (one.xla_bytes for one in PLAIN_OR_AUTO if (one.example, one.segments) == (example, ""))
     assert timeline(main_of(prepared(example, ""))).peak_bytes > 2 * measured
 
 

@@ -46,7 +46,7 @@ def serve() -> None:
     def mark(op: Any) -> Any:
         name = op.name
         if not name.startswith(("builtin", "func.func")):
-            op.attributes["recompute.region"] = bindings.StringAttr.get(f"m/{name}")
+            op.attributes["recompute.segment"] = bindings.StringAttr.get(f"m/{name}")
         return bindings.WalkResult.ADVANCE
 
     for line in sys.stdin:

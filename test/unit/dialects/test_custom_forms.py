@@ -56,6 +56,8 @@ TEXTS = {
     " : () -> ()\n}",
     "an attribute of a comparison": 'func.func @g(%x: i32) {\n%0 = "arith.cmpi"(%x, %x) <{predicate = 0 : i64}> '
     '{foo.x} : (i32, i32) -> i1\n"func.return"() : () -> ()\n}',
+    "an unknown operation at the end of a branch": 'func.func @g(%c: i1) {\n"scf.if"(%c) ({\n"foo.op"() : () -> ()\n'
+    '"scf.yield"() : () -> ()\n}, {\n}) : (i1) -> ()\n"func.return"() : () -> ()\n}',
     "an attribute of an extent": 'func.func @g(%x: memref<?xf32>, %i: index) {\n%0 = "memref.dim"(%x, %i) {foo.x} : '
     '(memref<?xf32>, index) -> index\n"func.return"() : () -> ()\n}',
 }

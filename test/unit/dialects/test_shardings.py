@@ -114,6 +114,11 @@ def test_no_comment_becomes_a_part_of_a_sharding() -> None:
         parse_module(manual(shardings=commented))
 
 
+def test_lines_of_a_sharding_are_joined() -> None:
+    broken = '[<@mesh,\n  [{"a"},\t{}]>]'
+    assert print_module(parse_module(manual(shardings=broken))) == print_module(parse_module(manual()))
+
+
 def test_an_empty_mesh_stands() -> None:
     printed = print_module(parse_module("sdy.mesh @mesh = <>"))
     assert "sdy.mesh @mesh = <>" in printed

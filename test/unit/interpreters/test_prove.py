@@ -51,7 +51,7 @@ EQUAL = {
         ),
     ),
     "attributes of the passes do not count": (
-        main('%a = tanh %x {recompute.recompute = true, recompute.region = "a"}\nreturn %a'),
+        main('%a = tanh %x {recompute.recompute = true, recompute.segment = "a"}\nreturn %a'),
         main("%a = tanh %x\nreturn %a", attributes='attributes {recompute.phase = "primal"} '),
     ),
     "dead operations do not count": (

@@ -85,6 +85,6 @@ def test_the_pointer_shows_the_operation_and_what_is_alive() -> None:
         "   4.0 KiB  stablehlo.tanh  </script>  primal  from 0 to 2",
         "operation 2: test.backward (gradient)",
         "12.0 KiB alive, the peak",
-        "   8.0 KiB  stablehlo.exp  outside regions  gradient, recomputed  from 2 to 2",
+        "   8.0 KiB  stablehlo.exp  outside segments  gradient, recomputed  from 2 to 2",
         "   4.0 KiB  stablehlo.tanh  </script>  primal  from 0 to 2",
     ]

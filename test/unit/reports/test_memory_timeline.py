@@ -30,8 +30,8 @@ def timeline_of(*buffers: Buffer, phases: tuple[str, ...] = PHASES, inner_bytes:
     return Timeline(operations, phases, buffers, inner, live, 3 * MIB, 2 * MIB, MIB)
 
 
-def forward(region: str, size: int, first: int, last: int) -> Buffer:
-    return Buffer("stablehlo.tanh", "primal", region, size, first, last, False)
+def forward(segment: str, size: int, first: int, last: int) -> Buffer:
+    return Buffer("stablehlo.tanh", "primal", segment, size, first, last, False)
 
 
 PLAIN = timeline_of(
@@ -56,7 +56,7 @@ def test_what_is_kept_is_what_lives_while_a_gradient_operation_runs():
 
 def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
     layers = bands(PLAIN)
-    assert [(layer.kind, layer.region) for layer in layers] == [
+    assert [(layer.kind, layer.segment) for layer in layers] == [
         (Kind.KEPT, "model/block0"),
         (Kind.KEPT, "model/block1"),
         (Kind.GRADIENT, ""),

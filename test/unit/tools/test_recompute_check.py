@@ -83,7 +83,7 @@ BAD = {
         "error: ",
     ),
     "nested without end": (b"{" * 100_000, "error: "),
-    "regions nested without end": (b'"a.b"() ({' * 10_000, "error: "),
+    "segments nested without end": (b'"a.b"() ({' * 10_000, "error: "),
 }
 
 

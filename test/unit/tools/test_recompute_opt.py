@@ -42,6 +42,12 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         2,
         "unknown attribute 'recompute.recomput'; did you mean 'recompute.recompute'",
     ),
+    "attribute by its old name": (
+        OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.region = "a"} : tensor<4xf32>'),
+        "",
+        2,
+        "attribute 'recompute.region' is called 'recompute.segment' now",
+    ),
     "ill-typed attribute": (
         OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "forward"} : tensor<4xf32>'),
         "",
@@ -75,9 +81,9 @@ BAD: dict[str, tuple[str, str, int, str]] = {
     ),
     "pattern without a match": (
         STEP,
-        "recompute{regions=layer*}",
+        "recompute{segments=layer*}",
         2,
-        r"no region matches 'layer\*'; the scopes are: block0",
+        r"no segment matches 'layer\*'; the scopes are: block0",
     ),
     "recursion": (
         "func.func private @f(%x: tensor<f32>) -> tensor<f32> {\n"
@@ -109,9 +115,14 @@ def test_bad_input_gets_one_located_line(name: str, tmp_path: Path, capsys: pyte
 
 USAGE = {
     "unknown pass": (["-p", "recompute-clon"], "unknown pass 'recompute-clon'; did you mean 'recompute-clone'"),
-    "unknown option": (["-p", "recompute{region=auto}"], "no option 'region'; did you mean 'regions'"),
+    "unknown option": (["-p", "recompute{segment=auto}"], "no option 'segment'; did you mean 'segments'"),
     "option of a pass without any": (["-p", "recompute-cse{x=1}"], "no option 'x'; it has no options"),
-    "ill-typed option": (["-p", "recompute{regions=1}"], "regions"),
+    "ill-typed option": (["-p", "recompute{segment-count=x}"], "segment_count"),
+    "pass by its old name": (["-p", "recompute-pace"], "pass 'recompute-pace' is called 'recompute-stagger' now"),
+    "option by its old name": (["-p", "recompute{regions=auto}"], "option 'regions' is called 'segments' now"),
+    "another option by its old name": (["-p", "recompute{pace=false}"], "option 'pace' is called 'stagger' now"),
+    "option with its old meaning": (["-p", "recompute-mark{segments=3}"], "number of segments is 'segment-count'"),
+    "option of a target by its old name": (["-t", "explain{regions=auto}"], "'regions' is called 'segments' now"),
     "unknown target": (["-t", "explian"], "unknown target 'explian'; did you mean 'explain'"),
     "unknown format": (["-t", "explain{format=xml}"], "unknown format 'xml' for explain; known are text, json"),
     "unknown model": (

@@ -19,9 +19,9 @@ T = "tensor<256xf32>"
 MARK = "recompute.recompute = true"
 STEP = f"""
 func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
-  %a = stablehlo.multiply %x, %w {{{MARK}, recompute.region = "a"}} : {T} loc("jit(f)/jvp(a)/mul")
+  %a = stablehlo.multiply %x, %w {{{MARK}, recompute.segment = "a"}} : {T} loc("jit(f)/jvp(a)/mul")
   %b = stablehlo.sine %a : {T} loc("jit(f)/jvp()/sin")
-  %c = stablehlo.add %b, %w {{{MARK}, recompute.region = "c"}} : {T} loc("jit(f)/jvp(c)/add")
+  %c = stablehlo.add %b, %w {{{MARK}, recompute.segment = "c"}} : {T} loc("jit(f)/jvp(c)/add")
   %e = stablehlo.tanh %c : {T} loc("jit(f)/jvp()/tanh")
   %g0 = stablehlo.multiply %ct, %w : {T} loc("jit(f)/transpose(jvp())/mul")
   %g1 = stablehlo.multiply %g0, %c : {T} loc("jit(f)/transpose(jvp())/mul")
@@ -45,7 +45,7 @@ def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() 
 
 
 def of_two_results(first: str = "%ct", returned: str = "%z", outside: str = "%w") -> ModuleOp:
-    """Region `p` makes %v and %u at once. The backward pass reads `first` first; `outside` is read after `p`."""
+    """Segment `p` makes %v and %u at once. The backward pass reads `first` first; `outside` is read after `p`."""
     reading = f'%r1 = stablehlo.negate {first} : {T} loc("jit(f)/transpose(jvp(p))/neg")'
     squared = f'%g0 = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")'
     begin, then = (reading, squared) if outside == "%w" else (squared, reading)
@@ -53,16 +53,16 @@ def of_two_results(first: str = "%ct", returned: str = "%z", outside: str = "%w"
         f"""
 func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
   %i = stablehlo.constant dense<0> : tensor<i32>
-  %a = stablehlo.sine %x {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
+  %a = stablehlo.sine %x {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
   %v, %u = "stablehlo.case"(%i) ({{
     %s = stablehlo.sine %a : {T}
     %t = stablehlo.tanh %a : {T}
     stablehlo.return %s, %t : {T}, {T}
-  }}) {{{MARK}, recompute.region = "p"}} : (tensor<i32>) -> ({T}, {T}) loc("jit(f)/jvp(p)/cond")
-  %w = stablehlo.multiply %v, %u {{recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/mul")
+  }}) {{{MARK}, recompute.segment = "p"}} : (tensor<i32>) -> ({T}, {T}) loc("jit(f)/jvp(p)/cond")
+  %w = stablehlo.multiply %v, %u {{recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/mul")
   %o = stablehlo.add {outside}, %x : {T} loc("jit(f)/jvp()/add")
-  %b = stablehlo.sine %o {{{MARK}, recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
-  %z = stablehlo.tanh %b {{recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  %b = stablehlo.sine %o {{{MARK}, recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
+  %z = stablehlo.tanh %b {{recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
   {begin}
   {then}
   %g1 = stablehlo.multiply %g0, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
@@ -104,7 +104,7 @@ def test_of_two_results_one_is_returned_and_stays(returned: str, marks: str, rea
 
 @pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
 def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, marks: str) -> None:
-    """Whether it is an output of its region, which is asked for reader by reader, or not."""
+    """Whether it is an output of its segment, which is asked for reader by reader, or not."""
     for outside in ("%w", first):
         module = of_two_results(first=first, outside=outside)
         done = clone(module)
@@ -118,10 +118,10 @@ def test_an_output_that_is_read_before_any_gradient_stays_and_its_region_is_name
     """%a and %b are copied; %v, which %b reads, is not: nothing could hold its copy back for %g0."""
     module = parse_module(f"""
 func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
-  %a = stablehlo.sine %x {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
-  %v = stablehlo.tanh %a {{{MARK}, recompute.region = "p"}} : {T} loc("jit(f)/jvp(p)/tanh")
-  %b = stablehlo.sine %v {{{MARK}, recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
-  %z = stablehlo.tanh %b {{recompute.region = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  %a = stablehlo.sine %x {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
+  %v = stablehlo.tanh %a {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/tanh")
+  %b = stablehlo.sine %v {{{MARK}, recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
+  %z = stablehlo.tanh %b {{recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
   %h = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")
   %g0 = stablehlo.negate %v : {T} loc("jit(f)/transpose(jvp(p))/neg")
   %g1 = stablehlo.multiply %h, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
@@ -133,9 +133,9 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 """)
     done = clone(module)
     verify(module)
-    assert [unit.region for unit in done.units] == ["q", "p"]
+    assert [unit.segment for unit in done.units] == ["q", "p"]
     (said,) = (remark.reason for remark in done.remarks)
-    assert said.startswith("region 'p' is not recomputed: its values are needed as soon as the backward pass begins")
+    assert said.startswith("segment 'p' is not recomputed: its values are needed as soon as the backward pass begins")
 
 
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])

@@ -118,7 +118,7 @@ def test_xdsls_interpreter_and_the_meter_run_regions(tmp_path: Path, capsys: pyt
 
 
 def test_views_that_a_region_hands_out_are_views() -> None:
-    """A reshape of a transpose has to copy, also where the transpose stands in a region."""
+    """A reshape of a transpose has to copy, also where the transpose stands in a segment."""
     text = """
 func.func @main(%x: tensor<4x2xf32>) -> tensor<8xf32> {
   %a = recompute.segment {
@@ -192,13 +192,13 @@ def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: py
     assert early_gates(structured())
 
 
-@pytest.mark.parametrize("regions", [True, False])
-def test_microbatches_are_recomputed_each_in_its_own_gradient(regions: bool) -> None:
-    """f1 b1 f2 b2 without a way from one to the other. Marks outside of regions are one set over both."""
+@pytest.mark.parametrize("segments", [True, False])
+def test_microbatches_are_recomputed_each_in_its_own_gradient(segments: bool) -> None:
+    """f1 b1 f2 b2 without a way from one to the other. Marks outside of segments are one set over both."""
     module = flat(parse_module(microbatches(2)))
-    if not regions:
+    if not segments:
         for op in module.walk():
-            op.attributes.pop(Names.REGION, None)
+            op.attributes.pop(Names.SEGMENT, None)
     before = peak(module)
     found = classified(module).order
     for unit in clone(module).units:
@@ -299,10 +299,10 @@ def test_outlining_an_example_and_back_changes_nothing(name: str) -> None:
     module = inlined(name).clone()
     annotate_phases(module)
     before = print_module(module, debuginfo=True)
-    regions = outline_gradient(module)
-    assert regions > 0
+    segments = outline_gradient(module)
+    assert segments > 0
     assert prove(original(name), module).proved
-    assert inline_gradient(module) == regions
+    assert inline_gradient(module) == segments
     assert print_module(module, debuginfo=True) == before
 
 

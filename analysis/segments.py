@@ -22,7 +22,7 @@ NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
-class NoSuchRegion(BadSelection):
+class NoSuchSegment(BadSelection):
     """A pattern that no scope matches; `known` are the scopes that exist."""
 
     pattern: str
@@ -30,34 +30,34 @@ class NoSuchRegion(BadSelection):
 
     def __str__(self) -> str:
         exist = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
-        return f"no region matches '{self.pattern}'; the scopes are: {exist}"
+        return f"no segment matches '{self.pattern}'; the scopes are: {exist}"
 
 
-def find_regions(phases: Phases, pattern: str) -> Mapping[Operation, str]:
-    """The region instance of each forward operation that is in one.
+def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
+    """The segment instance of each forward operation that is in one.
 
     `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
-    Raises `NoSuchRegion`.
+    Raises `NoSuchSegment`.
     """
     stated = _stated(phases, pattern)
     if stated and pattern == "auto":
         return stated
     paths = {op: path for op, path in _paths(phases).items() if op not in stated}
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
-    region_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
-    if not region_path and not stated and pattern != "auto":
-        raise NoSuchRegion(pattern, scope_names(phases))
-    found = _instances(region_path) | stated
+    segment_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
+    if not segment_path and not stated and pattern != "auto":
+        raise NoSuchSegment(pattern, scope_names(phases))
+    found = _instances(segment_path) | stated
     return {op: found[op] for op in phases.order.operations if op in found}
 
 
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Regions that the operations name themselves, and that are meant: what is said wins over locations.
+    """Segments that the operations name themselves, and that are meant: what is said wins over locations.
 
-    Of nested regions the innermost is an operation's region; a pattern for an outer one means those inside of it too.
+    Of nested segments the innermost is an operation's segment; a pattern for an outer one means those inside of it too.
     """
-    attributes = ((op, op.attributes.get(Names.REGION)) for op in phases.order.operations if phases.is_forward(op))
-    stated = {op: region.data for op, region in attributes if isinstance(region, StringAttr)}
+    attributes = ((op, op.attributes.get(Names.SEGMENT)) for op in phases.order.operations if phases.is_forward(op))
+    stated = {op: segment.data for op, segment in attributes if isinstance(segment, StringAttr)}
     chosen = _matching(pattern)
     return {op: name for op, name in stated.items() if pattern == "auto" or chosen(tuple(name.split("/"))) is not None}
 
@@ -76,7 +76,7 @@ def _paths(phases: Phases) -> dict[Operation, Path]:
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Descend while one scope, entered once, holds nearly all operations; every scope of that level is a region.
+    """Descend while one scope, entered once, holds nearly all operations; every scope of that level is a segment.
 
     A scope that is entered again and again is a layer already, however much it holds.
     """
@@ -104,16 +104,16 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
     return chosen
 
 
-def _instances(region_path: Mapping[Operation, Path]) -> dict[Operation, str]:
-    """Name the region of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
+def _instances(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
+    """Name the segment of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
     members = dict[Path, list[Operation]]()
-    for op, path in region_path.items():
+    for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
     named = dict[Operation, str]()
     for path, operations in members.items():
         for op, repetition in zip(operations, _repetitions(operations), strict=True):
             named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
-    return {op: named[op] for op in region_path}
+    return {op: named[op] for op in segment_path}
 
 
 def _repetitions(operations: Sequence[Operation]) -> list[int]:

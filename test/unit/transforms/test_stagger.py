@@ -21,16 +21,16 @@ def xla_bytes(module: ModuleOp) -> int:
 def test_a_breadth_first_executor_holds_less(example: str) -> None:
     """Dropout in every block. XLA:CPU itself: 294 -> 122 MiB and 152 -> 88 MiB at the large size."""
     name = f"{example}.large.mlir"
-    unpaced = original(name).clone()
-    recompute(unpaced, paced=False)
-    paced = recomputed(name)
-    assert xla_bytes(paced) < 0.75 * xla_bytes(unpaced)
-    assert prove(unpaced, paced).proved
+    unstaggered = original(name).clone()
+    recompute(unstaggered, staggered=False)
+    staggered = recomputed(name)
+    assert xla_bytes(staggered) < 0.75 * xla_bytes(unstaggered)
+    assert prove(unstaggered, staggered).proved
 
 
 def test_nothing_is_held_back_where_nothing_runs_ahead() -> None:
     """The chain draws no random numbers: the only barriers are those of the copies."""
-    unpaced = original("chain.small.mlir").clone()
-    done = recompute(unpaced, paced=False)
+    unstaggered = original("chain.small.mlir").clone()
+    done = recompute(unstaggered, staggered=False)
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]
     assert len(barriers) == sum(len(unit.stages) for unit in done.units)

@@ -1,4 +1,4 @@
-"""Which scopes become regions, and when a scope is entered anew."""
+"""Which scopes become segments, and when a scope is entered anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import Phases, phases
-from recompute.analysis.regions import NoSuchRegion, find_regions
+from recompute.analysis.segments import NoSuchSegment, find_segments
 from recompute.dialects.parser import parse_module
 
 
@@ -28,43 +28,43 @@ def step(*paths: str) -> Phases:
     return found
 
 
-def regions(paths: tuple[str, ...], pattern: str = "auto") -> list[str]:
-    """The region of each forward operation, in program order; "" for none."""
+def segments(paths: tuple[str, ...], pattern: str = "auto") -> list[str]:
+    """The segment of each forward operation, in program order; "" for none."""
     found = step(*paths)
-    chosen = find_regions(found, pattern)
+    chosen = find_segments(found, pattern)
     return [chosen.get(op, "") for op in found.order.operations if found.is_forward(op)]
 
 
 def test_siblings_on_the_outermost_level() -> None:
-    assert regions(("a", "a", "b", "")) == ["a", "a", "b", ""]
+    assert segments(("a", "a", "b", "")) == ["a", "a", "b", ""]
 
 
 def test_descends_through_the_scope_that_holds_nearly_all() -> None:
     paths = ("model/a",) * 10 + ("model/b",) * 10 + ("loss",)
-    assert set(regions(paths)) == {"model/a", "model/b", ""}
+    assert set(segments(paths)) == {"model/a", "model/b", ""}
 
 
 def test_stays_where_no_scope_holds_nearly_all() -> None:
-    assert set(regions(("model/a", "model/b", "loss", "loss"))) == {"model", "loss"}
+    assert set(segments(("model/a", "model/b", "loss", "loss"))) == {"model", "loss"}
 
 
 def test_does_not_descend_into_a_layer_that_is_entered_again() -> None:
     """The same places of the source come again: it is a layer, however much it holds."""
     layer = tuple(f"layer/{part}@{part}" for part in ("attention", "mlp"))
-    assert regions(layer * 3) == ["layer"] * 2 + ["layer#1"] * 2 + ["layer#2"] * 2
+    assert segments(layer * 3) == ["layer"] * 2 + ["layer#1"] * 2 + ["layer#2"] * 2
 
 
 def test_a_loop_inside_of_a_scope_is_no_repetition() -> None:
     """One place occurs three times, the others once: the scope was entered once."""
-    assert regions(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
+    assert segments(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
 
 
 @pytest.mark.parametrize("pattern", ["block*", "model/block*", "block[01]"])
 def test_patterns_match_a_path_or_its_last_name(pattern: str) -> None:
     paths = ("model/block0/attn", "model/block1/attn", "model/head")
-    assert regions(paths, pattern) == ["model/block0", "model/block1", ""]
+    assert segments(paths, pattern) == ["model/block0", "model/block1", ""]
 
 
 def test_a_pattern_without_a_match_names_the_scopes() -> None:
-    with pytest.raises(NoSuchRegion, match=r"no region matches 'layer\*'; the scopes are: a, a/x, b"):
-        regions(("a/x", "b"), "layer*")
+    with pytest.raises(NoSuchSegment, match=r"no segment matches 'layer\*'; the scopes are: a, a/x, b"):
+        segments(("a/x", "b"), "layer*")

@@ -1,10 +1,10 @@
-"""recompute-pace: hold back what a region could do long before its turn, its random bits above all.
+"""recompute-stagger: hold back what a segment could do long before its turn, its random bits above all.
 
     %bits = f(%key)                         %x1, %key1 = stablehlo.optimization_barrier %x, %key
     %y = g(%x, %bits)           ->          %bits = f(%key1)
                                             %y = g(%x1, %bits)
 
-where `%x` comes from the region before. In program order nothing changes. An executor that goes through the program
+where `%x` comes from the segment before. In program order nothing changes. An executor that goes through the program
 breadth first, as XLA:CPU does, otherwise makes the bits of every layer before the first layer.
 """
 
@@ -19,9 +19,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.order import Order
-from ..analysis.pace import Early, early_parts
-from ..analysis.regions import NoSuchRegion
 from ..analysis.scopes import path_of, split_path
+from ..analysis.segments import NoSuchSegment
+from ..analysis.stagger import Early, early_parts
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
@@ -29,13 +29,13 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from .phase import steps_of
 
 
-def pace(module: ModuleOp, regions: str = "auto") -> list[Early]:
-    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` where there is no such region."""
+def stagger(module: ModuleOp, segments: str = "auto") -> list[Early]:
+    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` where there is no such segment."""
     found = list[Early]()
     for function, phases in steps_of(module):
         try:
-            parts = early_parts(phases, regions)
-        except NoSuchRegion as error:
+            parts = early_parts(phases, segments)
+        except NoSuchSegment as error:
             raise Refusal(function, str(error)) from error
         newest = dict[SSAValue, SSAValue]()
         for part in parts:
@@ -45,14 +45,14 @@ def pace(module: ModuleOp, regions: str = "auto") -> list[Early]:
 
 
 def _hold_back(part: Early, order: Order, newest: dict[SSAValue, SSAValue]) -> None:
-    """`newest`: what stands for a value since the barrier before; later operations read it, regions after included."""
+    """`newest`: what stands for a value since the barrier before; later operations read it, segments after included."""
     values = tuple(dict.fromkeys((*part.awaited, *part.inputs)))
     insertion = part.operations[0]
     if order.position[insertion] <= max(order.definition(value) for value in values):
         # Something that it would wait for comes later in program order: waiting could be a cycle.
         return
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])
-    path = "/".join([*split_path(path_of(insertion.location))[:-1], "pace"])
+    path = "/".join([*split_path(path_of(insertion.location))[:-1], "stagger"])
     barrier.location = NameLoc(StringAttr(path), UnknownLoc())
     if Names.PHASE in insertion.attributes:
         barrier.attributes[Names.PHASE] = insertion.attributes[Names.PHASE]
@@ -71,13 +71,13 @@ def _read_later(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
 
 
 @dataclass(frozen=True)
-class PacePass(ModulePass):
-    """Hold back the early parts of regions, such as random bits, until the region's own input has come."""
+class StaggerPass(ModulePass):
+    """Hold back the early parts of segments, such as random bits, until the segment's own input has come."""
 
-    name = "recompute-pace"
+    name = "recompute-stagger"
 
-    regions: str = "auto"
+    segments: str = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not pace(op, self.regions):
-            tell(ctx, [Remark(op, "nothing is held back: no region has a part that could run long before its turn")])
+        if not stagger(op, self.segments):
+            tell(ctx, [Remark(op, "nothing is held back: no segment has a part that could run long before its turn")])

@@ -1,4 +1,4 @@
-// RUN: recompute-opt %s -p recompute-pace --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-stagger --split-input-file | filecheck %s
 
 // The bits of block1 need the key alone: an executor could make them before block0 has run. They wait for %y0, and later
 // operations read what stands behind the barrier, or nothing would hold it. block0 is the first: nothing to wait for.
