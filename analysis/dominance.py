@@ -7,9 +7,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
 from ..dialects.diagnostics import Refusal
+from ..rules.kinds import is_ordering
 from ..rules.names import name_of
-
-ORDERING = frozenset({"recompute.token", "recompute.depend"})
 
 
 def verify_dominance(module: ModuleOp) -> None:
@@ -40,7 +39,7 @@ def _check_block(block: Block, visible: set[SSAValue], added: list[SSAValue]) ->
     for op in block.ops:
         for index, operand in enumerate(op.operands):
             if operand not in visible:
-                cycle = "; a token cannot wait for what waits for it" if name_of(op) in ORDERING else ""
+                cycle = "; a token cannot wait for what waits for it" if is_ordering(op) else ""
                 raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")
         if op.regions:
             _check_operation(op, visible)

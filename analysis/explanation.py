@@ -88,17 +88,17 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
 
 
 def _row(decision: Decision, held: int) -> SegmentRow:
-    units = decision.units
+    groups = decision.groups
     return SegmentRow(
         segment=decision.segment,
         position=position_of(decision.first),
         operations=len(decision.operations),
         held_bytes=held,
-        copies=sum(len(unit.originals) for unit in units),
-        tokens=sum(len(unit.stages) for unit in units),
-        gates=sum(len(unit.gates) for unit in units),
-        freed_bytes=sum(unit.freed_bytes for unit in units),
-        pinned_bytes=sum(unit.pinned_bytes for unit in units),
-        extra_flops=sum(unit.extra_flops for unit in units),
+        copies=sum(len(group.operations) for group in groups),
+        tokens=sum(len(group.batches) for group in groups),
+        gates=sum(len(group.gates) for group in groups),
+        freed_bytes=sum(group.freed_bytes for group in groups),
+        pinned_bytes=sum(group.pinned_bytes for group in groups),
+        extra_flops=sum(group.extra_flops for group in groups),
         reason=decision.reason,
     )

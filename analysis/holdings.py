@@ -15,7 +15,7 @@ from ..dialects.diagnostics import position_of
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from .copied import is_copy
-from .copies.units import why_not_recomputable, why_stays
+from .legality import why_not_recomputable, why_stays
 from .marks import mark_of
 from .phases import Phases
 from .policy import Decision, Decisions
@@ -85,9 +85,10 @@ def _kind(phases: Phases, op: Operation) -> str | None:
 
 def holdings(phases: Phases, decided: Decisions, selection: Selection) -> tuple[Holding, ...]:
     """Every forward value that the backward pass reads, in program order."""
-    step = Step.of(phases)
+    step = decided.step
     decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
-    served = {value for d in decided.decisions if d.recomputed for unit in d.units for value in unit.served}
+    replaced = {value for d in decided.decisions if d.recomputed for group in d.groups for value in group.replaces}
+    served = set(step.numbered.values_of(replaced))
     return tuple(
         _holding(step, residual.value, decision_of, decided.selected.saved, served, selection)
         for residual in residuals(phases)

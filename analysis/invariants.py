@@ -35,7 +35,7 @@ class Recomputed:
         return Step.of(self.phases)
 
     @property
-    def constants(self) -> set[SSAValue]:
+    def constants(self) -> frozenset[SSAValue]:
         return self.step.constants
 
     @cached_property
@@ -180,9 +180,10 @@ def _gates_early(function: Recomputed) -> Iterator[Violation]:
             continue
         after = max(function.originals.get(_identity(copy), -1) for copy in held)
         makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
-        if not makers or not function.step.needs_cotangent.isdisjoint(makers):
+        graph, places = function.step.graph, function.step.positions(makers)
+        if not places or not graph.needs_cotangent.isdisjoint(places):
             continue
-        if max(function.step.known_after[maker] for maker in makers) <= after:
+        if max(graph.known_after[place] for place in places) <= after:
             yield op, "the gradient values that these copies wait for are known before their originals have run"
 
 

@@ -7,15 +7,14 @@ from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 
-from .eager import eager as eager_order
+from ..planning.evaluate import peak_bytes
+from ..planning.objective import EAGER_SHARE
+from ..planning.orders import eager
 from .functions import functions_of, single_block
-from .liveness import peaks_of_orders
+from .graph_of import graph_of
 from .order import Order
 from .phases import phases
 from .xla.memory import xla_timeline
-
-# Above this share of the peak in program order an executor that starts what it can loses too much of the saving: R8.
-EAGER_SHARE = 1.10
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,16 @@ class Peaks:
     @classmethod
     def of(cls, module: ModuleOp) -> Peaks:
         """The highest peaks among the functions of an inlined module. Raises `Refusal` for dynamic shapes."""
-        in_order = eager = 0
+        in_order = when_ready = 0
         for function in functions_of(module):
             classified = phases(function)
             if classified is None:
-                in_order = max(in_order, *peaks_of_orders(Order.of(single_block(function))))
+                in_order = max(in_order, peak_bytes(graph_of(Order.of(single_block(function))).graph))
             else:
-                here, ready = peaks_of_orders(classified.order, eager_order(classified).order)
-                in_order, eager = max(in_order, here), max(eager, ready)
-        return cls(module, in_order, eager)
+                graph = graph_of(classified.order, classified.phase).graph
+                in_order = max(in_order, peak_bytes(graph))
+                when_ready = max(when_ready, peak_bytes(graph, eager(graph)))
+        return cls(module, in_order, when_ready)
 
     @property
     def is_steady(self) -> bool:

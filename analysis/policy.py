@@ -5,17 +5,18 @@ Marking and explaining read the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.recompute import Names
-from .copies.copying import Copying
-from .copies.moves import movable
-from .copies.plan import plan_copies
-from .copies.units import ALL_KEPT, NO_GATE, SKIPPED, Kept, Unit
-from .copies.wanted import Wanted
+from ..planning.by_segment.reasons import ALL_KEPT, NO_GATE, SKIPPED
+from ..planning.by_segment.sinking import sinkable
+from ..planning.by_segment.targets import Targets
+from ..planning.graph import Graph
+from ..planning.plan import CopyGroup, Plan
+from .copying import Copying
 from .marks import Policy, is_forced, mark_of
 from .phases import Phases
 from .selection.selected import Selected, select
@@ -27,13 +28,13 @@ from .step import Step
 class Decision:
     """One segment instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
 
-    `units` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
+    `groups` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
     """
 
     segment: str
     operations: tuple[Operation, ...]
     values: frozenset[SSAValue]
-    units: tuple[Unit, ...]
+    groups: tuple[CopyGroup, ...]
     reason: str | None
 
     @property
@@ -59,6 +60,7 @@ class Decision:
 class Decisions:
     """Decisions in program order, and what is to be said besides."""
 
+    step: Step
     decisions: tuple[Decision, ...]
     selected: Selected
 
@@ -68,12 +70,12 @@ def decide(phases: Phases, selection: Selection) -> Decisions:
     step = Step.of(phases)
     selected = select(phases, selection)
     decisions = [
-        _skipped(segment, operations)
+        Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in selected.skipped
         else _decide(step, segment, operations, selected.saved, selection)
         for segment, operations in selected.members.items()
     ]
-    return Decisions((*decisions, *_outside(step, selected, selection)), selected)
+    return Decisions(step, (*decisions, *_outside(step, selected, selection)), selected)
 
 
 def _outside(step: Step, selected: Selected, selection: Selection) -> list[Decision]:
@@ -82,57 +84,69 @@ def _outside(step: Step, selected: Selected, selection: Selection) -> list[Decis
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    moved = (_decide(step, "", group, frozenset(), replace(selection, outputs=False)) for group in movable(step, taken))
+    inside = replace(selection, outputs=False)
+    groups = (step.numbered.operations_of(one) for one in sinkable(step.graph, set(step.positions(taken))))
+    moved = (_decide(step, "", group, frozenset(), inside) for group in groups)
     stated = [_decide(step, "", preferred, frozenset(), replace(selection, outputs=True))] if preferred else []
     return [*stated, *(one for one in moved if one.recomputed)]
-
-
-def _skipped(segment: str, operations: Sequence[Operation]) -> Decision:
-    return Decision(segment, tuple(operations), frozenset(), (), SKIPPED)
 
 
 def _decide(
     step: Step, segment: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
 ) -> Decision:
-    results = [result for op in operations for result in op.results]
-    kept = set[SSAValue]() if selection.outputs else kept_outputs(step, operations)
-    kept.update(v for v in results if v in saved or step.storages.of(v) in step.lives_on)
-    values = frozenset(v for v in results if _is_wanted(v, v not in kept))
+    members = step.positions(operations)
+    kept = {step.number(value) for value in saved if value in step.numbered.number}
+    if not selection.outputs:
+        kept |= kept_outputs(step.graph, members)
+    marked = {op for op, operation in zip(members, operations, strict=True) if Names.RECOMPUTE in operation.attributes}
+    values = frozenset(
+        value
+        for op in members
+        for value in step.graph.makes[op]
+        if _is_target(step, value, value not in kept and not _lives_on(step.graph, value), op in marked)
+    )
     how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
-    plan = plan_copies(step, Wanted(dict.fromkeys(operations, segment), values), how)
-    forced = any(is_forced(op) for op in operations) or (selection.outputs and bool(segment))
-    reason = _why_not(plan.units, plan.kept, forced)
-    return Decision(segment, tuple(operations), values, plan.units, reason)
+    plan = how.plan(step, Targets(dict.fromkeys(members, segment), values))
+    forced = any(map(is_forced, operations)) or (selection.outputs and bool(segment))
+    meant = frozenset(step.numbered.values_of(values))
+    return Decision(segment, tuple(operations), meant, plan.groups, _why_not(plan, forced))
 
 
-def _is_wanted(value: SSAValue, by_policy: bool) -> bool:
+def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
     """A mark on the operation wins over the policy."""
-    mark = mark_of(value)
+    mark = mark_of(step.value(value)) if marked else None
     return by_policy if mark is None else mark.recomputes
 
 
-def kept_outputs(step: Step, segment: Sequence[Operation]) -> set[SSAValue]:
+def _lives_on(graph: Graph, value: int) -> bool:
+    return graph.root[value] in graph.lives_on
+
+
+def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
     """What a forward operation outside of the segment reads, and what such a value is a view of.
 
     Were they recomputed, each segment would need the one before it again.
     """
     inside = set(segment)
-    order, phases = step.phases.order, step.phases
     found = {
         value
-        for op in segment
-        for value in op.results
-        if any(phases.is_forward(reader) and reader not in inside for reader in order.readers(value))
+        for value in graph.results_of(inside)
+        if any(graph.forward[reader] and reader not in inside for reader in graph.readers[value])
     }
-    return found | {root for value in found if (root := step.storages.of(value)).owner in inside}
+    return found | {root for value in found if graph.maker[root := graph.root[value]] in inside}
 
 
-def _why_not(units: Sequence[Unit], kept: Sequence[Kept], forced: bool) -> str | None:
+def stays(graph: Graph, segment: Sequence[int]) -> set[int]:
+    """The results of a segment that are kept: its outputs, and what outlives the backward pass anyway."""
+    return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
+
+
+def _why_not(plan: Plan, forced: bool) -> str | None:
     # A segment whose first values are needed at once is the last segment: all of it would have to be there at once.
-    ungated = next((one.reason for one in kept if one.reason == NO_GATE), None)
-    if ungated is not None or not units:
-        return ungated or (kept[0].reason if kept else ALL_KEPT)
-    freed, pinned = (sum(sizes) for sizes in zip(*((u.freed_bytes, u.pinned_bytes) for u in units), strict=True))
+    ungated = next((one.reason for one in plan.kept if one.reason == NO_GATE), None)
+    if ungated is not None or not plan.groups:
+        return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
+    freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
     if freed <= pinned and not forced:
         return f"nothing is saved: recomputing frees {freed} bytes and keeps {pinned} bytes alive in their place"
     return None
@@ -140,5 +154,7 @@ def _why_not(units: Sequence[Unit], kept: Sequence[Kept], forced: bool) -> str |
 
 def explicit_mark(op: Operation) -> bool | None:
     """Whether the user says that the operation is recomputed (True) or kept (False); None where nothing is said."""
+    if Names.RECOMPUTE not in op.attributes:
+        return None
     said = [mark for result in op.results if (mark := mark_of(result)) is not None]
     return any(mark.recomputes for mark in said) if said else None

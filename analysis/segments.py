@@ -11,14 +11,13 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ..dialects.recompute import Names
+from ..planning.objective import NEARLY_ALL
 from ..rules.names import name_of
 from .phases import Phases
 from .scopes import scope_of
 from .selection.selection import BadSelection
 
 Path = tuple[str, ...]
-# One scope around this share of the forward operations is the model, not one of its blocks.
-NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,17 @@ makes those of all layers before the first layer, and holds them; the layer's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ..rules.kinds import is_constant
-from .copies.stages import WORTH, excess_bytes, held_inside, outside_values
-from .order import producers, read_values
+from ..planning.by_segment.batches import excess_bytes
+from ..planning.graph import OUTSIDE, Graph
+from ..planning.objective import BATCH_SHARE
 from .phases import Phases
 from .segments import find_segments
 from .step import Step
-from .storage import value_bytes
 
 
 @dataclass(frozen=True)
@@ -33,49 +32,48 @@ class Early:
 def early_parts(phases: Phases, pattern: str = "auto") -> list[Early]:
     """The part of each segment that is worth holding back. Raises `NoSuchSegment`."""
     step = Step.of(phases)
-    members = dict[str, list[Operation]]()
+    members = dict[str, list[int]]()
     for op, segment in find_segments(phases, pattern).items():
-        members.setdefault(segment, []).append(op)
-    turns = _turns(step, members)
+        members.setdefault(segment, []).append(step.position(op))
+    turns = _turns(step.graph, members)
     return [one for segment, operations in members.items() for one in _early(step, segment, operations, turns)]
 
 
-def _turns(step: Step, members: dict[str, list[Operation]]) -> dict[Operation, int]:
-    """For each forward operation how many segments, one after the other, have run when its results are there."""
+def _turns(graph: Graph, members: Mapping[str, Sequence[int]]) -> list[int]:
+    """For each operation how many segments, one after the other, have run when its results are there."""
     segment_of = {op: segment for segment, operations in members.items() for op in operations}
-    found = dict[Operation, int]()
-    for op in step.phases.order.operations:
+    found = list[int]()
+    for op, producers in enumerate(graph.producers):
         own = segment_of.get(op)
-        before = [found.get(one, 0) - (own is not None and segment_of.get(one) == own) for one in producers(op)]
-        found[op] = max(before, default=0) + (own is not None)
+        before = [found[one] - (own is not None and segment_of.get(one) == own) for one in producers]
+        found.append(max(before, default=0) + (own is not None))
     return found
 
 
-def _early(step: Step, segment: str, operations: list[Operation], turns: dict[Operation, int]) -> Iterator[Early]:
-    inputs = outside_values(step, operations)
-    last = max((_turn(value, turns) for value in inputs), default=0)
+def _early(step: Step, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Iterator[Early]:
+    graph = step.graph
+    inputs = graph.outside_of(operations)
+    turn = {value: 0 if graph.maker[value] == OUTSIDE else turns[graph.maker[value]] for value in inputs}
+    last = max(turn.values(), default=0)
     if last == 0:
         return
-    waiting = {value for value in inputs if _turn(value, turns) > 0}
+    waiting = {value for value in inputs if turn[value] > 0}
     for op in operations:
-        if any(value in waiting for value in read_values(op)):
-            waiting.update(op.results)
-    part = tuple(op for op in operations if not waiting.intersection(op.results) and not is_constant(op))
-    if part and excess_bytes(step, part, held_inside(step, part)) > WORTH * _held_bytes(step, operations):
-        awaited = tuple(value for value in inputs if _turn(value, turns) == last)
-        yield Early(segment, part, outside_values(step, part), awaited)
+        if not waiting.isdisjoint(graph.reads[op]):
+            waiting.update(graph.makes[op])
+    part = [op for op in operations if waiting.isdisjoint(graph.makes[op]) and op not in graph.literals]
+    if part and excess_bytes(graph, part) > BATCH_SHARE * _saved_bytes(graph, operations):
+        numbered = step.numbered
+        awaited = [value for value in inputs if turn[value] == last]
+        yield Early(
+            segment,
+            tuple(numbered.operations_of(part)),
+            tuple(numbered.values_of(graph.outside_of(part))),
+            tuple(numbered.values_of(awaited)),
+        )
 
 
-def _turn(value: SSAValue, turns: dict[Operation, int]) -> int:
-    return turns[value.owner] if isinstance(value.owner, Operation) else 0
-
-
-def _held_bytes(step: Step, operations: list[Operation]) -> int:
+def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:
     """Bytes of the segment that the backward pass reads in the plain step."""
-    order, phases = step.phases.order, step.phases
-    return sum(
-        value_bytes(value)
-        for op in operations
-        for value in op.results
-        if step.storages.of(value) is value and any(phases.is_gradient(one) for one in order.readers(value))
-    )
+    values = graph.results_of(operations)
+    return sum(graph.sizes[value] for value in values if graph.root[value] == value and graph.gradient_readers[value])

@@ -1,17 +1,16 @@
-"""A training step with what several analyses need to know of it, computed once."""
+"""A classified function as a graph, with the way back to its operations and values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from .constants import constants_only
-from .order import producers, read_values
+from ..planning.graph import Graph
+from .graph_of import Numbered, graph_of
 from .phases import Phases
-from .storage import Storages, storages
 
 
 @dataclass(frozen=True)
@@ -19,70 +18,33 @@ class Step:
     """A classified function; valid until it is changed."""
 
     phases: Phases
-    constants: set[SSAValue] = field(repr=False)
-    storages: Storages = field(repr=False)
+    numbered: Numbered = field(repr=False)
 
     @classmethod
     def of(cls, phases: Phases) -> Step:
-        return cls(phases, constants_only(phases.order), storages(phases.order))
+        """Raises `Refusal` for storages of unknown size."""
+        return cls(phases, graph_of(phases.order, phases.phase))
+
+    @property
+    def graph(self) -> Graph:
+        return self.numbered.graph
+
+    def value(self, number: int) -> SSAValue:
+        return self.numbered.values[number]
+
+    def operation(self, number: int) -> Operation:
+        return self.numbered.operations[number]
+
+    def number(self, value: SSAValue) -> int:
+        return self.numbered.number[value]
+
+    def position(self, op: Operation) -> int:
+        return self.phases.order.position[op]
+
+    def positions(self, operations: Iterable[Operation]) -> list[int]:
+        return [self.phases.order.position[op] for op in operations]
 
     @cached_property
-    def returned(self) -> frozenset[SSAValue]:
-        """Values that leave the function."""
-        return frozenset(self.phases.order.operations[-1].operands)
-
-    @cached_property
-    def lives_on(self) -> frozenset[SSAValue]:
-        """Storages that the update or the caller reads: they outlive the backward pass whatever is recomputed."""
-        order, phases = self.phases.order, self.phases
-        return frozenset(
-            self.storages.of(value)
-            for op in order.operations
-            if phases.is_update(op)
-            for value in read_values(op)
-            if value in self.storages.root or order.definition(value) >= 0
-        )
-
-    @cached_property
-    def known_after(self) -> Mapping[Operation, int]:
-        """For each gradient operation the last forward operation that it needs, as a position; -1 where it needs none.
-
-        An executor that starts what it can runs it right after that one, wherever it is written.
-        """
-        order, phases = self.phases.order, self.phases
-        found = dict[Operation, int]()
-        for op in order.operations:
-            needed = (found.get(producer, -1) for producer in producers(op))
-            found[op] = order.position[op] if phases.is_forward(op) else max(needed, default=-1)
-        return found
-
-    @cached_property
-    def needs_cotangent(self) -> frozenset[Operation]:
-        """Gradient operations that need an argument which no forward operation reads: a cotangent from outside."""
-        order, phases = self.phases.order, self.phases
-        arguments = (
-            argument for argument in order.block.args if not any(map(phases.is_forward, order.readers(argument)))
-        )
-        given, found = set[SSAValue](arguments), set[Operation]()
-        for op in order.operations:
-            if phases.is_gradient(op) and any(value in given or value.owner in found for value in read_values(op)):
-                found.add(op)
-        return frozenset(found)
-
-    @cached_property
-    def last_read(self) -> Mapping[SSAValue, int]:
-        """Position of the last reader of each storage that is made here and read, through any view."""
-        found = dict[SSAValue, int]()
-        for index, op in enumerate(self.phases.order.operations):
-            for value in read_values(op):
-                found[self.storages.of(value)] = index
-        return found
-
-    @cached_property
-    def views(self) -> Mapping[SSAValue, tuple[SSAValue, ...]]:
-        """Every value that looks at a storage, by its owner."""
-        found = dict[SSAValue, list[SSAValue]]()
-        for op in self.phases.order.operations:
-            for result in op.results:
-                found.setdefault(self.storages.of(result), []).append(result)
-        return {root: tuple(values) for root, values in found.items()}
+    def constants(self) -> frozenset[SSAValue]:
+        """Values that come from constants alone."""
+        return frozenset(self.numbered.values_of(self.graph.constants))

@@ -16,7 +16,6 @@ from time import perf_counter
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.copies.units import Unit
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.liveness import Timeline, timeline
 from recompute.analysis.selection.selection import Selection
@@ -26,6 +25,7 @@ from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.planning.plan import CopyGroup
 from recompute.reports.bytes import human_bytes
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
@@ -65,10 +65,10 @@ def row(words: str, before: int, after: int) -> str:
     return f"  {words:<14}{human_bytes(before):>12}  ->{human_bytes(after):>12}   x {after / before:.3f}"
 
 
-def unit_row(unit: Unit) -> str:
+def group_row(group: CopyGroup) -> str:
     return (
-        f"  {unit.segment:<10}{len(unit.originals):>5} clones behind {len(unit.stages)} token(s) on {len(unit.gates)} "
-        f"gradient value(s), frees {human_bytes(unit.freed_bytes)}"
+        f"  {group.segment:<10}{len(group.operations):>5} clones behind {len(group.batches)} token(s) on "
+        f"{len(group.gates)} gradient value(s), frees {human_bytes(group.freed_bytes)}"
     )
 
 
@@ -79,10 +79,10 @@ def report(before: Measured, after: Measured, done: Recomputation) -> str:
             row("  eager", before.eager_peak_bytes, after.eager_peak_bytes),
             row("device bytes", before.timeline.device_bytes, after.timeline.device_bytes),
             f"  {'clones':<14}{done.copies:>12}",
-            f"  {'tokens':<14}{sum(len(unit.stages) for unit in done.units):>12}",
+            f"  {'tokens':<14}{sum(len(group.batches) for group in done.groups):>12}",
             f"  {'extra FLOPs':<14}{done.extra_flops:>12.3g}   {done.extra_flops / before.flops:.1%} of the step",
             "",
-            *(unit_row(unit) for unit in done.units),
+            *(group_row(group) for group in done.groups),
         ]
     )
 

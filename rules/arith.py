@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from .facts import Facts, constant, moves, pure, table
+from .facts import Facts, cast, constant, moves, pure, table
 
 _ARITHMETIC = """
 addf addi addui_extended andi ceildivsi ceildivui cmpf cmpi divf divsi divui floordivsi maximumf maxnumf maxsi maxui
 minimumf minnumf minsi minui mulf muli mulsi_extended mului_extended negf ori remf remsi remui select shli shrsi shrui
 subf subi xori
 """
-_CASTS = "bitcast extf extsi extui fptosi fptoui index_cast index_castui sitofp truncf trunci uitofp"
+_CASTS = "extf extsi extui truncf trunci"
+_CONVERSIONS = "bitcast fptosi fptoui index_cast index_castui sitofp uitofp"
 
 OPERATIONS: dict[str, Facts] = {
     **table("arith", _ARITHMETIC, pure()),
-    **table("arith", _CASTS, moves()),
+    **table("arith", _CASTS, cast()),
+    **table("arith", _CONVERSIONS, moves()),
     "arith.constant": constant(),
 }

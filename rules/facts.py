@@ -3,6 +3,7 @@
 pure()                          a function of its operands and attributes
 pure_if_body_is()               the same, where everything in its regions is
 impure("it reads from outside") not to run twice, with the words for the user
+cast(), product(pure())         a convert; a product of matrices, which policies speak of
 random(state=0)                 random numbers made from the state that operand 0 holds: pure, given that state
 constant()                      no operands, and nothing to keep
 view(of=0)                      the operand's storage, looked at in another way
@@ -14,7 +15,7 @@ reads_memory(), writes_memory() of whatever a reference points to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -50,6 +51,9 @@ class Kind(Enum):
 
     CONSTANT = "constant"
     COLLECTIVE = "collective"
+    CAST = "cast"
+    PRODUCT = "product"
+    ORDERING = "ordering"
     READS_MEMORY = "reads memory"
     WRITES_MEMORY = "writes memory"
 
@@ -109,9 +113,19 @@ def pure(flops: Count | None = None) -> Facts:
     return Facts(Effect.PURE, flops=flops)
 
 
-def moves() -> Facts:
+def moves(*kinds: Kind) -> Facts:
     """Pure, and no arithmetic: elements are copied or chosen."""
-    return pure(flops=nothing)
+    return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
+
+
+def cast() -> Facts:
+    """The operand in another element type: it travels along with what is recomputed, as views do."""
+    return moves(Kind.CAST)
+
+
+def product(facts: Facts) -> Facts:
+    """A product of matrices or a convolution: what `dots_saveable` and its like save."""
+    return replace(facts, kinds=facts.kinds | {Kind.PRODUCT})
 
 
 def pure_if_body_is(
@@ -140,8 +154,8 @@ def view(of: int = 0, layout: View = View.STRIDED) -> Facts:
     return Facts(Effect.PURE, view=layout, view_of=of, flops=nothing)
 
 
-def forwards() -> Facts:
-    return Facts(Effect.PURE, view=View.FORWARDS, flops=nothing)
+def forwards(*kinds: Kind) -> Facts:
+    return Facts(Effect.PURE, view=View.FORWARDS, kinds=frozenset(kinds), flops=nothing)
 
 
 def collective() -> Facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .facts import (
     Carry,
     Facts,
+    Kind,
     RegionStorage,
     forwards,
     impure,
@@ -20,8 +21,8 @@ OPERATIONS: dict[str, Facts] = {
     "func.call": impure("calls are recomputed after inlining; run recompute-inline first"),
     "func.call_indirect": impure("what it calls is not known"),
     "func.constant": moves(),
-    "recompute.token": moves(),
-    "recompute.depend": forwards(),
+    "recompute.token": moves(Kind.ORDERING),
+    "recompute.depend": forwards(Kind.ORDERING),
     **table("recompute", "segment gradient", pure_if_body_is(nothing, once, (RegionStorage(Carry.RESULTS),))),
     **table("func", "return", terminator()),
     **table("recompute", "yield", terminator()),

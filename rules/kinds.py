@@ -18,6 +18,21 @@ def is_collective(op: Operation) -> bool:
     return _is(op, Kind.COLLECTIVE)
 
 
+def is_cast(op: Operation) -> bool:
+    """The operand in another element type."""
+    return _is(op, Kind.CAST)
+
+
+def is_product(op: Operation) -> bool:
+    """A product of matrices, or a convolution."""
+    return _is(op, Kind.PRODUCT)
+
+
+def is_ordering(op: Operation) -> bool:
+    """It says what waits for what, and computes nothing."""
+    return _is(op, Kind.ORDERING)
+
+
 def reads_memory(op: Operation) -> bool:
     return _is(op, Kind.READS_MEMORY)
 

@@ -6,17 +6,20 @@ On memrefs these operations write memory, and are refused like everything that w
 from __future__ import annotations
 
 from .counts import loop_points
-from .facts import Facts, moves, nothing, pure_if_body_is, table, terminator
+from .facts import Facts, moves, nothing, product, pure_if_body_is, table, terminator
 
 _STRUCTURED = """
-abs add batch_matmul batch_matvec batch_vecmat broadcast ceil contract conv_2d_nchw_fchw conv_2d_ngchw_fgchw
+abs add batch_matvec batch_vecmat broadcast ceil contract conv_2d_nchw_fchw conv_2d_ngchw_fgchw
 conv_2d_ngchw_gfchw conv_2d_nhwc_fhwc conv_2d_nhwc_hwcf conv_2d_nhwgc_gfhwc copy div div_unsigned dot elementwise erf
-exp fill floor generic log map matmul matvec max min mul negf pooling_nchw_max powf quantized_matmul reciprocal reduce
+exp fill floor generic log map max min mul negf pooling_nchw_max powf quantized_matmul reciprocal reduce
 round rsqrt select sqrt square sub tanh transpose vecmat
 """
 
+_PRODUCTS = "batch_matmul matmul matvec"
+
 OPERATIONS: dict[str, Facts] = {
     **table("linalg", _STRUCTURED, pure_if_body_is(nothing, loop_points)),
+    **table("linalg", _PRODUCTS, product(pure_if_body_is(nothing, loop_points))),
     "linalg.index": moves(),
     "linalg.yield": terminator(),
 }

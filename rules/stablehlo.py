@@ -8,6 +8,7 @@ from .facts import (
     Facts,
     RegionStorage,
     View,
+    cast,
     collective,
     communication,
     constant,
@@ -16,6 +17,7 @@ from .facts import (
     moves,
     nothing,
     once,
+    product,
     pure,
     pure_if_body_is,
     random,
@@ -35,7 +37,7 @@ reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shi
 shift_right_logical sign sine sqrt subtract tan tanh xor
 """
 _MOVES = """
-bitcast_convert concatenate convert dynamic_slice dynamic_update_slice gather iota pad reverse slice
+bitcast_convert concatenate dynamic_slice dynamic_update_slice gather iota pad reverse slice
 """
 _WHOLE_MATRICES = "cholesky fft"
 _COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
@@ -46,14 +48,15 @@ OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", _MOVES, moves()),
     **table("stablehlo", _WHOLE_MATRICES, pure()),
     **table("stablehlo", _DEVICE, moves()),
+    "stablehlo.convert": cast(),
     "stablehlo.constant": constant(),
     "stablehlo.transpose": view(),
     "stablehlo.broadcast_in_dim": view(),
     "stablehlo.reshape": view(layout=View.DENSE),
     "stablehlo.optimization_barrier": forwards(),
     "stablehlo.rng_bit_generator": random(state=0),
-    "stablehlo.dot_general": pure(counts.dot),
-    "stablehlo.convolution": pure(counts.convolution),
+    "stablehlo.dot_general": product(pure(counts.dot)),
+    "stablehlo.convolution": product(pure(counts.convolution)),
     "stablehlo.reduce": pure_if_body_is(counts.reduction),
     **table("stablehlo", "reduce_window scatter select_and_scatter sort", pure_if_body_is()),
     "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.ir import SSAValue
 
 from recompute.analysis.functions import functions_of, single_block
@@ -10,6 +12,11 @@ from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 
 Values = dict[str | None, SSAValue]
+
+
+def numbers(step: Step, value: Values, names: Iterable[str]) -> list[int]:
+    """The numbers of these values in the step's graph."""
+    return [step.number(value[name]) for name in names]
 
 
 def named_step(text: str) -> tuple[Step, Values]:

@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.order import Order
 from ..analysis.phases import Phases, phases
-from ..analysis.policy import explicit_mark, kept_outputs
+from ..analysis.policy import explicit_mark, stays
 from ..analysis.selection.naming import hand_on_names
 from ..analysis.step import Step
 from ..dialects.recompute import Names
@@ -114,8 +114,7 @@ def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
     for instance in instances:
         kept = set[SSAValue]()
         if not instance.is_kept and not instance.recomputes_outputs:
-            kept = kept_outputs(step, instance.operations)
-            kept.update(v for op in instance.operations for v in op.results if step.storages.of(v) in step.lives_on)
+            kept = set(step.numbered.values_of(stays(step.graph, step.positions(instance.operations))))
         for op in instance.operations:
             if explicit_mark(op) is not None:
                 continue

@@ -15,8 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
-from ..analysis.copies.copying import Copying
-from ..analysis.copies.units import Unit
+from ..analysis.copying import Copying
 from ..analysis.functions import functions_of
 from ..analysis.marks import is_forced
 from ..analysis.peaks import Peaks, why_worse
@@ -24,6 +23,7 @@ from ..analysis.selection.naming import named_by
 from ..analysis.selection.selection import AUTO, Selection
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
+from ..planning.plan import CopyGroup, Plan
 from .clone import Cloned, clone
 from .cse import cse
 from .inline import inline
@@ -38,18 +38,23 @@ from .verify import verify, verify_input
 
 @dataclass(frozen=True)
 class Recomputation:
-    """What was done: the units in the order of the backward pass, and the reasons for what was left alone."""
+    """What was done: the plan of each step, and the reasons for what was left alone."""
 
-    units: tuple[Unit, ...]
+    plans: tuple[Plan, ...]
     remarks: tuple[Remark, ...]
 
     @property
+    def groups(self) -> tuple[CopyGroup, ...]:
+        """In the order of the backward pass of each step."""
+        return tuple(group for plan in self.plans for group in plan.groups)
+
+    @property
     def copies(self) -> int:
-        return sum(len(unit.originals) for unit in self.units)
+        return sum(plan.copies for plan in self.plans)
 
     @property
     def extra_flops(self) -> int:
-        return sum(unit.extra_flops for unit in self.units)
+        return sum(plan.extra_flops for plan in self.plans)
 
 
 @dataclass(frozen=True)
@@ -101,20 +106,20 @@ def recompute(
     emission = Emission(target, staggered)
     best = _attempt(work, how, emission)
     remarks = [*remarks, *best.cloned.remarks]
-    if not best.cloned.units:
+    if not best.cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed")
     if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         return _unchanged(module, remarks, reason)
     if is_structured:
         outline_gradient(best.module)
     _replace(module, best.module)
-    return Recomputation(best.cloned.units, tuple(remarks))
+    return Recomputation(best.cloned.plans, tuple(remarks))
 
 
 def _attempt(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
-    """One token for each unit; where that leaves too much ready at once, and it helps, units in a chain."""
+    """One token for each copy group; where that leaves too much ready at once, and it helps, groups in a chain."""
     first = _emitted(marked, how, emission)
-    if not emission.is_ordered or not first.cloned.units or first.peaks.is_steady:
+    if not emission.is_ordered or not first.cloned.copies or first.peaks.is_steady:
         return first
     chained = _emitted(marked, replace(how, chain=True), emission)
     return chained if chained.peaks.eager < first.peaks.eager else first
@@ -123,7 +128,7 @@ def _attempt(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
 def _emitted(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
     work = marked.clone()
     cloned = clone(work, how)
-    if cloned.units:
+    if cloned.copies:
         cse(work)
         if not emission.is_ordered:
             # While the tokens are there: program order is all that is left of them.
@@ -192,6 +197,6 @@ class RecomputePass(MarkPass):
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
         done = recompute(op, self, self.copies, self.target, self.stagger)
-        if self.strict and not done.units:
+        if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

@@ -1,6 +1,6 @@
 """Which storages each operation makes and reads, as numbers: what an order of operations costs in bytes, quickly.
 
-The same model as `analysis/liveness.py`: views share the storage of their operand, constants and results of the
+The same model as `planning/evaluate.py`: views share the storage of their operand, constants and results of the
 function cost nothing, and an operation holds what it reads and what it makes.
 """
 
@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
-from ..constants import constants_only
-from ..liveness import inner_bytes
-from ..order import Order, read_values
-from ..storage import storages, value_bytes
+from ...planning.evaluate import storages
+from ...planning.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -32,29 +28,22 @@ class Footprint:
     inner: tuple[int, ...]
 
     @classmethod
-    def of(cls, order: Order) -> Footprint:
-        shared, constants = storages(order), constants_only(order)
-        returned = {shared.of(value) for value in order.operations[-1].operands}
-        counted = [
-            result
-            for op in order.operations
-            for result in op.results
-            if shared.of(result) is result and result not in constants and result not in returned
-        ]
-        number: dict[SSAValue, int] = {value: index for index, value in enumerate(counted)}
+    def of(cls, graph: Graph) -> Footprint:
+        counted: list[int] = storages(graph).values.tolist()
+        number: dict[int, int] = {value: index for index, value in enumerate(counted)}
         readers: list[list[int]] = [[] for _ in counted]
         read = list[tuple[int, ...]]()
-        for index, op in enumerate(order.operations):
-            roots = dict.fromkeys(shared.of(value) for value in read_values(op))
-            read.append(tuple(number[root] for root in roots if root in number))
+        for op, values in enumerate(graph.reads):
+            roots = dict.fromkeys([graph.root[value] for value in values])
+            read.append(tuple([number[root] for root in roots if root in number]))
             for storage in read[-1]:
-                readers[storage].append(index)
+                readers[storage].append(op)
         return cls(
-            tuple(map(value_bytes, counted)),
+            tuple([graph.sizes[value] for value in counted]),
             tuple(map(tuple, readers)),
-            tuple(tuple(number[one] for one in op.results if one in number) for op in order.operations),
+            tuple([tuple([number[one] for one in made if one in number]) for made in graph.makes]),
             tuple(read),
-            tuple(inner_bytes(op, constants, shared) for op in order.operations),
+            graph.inner_bytes,
         )
 
     def made_bytes(self, operation: int) -> int:

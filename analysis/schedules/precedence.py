@@ -16,9 +16,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...rules.effects import why_impure
-from ...rules.names import name_of
+from ...rules.kinds import is_ordering
 from ..constants import constants_only
-from ..dominance import ORDERING
 from ..order import Order, producers
 from ..phases import Phases
 from ..scopes import Direction, scope_of
@@ -75,7 +74,5 @@ def _says_its_phase(op: Operation) -> bool:
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
     """Neighbours among the operations that have effects, or unknown ones, reads of memory included."""
-    found = [
-        i for i, op in enumerate(order.operations[:-1]) if name_of(op) not in ORDERING and why_impure(op) is not None
-    ]
+    found = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(found))

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..eager import eager_timeline
 from ..functions import single_block
+from ..graph_of import graph_of
 from ..liveness import timeline
 from ..order import Order
 from ..phases import Phases, phases
@@ -83,7 +84,7 @@ class _Peaks:
 
 def _ordered(given: Order, found: Phases | None) -> list[_Ordered]:
     """Each stretch in the order that has the lowest peak; the given order where none is lower."""
-    precedence, footprint = Precedence.of(given, found), Footprint.of(given)
+    precedence, footprint = Precedence.of(given, found), Footprint.of(graph_of(given).graph)
     held = Held.at_start(footprint)
     ordered = list[_Ordered]()
     for operations in precedence.stretches:

@@ -11,15 +11,12 @@ from difflib import get_close_matches
 from xdsl.ir import Operation
 
 from ...dialects.stablehlo.records import DotAttr
+from ...rules.kinds import is_product
 from ...rules.names import name_of
 from .naming import is_named
 from .selection import BadSelection
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
-
-DOTS = frozenset(
-    "stablehlo.dot_general stablehlo.dot stablehlo.convolution linalg.matmul linalg.batch_matmul linalg.matvec".split()
-)
 
 
 def _has_batch(op: Operation) -> bool:
@@ -38,11 +35,11 @@ def _nothing(op: Operation, names: tuple[str, ...]) -> bool:
 
 
 def _dots(op: Operation, names: tuple[str, ...]) -> bool:
-    return name_of(op) in DOTS
+    return is_product(op)
 
 
 def _dots_without_batch(op: Operation, names: tuple[str, ...]) -> bool:
-    return name_of(op) in DOTS and not _has_batch(op)
+    return is_product(op) and not _has_batch(op)
 
 
 def _not_named(op: Operation, names: tuple[str, ...]) -> bool:

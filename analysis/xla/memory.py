@@ -8,22 +8,19 @@ it comes is in `docs/limits.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...dialects.recompute import Names
 from ...rules.names import name_of
-from ..liveness import Buffer, Timeline, aliased_bytes, live_bytes
+from ..liveness import Buffer, Labels, Timeline, aliased_bytes
 from ..phases import Phases
-from ..segments import find_segments
 from ..storage import value_bytes
 from .buffers import Life, outside_results
 from .donation import donations
 from .form import XlaForm, xla_form
-from .run import Run
+from .run import Run, live_bytes
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
@@ -31,16 +28,15 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
     form = xla_form(function)
     run = Run.of(form.block)
     phase_of = {op: phases.phase[origin] for op, origin in form.origin.items()} if phases is not None else {}
-    segments = find_segments(phases, "auto") if phases is not None else dict[Operation, str]()
+    labels = Labels.of(phases)
     alive = sorted(_temporaries(form, run), key=lambda life: life.first)
-    buffers = tuple(_buffer(life, form, phase_of, segments) for life in alive)
     inner = run.inner_bytes()
     return Timeline(
         operations=tuple(name_of(op) for op in run.schedule),
         phases=tuple(phase_of.get(op, "") for op in run.schedule),
-        buffers=buffers,
+        buffers=tuple(_buffer(life, form, labels) for life in alive),
         inner_bytes=inner,
-        live_bytes=live_bytes(len(run.schedule), buffers, inner),
+        live_bytes=live_bytes(alive, inner),
         argument_bytes=sum(value_bytes(argument) for argument in form.block.args),
         result_bytes=sum(value_bytes(value) for value in run.schedule[-1].operands),
         aliased_bytes=aliased_bytes(form.function, form.block),
@@ -59,12 +55,8 @@ def _temporaries(form: XlaForm, run: Run) -> list[Life]:
     return outside_results(temporaries, list(places.values()))
 
 
-def _buffer(life: Life, form: XlaForm, phase_of: Mapping[Operation, str], segments: Mapping[Operation, str]) -> Buffer:
+def _buffer(life: Life, form: XlaForm, labels: Labels) -> Buffer:
     op = life.value.owner
     if not isinstance(op, Operation):
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
-    origin = form.origin[op]
-    stated = origin.attributes.get(Names.SEGMENT)
-    segment = stated.data if isinstance(stated, StringAttr) else segments.get(origin, "")
-    recomputed = Names.DUPLICATED in origin.attributes
-    return Buffer(name_of(op), phase_of.get(op, ""), segment, life.bytes, life.first, life.last, recomputed)
+    return replace(labels.buffer(form.origin[op], life.bytes, life.first, life.last), label=name_of(op))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...planning.evaluate import Storages, sum_of_lives
 from ...rules.names import name_of
 from ..constants import constants_only
-from ..liveness import Buffer, live_bytes
 from ..order import Order
 from ..storage import value_bytes
 from .breadth_first import breadth_first
@@ -57,17 +58,19 @@ class Run:
         return tuple(map(_inner_bytes, self.schedule))
 
     def peak_bytes(self) -> int:
-        buffers = [Buffer("", "", "", life.bytes, life.first, life.last, False) for life in self.temporaries()]
-        return max(live_bytes(len(self.schedule), buffers, self.inner_bytes()))
+        return max(live_bytes(self.temporaries(), self.inner_bytes()))
 
 
-# XLA has no others; the regions of a reduction see scalars.
-_LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
+    """Bytes alive at each step: of the lives, and inside of the operation that runs there."""
+    rows = np.array([(0, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
+    alive = sum_of_lives(Storages(*rows.T), len(inner))
+    return tuple((alive + np.array(inner, np.int64)).tolist())
 
 
 def _inner_bytes(op: Operation) -> int:
     """What the regions of a loop or a branch hold; a loop also copies each carried value that an iteration changes."""
-    if name_of(op) not in _LOOPS_AND_BRANCHES:
+    if name_of(op) not in LOOPS_AND_BRANCHES:
         return 0
     peak = max(Run.of(block).peak_bytes() for region in op.regions for block in region.blocks)
     return peak + (_changed_bytes(op.regions[1].blocks[0]) if name_of(op) == "stablehlo.while" else 0)

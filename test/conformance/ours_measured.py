@@ -44,8 +44,8 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
     return Measures(
         clones=count_copies(after),
         clones_after_cse=_after_cse(after) if case.name == "cse" else None,
-        gates=sum(len(unit.stages) for unit in done.units),
-        empty_gates=sum(not unit.gates for unit in done.units),
+        gates=sum(len(group.batches) for group in done.groups),
+        empty_gates=sum(not group.gates for group in done.groups),
         held=(len(residuals(phases_before)), len(residuals(phases_after))),
         peak_bytes=(peak_of(before, phases_before), peak_of(after, phases_after)),
         gradient_change=relative_change(*gradients),

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from recompute.analysis.copied import is_copy
-from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copying import Copying
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline

@@ -154,7 +154,7 @@ def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -
     other.sym_name = StringAttr("other")
     module.body.block.add_op(other)
     once = recompute(module, Selection("cell"))
-    assert [len(unit.originals) for unit in once.units] == [2, 2]
+    assert [len(group.operations) for group in once.groups] == [2, 2]
     text = print_module(module, debuginfo=True)
     assert recompute(module, Selection("cell")).copies == 0
     assert print_module(module, debuginfo=True) == text

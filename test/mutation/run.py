@@ -48,12 +48,17 @@ TABLES = (
 STORAGE = ("unit/analysis/test_liveness.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
+    **dict.fromkeys(("transforms/clone.py", "transforms/apply_plan.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
-        (f"analysis/copies/{name}.py" for name in "plan demands needs gates wanted stages savings".split()), PASSES
+        (
+            f"planning/by_segment/{name}.py"
+            for name in "plan_segments copy_requests first_uses targets batches benefit".split()
+        ),
+        (*PASSES, "unit/planning"),
     ),
+    **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/evaluate.py"), (*PASSES, "unit/planning")),
     **dict.fromkeys(("analysis/selection/naming.py", "analysis/marks.py"), PASSES),
-    "analysis/copies/parts.py": ("unit/analysis/test_parts.py", "unit/analysis/test_demands.py"),
+    "planning/by_segment/entries.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
     "analysis/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/invariants.py"), VERIFIER),
     **dict.fromkeys(

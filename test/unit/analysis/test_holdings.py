@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.units import SKIPPED
 from recompute.analysis.explanation import Explanation, explain
 from recompute.analysis.functions import functions_of
 from recompute.analysis.holdings import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
 from recompute.analysis.phases import phases
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
+from recompute.planning.by_segment.reasons import SKIPPED
 
 STEP = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.eager import eager_timeline
 from recompute.analysis.functions import functions_of
+from recompute.analysis.graph_of import graph_of
 from recompute.analysis.liveness import timeline
 from recompute.analysis.order import Order
 from recompute.analysis.phases import Phases
@@ -41,7 +42,7 @@ def peaks(module: ModuleOp, found: Phases) -> tuple[int, int]:
 @pytest.mark.parametrize("name", SHARE)
 def test_the_quick_count_is_the_timeline(name: str) -> None:
     order = phases_after(name).order
-    held = Held.at_start(Footprint.of(order))
+    held = Held.at_start(Footprint.of(graph_of(order).graph))
     counted = tuple(held.run(operation) for operation in range(len(order.operations)))
     assert counted == timeline(functions_of(recomputed(name))[0], phases_after(name)).live_bytes
 

@@ -35,7 +35,7 @@ func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
 
 def test_gradient_operations_read_a_value_behind_the_latest_token_before_them() -> None:
     module = parse_module(STEP)
-    assert len(clone(module).units) == 2
+    assert len(clone(module).groups) == 2
     listed = list(single_block(functions_of(module)[0]).ops)
     by_name = {op.results[0].name_hint: op for op in listed if op.results and name_of(op) == "stablehlo.multiply"}
     first, second = (op for op in listed if name_of(op) == "recompute.depend")
@@ -96,7 +96,7 @@ def test_of_two_results_one_is_returned_and_stays(returned: str, marks: str, rea
     module = of_two_results(returned=returned)
     done = clone(module)
     verify(module)
-    assert len(done.units) == 2 and marks_of_case(module) == marks
+    assert len(done.groups) == 2 and marks_of_case(module) == marks
     said = [remark.reason for remark in done.remarks if "result" in remark.reason]
     assert len(said) == (reason is not None) and all(str(reason) in one for one in said)
     assert prove(of_two_results(returned=returned), module)
@@ -109,7 +109,7 @@ def test_of_two_results_one_is_read_before_any_gradient_and_stays(first: str, ma
         module = of_two_results(first=first, outside=outside)
         done = clone(module)
         verify(module)
-        assert done.units and marks_of_case(module) == marks
+        assert done.groups and marks_of_case(module) == marks
         assert any("is kept: its values are needed as soon as" in remark.reason for remark in done.remarks)
         assert prove(of_two_results(first=first, outside=outside), module)
 
@@ -133,7 +133,7 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 """)
     done = clone(module)
     verify(module)
-    assert [unit.segment for unit in done.units] == ["q", "p"]
+    assert [group.segment for group in done.groups] == ["q", "p"]
     (said,) = (remark.reason for remark in done.remarks)
     assert said.startswith("segment 'p' is not recomputed: its values are needed as soon as the backward pass begins")
 

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
 from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.copies import gates
 from recompute.analysis.eager import eager, eager_timeline
 from recompute.analysis.functions import functions_of
 from recompute.analysis.liveness import timeline
@@ -32,6 +30,8 @@ from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
+from recompute.planning import gates
+from recompute.planning.graph import Graph
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps
 from recompute.tools.recompute_run import main as run_main
@@ -63,7 +63,7 @@ def flat(module: ModuleOp) -> ModuleOp:
 def with_tokens(module: ModuleOp) -> ModuleOp:
     work = flat(module)
     mark(work)
-    assert clone(work).units
+    assert clone(work).groups
     cse(work)
     verify(work)
     return work
@@ -160,16 +160,15 @@ def test_without_tokens_the_saving_is_gone(count: int) -> None:
     assert eager_peak(module) >= 0.95 * eager_peak(flat(structured(count, 6)))
 
 
-def early_gates(module: ModuleOp) -> list[SSAValue]:
+def early_gates(module: ModuleOp) -> list[int]:
     """Gates that are there before the last of the originals that they hold back."""
     work = flat(module)
-    order = classified(work).order
-    units = clone(work).units
-    assert len(units) == 8 and all(unit.gates for unit in units)
-    for unit in units:
-        assert all(order.definition(gate) < order.position[unit.insertion] for gate in unit.gates)
-    last = [max(order.position[op] for op in unit.originals) for unit in units]
-    return [gate for unit, end in zip(units, last, strict=True) for gate in unit.gates if order.definition(gate) < end]
+    graph = Step.of(classified(work)).graph
+    groups = clone(work).groups
+    assert len(groups) == 8 and all(group.gates for group in groups)
+    for group in groups:
+        assert all(graph.maker[gate] < group.before for gate in group.gates)
+    return [gate for group in groups for gate in group.gates if graph.maker[gate] < max(group.operations)]
 
 
 def test_a_gate_comes_after_what_it_holds_back() -> None:
@@ -178,13 +177,13 @@ def test_a_gate_comes_after_what_it_holds_back() -> None:
 
 
 def test_the_gate_of_the_gradient_before_would_hold_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutation: without both rules, the value of the first gradient is a gate of the second step's units."""
+    """The mutation: without both rules, the value of the first gradient is a gate of the second step's groups."""
     find = gates.find_gates
 
-    def careless(step: Step, readers: Iterable[Operation], after: int, insertion: int) -> tuple[SSAValue, ...]:
-        return find(step, readers, -1, insertion)
+    def careless(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
+        return find(graph, readers, -1, before)
 
-    def waits(step: Step, value: SSAValue, after: int) -> bool:
+    def waits(graph: Graph, value: int, after: int) -> bool:
         return True
 
     monkeypatch.setattr(gates, "find_gates", careless)
@@ -200,9 +199,7 @@ def test_microbatches_are_recomputed_each_in_its_own_gradient(segments: bool) ->
         for op in module.walk():
             op.attributes.pop(Names.SEGMENT, None)
     before = peak(module)
-    found = classified(module).order
-    for unit in clone(module).units:
-        assert all(found.position[op] < found.position[unit.insertion] for op in unit.originals)
+    assert all(max(group.operations) < group.before for group in clone(module).groups)
     cse(module)
     verify(module)
     assert sum(Names.COPY in op.attributes for op in module.walk()) >= 6

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-from xdsl.ir import Operation, SSAValue
+from collections.abc import Iterable
+from dataclasses import replace
 
-from recompute.analysis.copies.stages import excess_bytes, in_turn, outside_values, split
-from recompute.test.named_steps import Values, named_step
+import pytest
+from xdsl.ir import Operation
+
+from recompute.analysis.step import Step
+from recompute.planning.by_segment.batches import excess_bytes, in_turn, split
+from recompute.test.named_steps import Values, named_step, numbers
 
 T, M = "tensor<256xf32>", "tensor<256xi1>"
 P, G = '{recompute.phase = "primal"}', '{recompute.phase = "gradient"}'
@@ -30,25 +34,26 @@ func.func @f(%x: {T}, %w: {T}, %ct: {T}) -> ({T}, {T}) {{
 """
 
 
-def makers(value: Values, names: str) -> list[Operation]:
-    return [owner for name in names if isinstance(owner := value[name].owner, Operation)]
+def makers(step: Step, value: Values, names: str) -> list[int]:
+    return step.positions(owner for name in names if isinstance(owner := value[name].owner, Operation))
 
 
-def names_of(values: tuple[SSAValue, ...]) -> str:
-    return "".join(value.name_hint or "?" for value in values)
+def names_of(step: Step, values: Iterable[int]) -> str:
+    return "".join(step.value(value).name_hint or "?" for value in values)
 
 
 def test_what_comes_from_outside_is_listed_once_and_without_constants() -> None:
     step, value = named_step(STEP)
-    assert names_of(outside_values(step, makers(value, "acd"))) == "zwn"
+    assert names_of(step, step.graph.outside_of(makers(step, value, "acd"))) == "zwn"
 
 
 def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
     step, value = named_step(STEP)
-    groups = [makers(value, names) for names in ("kab", "vmn", "cd")]
-    stages = in_turn(step, groups, {value[name] for name in "kbnd"})
-    assert [stage.originals for stage in stages] == [tuple(group) for group in groups]
-    assert [(names_of(stage.inputs), names_of(stage.awaited)) for stage in stages] == [("z", ""), ("", "b"), ("w", "n")]
+    groups = [makers(step, value, names) for names in ("kab", "vmn", "cd")]
+    batches = in_turn(step.graph, groups, set(numbers(step, value, "kbnd")))
+    assert [batch.operations for batch in batches] == [tuple(group) for group in groups]
+    found = [(names_of(step, batch.inputs), names_of(step, batch.awaited)) for batch in batches]
+    assert found == [("z", ""), ("", "b"), ("w", "n")]
 
 
 @pytest.mark.parametrize(
@@ -65,23 +70,23 @@ def test_groups_in_turn_wait_for_what_the_one_before_leaves() -> None:
 )
 def test_excess_is_the_peak_beyond_what_is_left(part: str, held: dict[str, int], excess: int) -> None:
     step, value = named_step(STEP)
-    operations = makers(value, part)
-    inner = {op: held.get(op.results[0].name_hint or "", 0) for op in operations}
-    assert excess_bytes(step, operations, inner) == excess
+    inner = {step.graph.maker[step.number(value[name])]: size for name, size in held.items()}
+    graph = replace(step.graph, inner_bytes=tuple(inner.get(op, 0) for op in range(len(step.graph))))
+    assert excess_bytes(graph, makers(step, value, part)) == excess
 
 
 EXCESS = 2 * 1024 - 256
 
 
 @pytest.mark.parametrize(("freed", "first"), [(4 * EXCESS - 1, "abvmn"), (4 * EXCESS, "cabvmnd")])
-def test_a_stage_of_its_own_is_worth_a_quarter_of_what_is_freed(freed: int, first: str) -> None:
+def test_a_batch_of_its_own_is_worth_a_quarter_of_what_is_freed(freed: int, first: str) -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    stages = split(step, makers(value, "cabvmnd"), freed)
-    assert stages[0].originals == tuple(makers(value, first))
+    batches = split(step.graph, makers(step, value, "cabvmnd"), freed)
+    assert batches[0].operations == tuple(makers(step, value, first))
 
 
-def test_the_late_stage_reads_what_the_early_one_does_not() -> None:
+def test_the_late_batch_reads_what_the_early_one_does_not() -> None:
     step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
-    early, late = split(step, makers(value, "cabvmnd"), 0)
-    assert (names_of(early.inputs), names_of(early.awaited)) == ("z", "")
-    assert (names_of(late.inputs), names_of(late.awaited)) == ("w", "n")
+    early, late = split(step.graph, makers(step, value, "cabvmnd"), 0)
+    assert (names_of(step, early.inputs), names_of(step, early.awaited)) == ("z", "")
+    assert (names_of(step, late.inputs), names_of(step, late.awaited)) == ("w", "n")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import Decision, decide
 from recompute.analysis.selection.selection import Selection
+from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.rules.names import name_of
 
@@ -21,16 +24,25 @@ def backward(result: str, text: str, scope: str = "b") -> str:
     return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/transpose(jvp({scope}))/{text.split()[0]}")'
 
 
-def decision(*lines: str, returns: str) -> Decision:
+def decision(*lines: str, returns: str) -> tuple[Step, Decision]:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    (one,) = [one for one in decide(found, Selection(segments="b")).decisions]
-    return one
+    decided = decide(found, Selection(segments="b"))
+    (one,) = decided.decisions
+    return decided.step, one
+
+
+def names_of(step: Step, values: Iterable[int]) -> list[str | None]:
+    return [step.value(value).name_hint for value in values]
+
+
+def made_by(step: Step, operations: Iterable[int]) -> list[str | None]:
+    return names_of(step, step.graph.results_of(operations))
 
 
 def test_copies_are_what_the_gradient_reads_and_needs() -> None:
-    one = decision(
+    step, one = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         forward("d", "cosine %c"),
@@ -40,17 +52,17 @@ def test_copies_are_what_the_gradient_reads_and_needs() -> None:
         returns="%e, %h",
     )
     assert one.recomputed
-    (unit,) = one.units
-    assert [name_of(op) for op in unit.originals] == ["stablehlo.sine", "stablehlo.tanh"]
+    (group,) = one.groups
+    assert made_by(step, group.operations) == ["a", "c"]
     assert [name_of(op) for op in one.outputs] == ["stablehlo.cosine"]
-    assert [gate.name_hint for gate in unit.gates] == ["g"]
-    assert [value.name_hint for value in unit.inputs] == ["x"]
+    assert names_of(step, group.gates) == ["g"]
+    assert names_of(step, group.inputs) == ["x"]
     # %c is no longer held; %a never was. The argument %x is there anyway.
-    assert (unit.freed_bytes, unit.pinned_bytes, unit.extra_flops) == (1024, 0, 512)
+    assert (group.freed_bytes, group.pinned_bytes, group.extra_flops) == (1024, 0, 512)
 
 
 def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
-    one = decision(
+    _, one = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         '  %one = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
@@ -59,11 +71,11 @@ def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
         returns="%c, %h",
     )
     assert one.reason is not None and "no gradient has arrived" in one.reason
-    assert not one.units
+    assert not one.groups
 
 
 def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
-    one = decision(
+    _, one = decision(
         forward("y", "negate %x", ""),
         forward("a", "sine %y"),
         forward("c", "tanh %a"),
@@ -71,13 +83,13 @@ def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    (unit,) = one.units
-    assert (unit.freed_bytes, unit.pinned_bytes) == (1024, 1024)
+    (group,) = one.groups
+    assert (group.freed_bytes, group.pinned_bytes) == (1024, 1024)
     assert one.reason == "nothing is saved: recomputing frees 1024 bytes and keeps 1024 bytes alive in their place"
 
 
 def test_a_region_that_no_gradient_reads() -> None:
-    one = decision(
+    _, one = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         backward("g", "multiply %ct, %ct", ""),
@@ -87,7 +99,7 @@ def test_a_region_that_no_gradient_reads() -> None:
 
 
 def test_what_comes_from_constants_is_not_recomputed() -> None:
-    one = decision(
+    _, one = decision(
         '  %k = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
         forward("a", "sine %k"),
         forward("c", "tanh %x"),
@@ -100,7 +112,7 @@ def test_what_comes_from_constants_is_not_recomputed() -> None:
 
 def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
     """%b and %c are the larger part and leave only %m; %a waits until they are done."""
-    one = decision(
+    step, one = decision(
         forward("a", "sine %x"),
         forward("b", "cosine %ct"),
         forward("c", "add %b, %b"),
@@ -112,17 +124,17 @@ def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
         backward("h", "multiply %g, %d"),
         returns="%e, %h",
     )
-    (unit,) = one.units
-    first, second = unit.stages
-    assert [op.results[0].name_hint for op in first.originals] == ["b", "c", "m", "n"]
-    assert [value.name_hint for value in first.inputs] == ["ct"]
-    assert [op.results[0].name_hint for op in second.originals] == ["a", "d"]
-    assert [value.name_hint for value in second.inputs] == ["x"]
-    assert [value.name_hint for value in second.awaited] == ["n"]
+    (group,) = one.groups
+    first, second = group.batches
+    assert made_by(step, first.operations) == ["b", "c", "m", "n"]
+    assert names_of(step, first.inputs) == ["ct"]
+    assert made_by(step, second.operations) == ["a", "d"]
+    assert names_of(step, second.inputs) == ["x"]
+    assert names_of(step, second.awaited) == ["n"]
 
 
 def test_returned_values_live_to_the_end_anyway() -> None:
-    one = decision(
+    _, one = decision(
         forward("a", "sine %x"),
         forward("c", "tanh %a"),
         backward("g", "multiply %ct, %ct", ""),

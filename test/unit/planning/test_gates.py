@@ -1,17 +1,17 @@
-"""What the copies of a unit wait for."""
+"""What the copies of a group wait for."""
 
 from __future__ import annotations
 
 import pytest
 from xdsl.ir import SSAValue
 
-from recompute.analysis.copies.gates import gates_for, is_gate
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.policy import decide
 from recompute.analysis.selection.selection import Selection
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
+from recompute.planning.gates import gates_for, is_gate
 
 T = "tensor<256xf32>"
 STEP = f"""
@@ -34,8 +34,10 @@ def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
     """The first reader needs %g; %g2 comes to another one by way of %p, which runs after the copies."""
     found = phases(functions_of(parse_module(STEP))[0])
     assert found is not None
-    (one,) = decide(found, Selection(segments="b")).decisions
-    assert [gate.name_hint for unit in one.units for gate in unit.gates] == ["g", "g2"]
+    decided = decide(found, Selection(segments="b"))
+    (one,) = decided.decisions
+    gates = [decided.step.value(gate).name_hint for group in one.groups for gate in group.gates]
+    assert gates == ["g", "g2"]
 
 
 def step_of(*backward: str) -> tuple[Step, dict[str | None, SSAValue]]:
@@ -66,8 +68,8 @@ def test_a_gate_is_known_only_after_the_recomputed_value(read: str, gates: list[
         f"  %g = stablehlo.negate %{read} {G} : {T}",
         f"  %h = stablehlo.multiply %g, %a {G} : {T}",
     )
-    reader = step.phases.order.operations[3]
-    assert [one.name_hint for one in gates_for(step, [value["a"]], [reader], 3)] == gates
+    found = gates_for(step.graph, [step.number(value["a"])], [3], 3)
+    assert [step.value(one).name_hint for one in found] == gates
 
 
 def test_a_barrier_hands_on_a_gate_only_where_it_is_given_one() -> None:
@@ -76,5 +78,4 @@ def test_a_barrier_hands_on_a_gate_only_where_it_is_given_one() -> None:
         f'  %d:3 = "stablehlo.optimization_barrier"(%g, %b, %x) {G} : ({T}, {T}, {T}) -> ({T}, {T}, {T})',
         f"  %h = stablehlo.multiply %g, %a {G} : {T}",
     )
-    barrier = step.phases.order.operations[3]
-    assert [is_gate(step, leg) for leg in barrier.results] == [True, False, False]
+    assert [is_gate(step.graph, leg) for leg in step.graph.makes[3]] == [True, False, False]

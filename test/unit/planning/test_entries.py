@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.needs import first_needs
-from recompute.analysis.copies.parts import later_parts
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
+from recompute.planning.by_segment.entries import later_entries
+from recompute.planning.by_segment.first_uses import first_uses
 
 T = "tensor<8x8xf32>"
 PHASE = '{recompute.phase = "gradient"}'
@@ -20,14 +20,15 @@ BACK_RIGHT = (f"%g = stablehlo.multiply %ct, %d {PHASE}", f"%h = stablehlo.multi
 
 
 def starts(*lines: str) -> list[int]:
-    """Where later entries are due of the region of all forward operations but `negate`."""
+    """Where later entries are due of the segment of all forward operations but `negate`."""
     body = "".join(f"  {line} : {T}\n" for line in lines)
     text = f"func.func @f(%x: {T}, %y: {T}, %w: {T}, %ct: {T}) -> {T} {{\n{body}  func.return %j : {T}\n}}"
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    segment = {op for op in found.order.operations if found.is_forward(op) and op.name != "stablehlo.negate"}
-    values = {result for op in segment for result in op.results}
-    return list(later_parts(Step.of(found), first_needs(Step.of(found), segment, values), segment.__contains__))
+    graph = Step.of(found).graph
+    segment = {op for op in range(len(graph)) if graph.forward[op] and graph.names[op] != "stablehlo.negate"}
+    uses = first_uses(graph, segment, graph.results_of(segment))
+    return list(later_entries(graph, uses, segment.__contains__))
 
 
 def test_the_second_entry_is_due_when_the_first_has_been_read() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copies.savings import freed_bytes, pinned_bytes
-from recompute.test.named_steps import named_step
+from recompute.planning.by_segment.benefit import freed_bytes, pinned_bytes
+from recompute.test.named_steps import named_step, numbers
 
 T = "tensor<256xf32>"
 
@@ -53,14 +53,14 @@ STEP = "\n".join(
 )
 def test_what_is_freed(served: str, inputs: str, insertion: int, freed: int) -> None:
     step, value = named_step(STEP)
-    assert freed_bytes(step, [value[name] for name in served], [value[name] for name in inputs], insertion) == freed
+    assert freed_bytes(step.graph, numbers(step, value, served), numbers(step, value, inputs), insertion) == freed
 
 
 def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
     step, value = named_step(STEP.replace("cosine %a", "cosine %x"))
-    assert freed_bytes(step, [value["a"]], [], 6) == 1024
-    assert freed_bytes(step, [value["a"]], [], 7) == 1024
-    assert freed_bytes(step, [value["a"]], [], 8) == 0
+    assert freed_bytes(step.graph, numbers(step, value, "a"), [], 6) == 1024
+    assert freed_bytes(step.graph, numbers(step, value, "a"), [], 7) == 1024
+    assert freed_bytes(step.graph, numbers(step, value, "a"), [], 8) == 0
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_a_value_is_freed_whose_forward_readers_have_all_run() -> None:
 )
 def test_what_is_pinned(inputs: str, insertion: int, pinned: int) -> None:
     step, value = named_step(STEP)
-    assert pinned_bytes(step, [value[name] for name in inputs], insertion) == pinned
+    assert pinned_bytes(step.graph, numbers(step, value, inputs), insertion) == pinned

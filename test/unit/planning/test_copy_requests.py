@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-from xdsl.ir import Operation, SSAValue
+from collections.abc import Iterable, Mapping
 
-from recompute.analysis.copies.demands import Demand, demands
-from recompute.analysis.copies.wanted import Wanted
+import pytest
+
 from recompute.analysis.functions import functions_of
 from recompute.analysis.phases import phases
 from recompute.analysis.step import Step
 from recompute.dialects.parser import parse_module
-from recompute.rules.names import name_of
+from recompute.planning.by_segment.copy_requests import CopyRequest, copy_requests
+from recompute.planning.by_segment.targets import Targets
+from recompute.planning.graph import Graph
 
 T = "tensor<256xf32>"
 
@@ -35,61 +36,60 @@ STEP = "\n".join(
 )
 
 
-def due(between: str | None, step: str = STEP) -> list[Demand]:
-    """`sine` and `tanh` are of segment r, `cosine` between them is of the segment `between`, and kept."""
-    found = phases(functions_of(parse_module(step))[0])
+def graph_of(text: str) -> Graph:
+    found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    a, b, c = found.order.operations[:3]
-    segments: dict[Operation, str] = {a: "r", c: "r"} | ({} if between is None else {b: between})
-    values = frozenset[SSAValue]([*a.results, *c.results])
-    return demands(Step.of(found), Wanted(segments, values), frozenset(), copies=2)
+    return Step.of(found).graph
+
+
+def due(between: str | None, step: str = STEP) -> list[tuple[int, list[str]]]:
+    """`sine` and `tanh` are of segment r, `cosine` between them is of the segment `between`, and kept."""
+    graph = graph_of(step)
+    segments = {0: "r", 2: "r"} | ({} if between is None else {1: between})
+    return asked(graph, segments, [0, 2])
+
+
+def asked(graph: Graph, segments: Mapping[int, str], operations: Iterable[int]) -> list[tuple[int, list[str]]]:
+    """Before which operation copies are asked for, and of which operations."""
+    found = copy_requests(graph, Targets(segments, frozenset(graph.results_of(operations))), frozenset(), copies=2)
+    return [(one.before, names(graph, one)) for one in found]
+
+
+def names(graph: Graph, request: CopyRequest) -> list[str]:
+    return [graph.names[op].partition(".")[2] for op in request.operations]
 
 
 @pytest.mark.parametrize("between", [None, "other", "r2"])
-def test_a_region_that_is_entered_again_is_asked_for_twice(between: str | None) -> None:
-    found = due(between)
-    assert [demand.position for demand in found] == [3, 5]
-    assert [[name_of(op) for op in demand.operations] for demand in found] == [["stablehlo.tanh"], ["stablehlo.sine"]]
+def test_a_segment_that_is_entered_again_is_asked_for_twice(between: str | None) -> None:
+    assert due(between) == [(3, ["tanh"]), (5, ["sine"])]
 
 
 @pytest.mark.parametrize("between", ["r", "r/inner"])
-def test_what_lies_in_the_region_is_no_way_out_of_it(between: str) -> None:
-    (one,) = due(between)
-    assert one.position == 3
-    assert [name_of(op) for op in one.operations] == ["stablehlo.sine", "stablehlo.tanh"]
+def test_what_lies_in_the_segment_is_no_way_out_of_it(between: str) -> None:
+    assert due(between) == [(3, ["sine", "tanh"])]
 
 
-def test_a_value_from_outside_is_no_way_back_into_the_region() -> None:
+def test_a_value_from_outside_is_no_way_back_into_the_segment() -> None:
     """The same, but what lies between reads nothing of the segment."""
     assert len(due("other", STEP.replace("cosine %a", "cosine %x"))) == 1
 
 
-def test_nor_is_one_that_an_operation_before_the_region_has_made() -> None:
+def test_nor_is_one_that_an_operation_before_the_segment_has_made() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("cosine %a", "cosine %z")
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    _, a, _, c = found.order.operations[:4]
-    wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
-    assert len(demands(Step.of(found), wanted, frozenset(), copies=2)) == 1
+    assert len(asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])) == 1
 
 
 def test_an_operation_belongs_to_the_latest_entry_that_it_reads() -> None:
     """%c reads %a directly and by way of %b, outside of the segment; %a is needed before it."""
     text = STEP.replace("tanh %b", "add %b, %a").replace("multiply %ct, %c", "multiply %ct, %b")
     text = text.replace("multiply %g, %b", "multiply %g, %a").replace("multiply %h, %a", "multiply %h, %c")
-    found = due("other", text)
-    assert [demand.position for demand in found] == [4, 5]
-    assert [[name_of(op) for op in demand.operations] for demand in found] == [["stablehlo.sine"], ["stablehlo.add"]]
+    assert due("other", text) == [(4, ["sine"]), (5, ["add"])]
 
 
 def test_what_reads_arguments_and_what_reads_earlier_values_is_one_entry() -> None:
     text = STEP.replace("  %a =", line("z", "negate %x", "jvp()") + "\n  %a =", 1).replace("tanh %b", "tanh %z")
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    _, a, _, c = found.order.operations[:4]
-    wanted = Wanted({a: "r", c: "r"}, frozenset[SSAValue]([*a.results, *c.results]))
-    (one,) = demands(Step.of(found), wanted, frozenset(), copies=2)
-    assert [name_of(op) for op in one.operations] == ["stablehlo.sine", "stablehlo.tanh"]
+    ((_, operations),) = asked(graph_of(text), {1: "r", 3: "r"}, [1, 3])
+    assert operations == ["sine", "tanh"]
 
 
 @pytest.mark.parametrize(("first", "second"), [("b", "c"), ("c", "b")])
@@ -108,9 +108,7 @@ def test_where_gradients_alternate_nothing_is_asked_for_before_it_was_computed(f
         stated("i", f"multiply %h, %{second}", "gradient"),
     ]
     text = "\n".join([f"func.func @f(%x: {T}, %ct: {T}) -> {T} {{", *lines, f"  func.return %i : {T}", "}"])
-    found = phases(functions_of(parse_module(text))[0])
-    assert found is not None
-    forward = [op for op in found.order.operations if found.is_forward(op)]
-    wanted = Wanted(dict.fromkeys(forward, "r"), frozenset(op.results[0] for op in forward))
-    asked = demands(Step.of(found), wanted, frozenset(), copies=2)
-    assert [(demand.position, len(demand.operations)) for demand in asked] == [(1, 1), (4, 2)]
+    graph = graph_of(text)
+    forward = [op for op in range(len(graph)) if graph.forward[op]]
+    found = asked(graph, dict.fromkeys(forward, "r"), forward)
+    assert [(before, len(operations)) for before, operations in found] == [(1, 1), (4, 2)]

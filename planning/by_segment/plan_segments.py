@@ -1,0 +1,194 @@
+"""From what is to be recomputed to a plan.
+
+The copies of a segment form a group, in front of their first reader. Two things make it more than one:
+
+- A segment's output that is recomputed too is needed before the segment's own backward pass, for the copies of the
+  segments after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
+  whose inside is not held, and the inside is copied a second time when the segment's own gradient arrives.
+- A segment whose readers come in several arrivals has a group for each (`first_uses.py`).
+
+Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from ..gates import gates_for, hold_back
+from ..graph import Graph
+from ..plan import Batch, CopyGroup, Kept, Plan
+from .batches import in_turn, split
+from .benefit import freed_bytes, pinned_bytes
+from .copy_requests import CopyRequest, copy_requests
+from .reasons import FROM_CONSTANTS, NO_GATE, NOT_READ
+from .targets import Targets, outputs_of, possible
+
+
+def plan_segments(
+    graph: Graph, targets: Targets, refused: Collection[int] = (), copies: int = 2, chain: bool = False
+) -> Plan:
+    """Plan the copies of the targets.
+
+    `refused`: operations that may run once only. `copies`: at most so many of one operation. `chain`: each group also
+    waits for the gradient operation before it, which keeps groups apart that would all be ready at once.
+    """
+    gated, kept = _without_ungated(graph, possible(graph, targets, refused))
+    planner = _Planner(graph, gated, chain)
+    planner.run(copies)
+    left = dict[str, Kept]()
+    for one in (*kept, *planner.kept):
+        left.setdefault(one.segment, one)
+    copied = {targets.segments[op] for group in planner.groups for op in group.operations}
+    for op, segment in targets.segments.items():
+        if segment not in copied and any(value in targets.values for value in graph.makes[op]):
+            left.setdefault(segment, Kept(segment, op, NOT_READ))
+    return Plan(tuple(planner.groups), tuple(left.values()))
+
+
+def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
+    """Leave out what is read before any gradient has arrived: nothing could hold its copies back."""
+    values, kept = set(targets.values), list[Kept]()
+    readers = dict[str, set[int]]()
+    for value in targets.values:
+        readers.setdefault(targets.segment_of(graph, value), set()).update(graph.gradient_readers[value])
+    for segment in sorted(readers):
+        waiting = sorted(readers[segment])
+        while waiting and not gates_for(graph, _read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
+            reader = waiting.pop(0)
+            values.difference_update(_read(graph, targets, segment, reader))
+            kept.append(Kept(segment, reader, NO_GATE))
+    return Targets(targets.segments, frozenset(values)), kept
+
+
+def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
+    read = (value for value in graph.reads[reader] if value in targets.values)
+    return [value for value in read if targets.segment_of(graph, value) == segment]
+
+
+@dataclass
+class _Planner:
+    """Walks through the backward pass once. `made`: values whose copy exists, for everybody who reads it later."""
+
+    graph: Graph
+    targets: Targets
+    chain: bool
+    groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
+    kept: list[Kept] = field(default_factory=list[Kept])
+    made: set[int] = field(default_factory=set[int])
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
+
+    def run(self, copies: int) -> None:
+        outputs = outputs_of(self.graph, self.targets)
+        for request in copy_requests(self.graph, self.targets, outputs, copies):
+            if request.reads_outputs:
+                self._outputs_for(request, outputs)
+            else:
+                self._inside(request, outputs)
+
+    def _outputs_for(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        reader = request.before
+        read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.made]
+        if not read:
+            return
+        gates = gates_for(self.graph, read, [reader], reader, self.chain)
+        if gates:
+            self._spine(request, read, outputs, gates)
+        else:
+            self.kept.append(Kept(request.segment, reader, NO_GATE))
+
+    def _inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
+        """Copies of a segment's inside, after the outputs of other segments that they read."""
+        self._leave_out_late(request.operations, request.before)
+        operations = [op for op in request.operations if not self._is_made(op)]
+        own = set(self.graph.results_of(operations))
+        inputs = self.graph.outside_of(operations)
+        if not inputs and operations:
+            self.kept.append(Kept(request.segment, operations[0], FROM_CONSTANTS))
+        elif operations:
+            replaced = self._recomputed(operations)
+            outside = set(inputs)
+            reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
+            gates = self._gates(request, replaced, self._recomputed(reading))
+            if not gates:
+                self.kept.append(Kept(request.segment, request.before, NO_GATE))
+                return
+            self._spine(request, [value for value in inputs if value not in own], outputs, gates)
+            self._add(request, replaced, operations, gates)
+
+    def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
+        """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs."""
+        graph, before = self.graph, request.before
+        readers = {before, *(reader for value in replaced for reader in graph.gradient_readers[value])}
+        first = [value for value in replaced if before in graph.readers[value]] or replaced
+        gates = gates_for(graph, first, readers, before, self.chain)
+        if not gates or hold_back(graph, gates, released):
+            return gates
+        return gates_for(graph, [*first, *released], readers, before, self.chain)
+
+    def _spine(
+        self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
+    ) -> None:
+        """Copies of outputs that are read now, and of every output on the way to them; their inside is not held."""
+        values = list(values)
+        self._leave_out_late(self._needed_for(values), request.before)
+        operations = self._needed_for(values)
+        if operations and self.graph.outside_of(operations):
+            replaced = [value for value in self._recomputed(operations) if value in outputs]
+            self._add(request, replaced, operations, gates)
+
+    def _needed_for(self, values: Iterable[int]) -> list[int]:
+        found, stack = set[int](), list(values)
+        while stack:
+            value = stack.pop()
+            if value in self.targets.values and value not in self.made and (op := self.graph.maker[value]) not in found:
+                found.add(op)
+                stack.extend(self.graph.reads[op])
+        return sorted(found)
+
+    def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
+        """What was not copied for an earlier reader, for want of a gate, is not copied at all: it is held for that
+        reader anyway, and a copy from here on would come too late for it."""
+        late = {
+            value
+            for value in self._recomputed(operations)
+            if value not in self.made and any(one < before for one in self.graph.gradient_readers[value])
+        }
+        if late:
+            self.targets = Targets(self.targets.segments, self.targets.values - late)
+
+    def _is_made(self, op: int) -> bool:
+        return all(value in self.made for value in self.graph.makes[op] if value in self.targets.values)
+
+    def _recomputed(self, operations: Iterable[int]) -> list[int]:
+        return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
+
+    def _add(
+        self, request: CopyRequest, replaced: Sequence[int], operations: Sequence[int], gates: tuple[int, ...]
+    ) -> None:
+        graph = self.graph
+        inputs = graph.outside_of(operations)
+        freed = freed_bytes(graph, replaced, inputs, request.before)
+        for op in operations:
+            self.numbers[op] = self.numbers.get(op, 0) + 1
+        self.made.update(replaced)
+        batches = self._batches(operations, replaced, freed)
+        self.groups.append(
+            CopyGroup(
+                segment=request.segment,
+                before=request.before,
+                batches=batches,
+                numbers=tuple(self.numbers[op] for batch in batches for op in batch.operations),
+                replaces=tuple(replaced),
+                gates=gates,
+                freed_bytes=freed,
+                pinned_bytes=pinned_bytes(graph, inputs, request.before),
+                extra_flops=sum(graph.flops[op] for op in operations),
+            )
+        )
+
+    def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
+        """Copies of several segments run segment by segment, in the order of the forward pass."""
+        groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
+        return split(self.graph, operations, freed) if len(groups) == 1 else in_turn(self.graph, groups, set(replaced))

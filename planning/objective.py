@@ -1,0 +1,17 @@
+"""Every threshold by which plans are judged, each with its reason."""
+
+from __future__ import annotations
+
+EAGER_SHARE = 1.10
+"""Above this share of the peak in program order an executor that starts what it can loses too much of the saving: copy
+groups are chained then (R8)."""
+
+BATCH_SHARE = 0.25
+"""A barrier keeps a compiler from fusing across it. A batch of its own is worth it where it holds back at least this
+share of the bytes that the group frees; so is holding a part of a segment back in the forward pass."""
+
+BATCH_CANDIDATES = 32
+"""How many parts of a segment are looked at for a batch of their own: the work stays in proportion to the segment."""
+
+NEARLY_ALL = 0.9
+"""One scope around this share of the forward operations is the model, not one of its blocks."""
