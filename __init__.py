@@ -1,1 +1,59 @@
-"""Trade computation for memory in training, as MLIR passes in xDSL."""
+"""Trade computation for memory in training, as MLIR passes in xDSL.
+
+The Python API is in `driver/api.py`; docs/embedding.md shows it at work. Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .analysis.selection.selection import Selection as Selection
+    from .dialects.diagnostics import Refusal as Refusal
+    from .driver.api import Request as Request
+    from .driver.api import Rewritten as Rewritten
+    from .driver.api import context as context
+    from .driver.api import explain as explain
+    from .driver.api import memory as memory
+    from .driver.api import prove as prove
+    from .driver.api import rewrite as rewrite
+    from .driver.road import NotProved as NotProved
+    from .planning.graph import Graph as Graph
+    from .planning.pairs import plan_of_pairs as plan_of_pairs
+    from .planning.plan import Plan as Plan
+
+_PLACES = {
+    **dict.fromkeys("Request Rewritten context explain memory prove rewrite".split(), "driver.api"),
+    "NotProved": "driver.road",
+    "Selection": "analysis.selection.selection",
+    "Refusal": "dialects.diagnostics",
+    "Graph": "planning.graph",
+    "Plan": "planning.plan",
+    "plan_of_pairs": "planning.pairs",
+}
+__all__ = [
+    "Graph",
+    "NotProved",
+    "Plan",
+    "Refusal",
+    "Request",
+    "Rewritten",
+    "Selection",
+    "context",
+    "explain",
+    "memory",
+    "plan_of_pairs",
+    "prove",
+    "rewrite",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'recompute' has no attribute '{name}'")
+    return getattr(import_module(f".{_PLACES[name]}", __package__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -28,9 +28,9 @@ from recompute.analysis.selection.selection import Selection
 from recompute.analysis.xla.memory import xla_timeline
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
 from recompute.tools.collection import rare_collections
-from recompute.tools.verification import verify_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline

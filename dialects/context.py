@@ -25,9 +25,10 @@ from .stablehlo import STABLEHLO
 
 @dataclass
 class RecomputeContext(Context):
-    """A context that collects the remarks of the passes, in order."""
+    """A context that collects what passes say, in order: their remarks, and the plans that they carry out, as text."""
 
     remarks: list[Remark] = field(default_factory=list[Remark])
+    plans: list[str] = field(default_factory=list[str])
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:

@@ -21,6 +21,7 @@ from recompute.analysis.liveness import Timeline, timeline
 from recompute.analysis.selection.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.driver.verification import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
@@ -29,7 +30,6 @@ from recompute.planning.plan import CopyGroup
 from recompute.reports.bytes import human_bytes
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
-from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import steps_of
 from recompute.transforms.recompute import Recomputation, recompute

@@ -24,7 +24,7 @@ from .rule_files import add_rules_option
 CHUNK = "// -----"
 MLIR = "mlir"
 # An option value that xDSL's lexer takes for punctuation.
-_BARE_PATTERN = re.compile(r"""=([^"{},\s]*[^"{},\s\w.+-][^"{},\s]*)""")
+_BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_])[^"{},\s]*)""")
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
 _NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
 
@@ -61,6 +61,7 @@ class Request:
     verify: bool
     verify_diagnostics: bool
     instrumentation: Instrumentation
+    emit_plan: str | None = None
     rules: tuple[str, ...] = ()
     answer: str | None = None
 
@@ -88,6 +89,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> Request:
         instrumentation=Instrumentation(
             options.print_ir_after_all, options.print_ir_after_change, options.pass_statistics, options.remarks
         ),
+        emit_plan=_emit_plan(options),
         rules=tuple(options.load_rules),
         answer=_answer(options, passes),
     )
@@ -114,6 +116,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help="count, to standard error")
     add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
+    add("--emit-plan", metavar="FILE", help="write what 'recompute' decides, for 'recompute{plan=FILE}'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
     add_rules_option(parser)
@@ -164,6 +167,12 @@ def _without_module(pipeline: str) -> str:
             "as in 'builtin.module(recompute-mark,recompute-clone)'"
         )
     return match[1]
+
+
+def _emit_plan(options: argparse.Namespace) -> str | None:
+    if options.emit_plan is not None and options.split_input_file:
+        raise UsageError("--emit-plan writes the plan of one module, and --split-input-file makes several")
+    return options.emit_plan
 
 
 def _target(text: str, known: Targets) -> Target:

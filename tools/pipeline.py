@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from io import StringIO
 from time import perf_counter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..dialects.context import RecomputeContext, make_context
-from ..dialects.diagnostics import Remark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.recompute import Names
-from ..interpreters.foreign import registered_pure
-from ..interpreters.prove import prove
-from ..rules.names import name_of
-from ..rules.registry import BUILT_IN
+from ..driver.road import belief, take
 from .command_line import Instrumentation, Request, UsageError
 from .diagnostics import Diagnostic, of_remark
-from .verification import verify_module
 
 
 @dataclass(frozen=True)
@@ -57,22 +52,17 @@ class Run:
 
     def process(self, text: str, name: str) -> str:
         """One module in, its text out. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
-        module = parse_module(text, name, self.context)
-        if self.request.verify:
-            verify_module(module)
-        original = module.clone() if self.request.passes and self.request.proof and not self.request.target else None
-        for one in self.request.passes:
-            _apply(one, self.context, module, self.request.instrumentation)
-            if self.request.verify:
-                verify_module(module)
-        if original is not None:
-            self.context.remarks.extend(_demand_proof(original, module))
-        if self.request.target is not None:
-            return _emit(self.request.target, self.context, module)
-        return print_module(module, generic=self.request.generic, debuginfo=self.request.debuginfo)
+        module, asked = parse_module(text, name, self.context), self.request
+        changes = [partial(_apply, one, self.context, asked.instrumentation) for one in asked.passes]
+        proof = take(module, changes, asked.verify, asked.proof and not asked.target)
+        if proof is not None:
+            self.context.remarks.extend(belief(proof, module))
+        if asked.target is not None:
+            return _emit(asked.target, self.context, module)
+        return print_module(module, generic=asked.generic, debuginfo=asked.debuginfo)
 
 
-def _apply(one: ModulePass, context: Context, module: ModuleOp, told: Instrumentation) -> None:
+def _apply(one: ModulePass, context: Context, told: Instrumentation, module: ModuleOp) -> None:
     if told == Instrumentation(remarks=told.remarks):
         return one.apply(context, module)
     before, count, start = print_module(module, debuginfo=True), _operations(module), perf_counter()
@@ -99,24 +89,3 @@ def _emit(target: Target, context: Context, module: ModuleOp) -> str:
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from error
     return stream.getvalue()
-
-
-def _demand_proof(before: ModuleOp, after: ModuleOp) -> list[Remark]:
-    """Returns a remark on what the proof takes on the user's word. Raises `DiagnosticException` where there is none."""
-    proof = prove(before, after, one_source=True)
-    if not proof.proved:
-        raise DiagnosticException(
-            f"nothing is written: the result is not proved equal to the input: {proof.reason} "
-            f"{_without_word(after)}(--no-proof writes it all the same)"
-        )
-    believed = ", ".join(proof.believed)
-    return [Remark(after, f"the proof takes your word that these are pure: {believed}")] if believed else []
-
-
-def _without_word(module: ModuleOp) -> str:
-    """What to do where copies are of operations that the user declared to the passes alone."""
-    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
-    names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
-    if not names:
-        return ""
-    return f"(the proof takes {names} for an effect: vouch for it with recompute.interpreters.register_pure) "

@@ -23,13 +23,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..dialects.parser import parse_module
+from ..driver.verification import verify_module
 from ..interpreters.prove import Proof, proof_of_identity, prove
 from .collection import rare_collections
 from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both
 from .files import FileError, read_text
 from .rule_files import add_rules_option, loaded_rules
-from .verification import verify_module
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 

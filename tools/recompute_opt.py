@@ -1,6 +1,8 @@
 """recompute-opt: run passes on MLIR, as `mlir-opt` and `xdsl-opt` do, and write only what is proved equal.
 
     recompute-opt step.mlir -p 'recompute{segments=auto}' -o less_memory.mlir
+    recompute-opt step.mlir -p recompute --emit-plan plan.json
+    recompute-opt step.mlir -p 'recompute{plan=plan.json}'
     recompute-opt step.mlir -t explain
 
 Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are one line on standard
@@ -85,7 +87,16 @@ def process(request: Request, text: str, name: str) -> str:
             print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
     if errors:
         raise Failed(errors)
+    if request.emit_plan is not None:
+        write_text(request.emit_plan, _plan_of(one))
     return result
+
+
+def _plan_of(one: Run) -> str:
+    """What the last pass that plans has decided."""
+    if not one.context.plans:
+        raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
+    return one.context.plans[-1]
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..analysis.liveness import Timeline, timeline
 from ..dialects.parser import parse_module
+from ..driver.verification import verify_module
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
@@ -36,7 +37,6 @@ from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
 from .files import FileError, read_text, write_bytes, write_text
 from .rule_files import add_rules_option, loaded_rules
-from .verification import verify_module
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
-They look at a copy of the module, inlined and flat: what a step holds shows only there.
+What they show is found in `driver/looking.py`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,15 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
-from ..analysis.explanation import Explanation, explain
-from ..analysis.functions import functions_of
-from ..analysis.liveness import Timeline, timeline
-from ..analysis.phases import Phases, phases
-from ..analysis.selection.selection import BadSelection, Selection
-from ..analysis.xla.memory import xla_timeline
-from ..dialects.diagnostics import Refusal
+from ..analysis.explanation import Explanation
+from ..analysis.liveness import Timeline
+from ..analysis.selection.selection import Selection
+from ..driver.looking import MODELS, explanations_of, timelines_of
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_html import to_html
-from ..transforms.inline import inline
-from ..transforms.inline_gradient import inline_gradient
-from ..transforms.inline_segments import inline_segments
-from ..transforms.phase import steps_of
 
 
 class UnknownChoice(ValueError):
@@ -35,39 +27,6 @@ class UnknownChoice(ValueError):
 
     def __init__(self, target: str, option: str, given: str, known: Iterable[str]):
         super().__init__(f"unknown {option} '{given}' for {target}; known are {', '.join(known)}")
-
-
-MODELS: dict[str, Callable[[FuncOp, Phases | None], Timeline]] = {"order": timeline, "xla": xla_timeline}
-
-
-def _flat(module: ModuleOp) -> ModuleOp:
-    """A copy without calls and segments to flatten."""
-    copy = module.clone()
-    inline(copy)
-    inline_gradient(copy)
-    inline_segments(copy)
-    return copy
-
-
-def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
-    """(function name, timeline) of every function that can be called from outside, inlined."""
-    copy = _flat(module)
-    return [(function.sym_name.data, MODELS[model](function, phases(function))) for function in functions_of(copy)]
-
-
-def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
-    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
-    copy = _flat(module)
-    return [_explain(function, selection) for function, _ in steps_of(copy)]
-
-
-def _explain(function: FuncOp, selection: Selection) -> Explanation:
-    classified = phases(function)
-    assert classified is not None, "steps_of yields functions with a gradient"
-    try:
-        return explain(function, classified, selection)
-    except BadSelection as error:
-        raise Refusal(function, str(error)) from error
 
 
 _TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {

@@ -139,15 +139,21 @@ class _Cloner:
         return bisect_right(delays, self.step.position(reader), key=itemgetter(0))
 
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[SSAValue, SSAValue]) -> None:
-        """Gradient operations read the copies of what the group replaces."""
+        """Who reads what the group replaces reads the copies."""
         for value in self.step.numbered.values_of(group.replaces):
+            now = self._now(value)
             self.made[value] = _Made(mapping[value], before)
-            delays = self.delays.get(value, [])
-            for use in list(value.uses):
-                reader = self._gradient_reader(use)
-                if reader is not None and not self._groups_before(reader, delays):
+            for use in list(now.uses):
+                if (reader := self._later_reader(use, group.before)) is not None:
                     use.operation.operands[use.index] = mapping[value]
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
+
+    def _later_reader(self, use: Use, before: int) -> Operation | None:
+        """The operation of the step that reads, from the place of a group on; forward operations read originals."""
+        reader = self.step.phases.order.owner_here(use.operation)
+        if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
+            return None
+        return reader
 
 
 def _copy(op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:

@@ -19,57 +19,128 @@ The dead originals are left to `recompute-cse`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ..analysis.copying import DEFAULT, Copying
+from ..analysis.emitted import wrong_reads
+from ..analysis.legality import refused
 from ..analysis.marked import kept_results, plan_of_marks, refused_marks, without_effect
 from ..analysis.marks import with_kept
 from ..analysis.step import Step
 from ..dialects.channels import free_channels
 from ..dialects.context import demand_effect, tell
-from ..dialects.diagnostics import Remark
+from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
+from ..planning.check import violations
+from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
+from ..planning.plan_file import Note, StepPlan
 from ..rules.names import name_of
+from ..rules.permission import NOTHING, Permission
 from .apply_plan import Numbers, apply_plan
+from .notes import notes_of, write_notes
 from .phase import steps_of
+
+Planner = Callable[[Graph], Plan]
+"""Somebody's planner: from the graph of a step to a plan for it."""
 
 
 @dataclass(frozen=True)
 class Cloned:
-    """What was done: the plan of each step, and a remark for each mark that had no effect."""
+    """What was done in each step, and a remark for each mark that had no effect."""
 
-    plans: tuple[Plan, ...]
+    steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
-        return tuple(group for plan in self.plans for group in plan.groups)
+        return tuple(group for done in self.steps for group in done.plan.groups)
 
     @property
     def copies(self) -> int:
-        return sum(plan.copies for plan in self.plans)
+        return sum(done.plan.copies for done in self.steps)
+
+
+@dataclass(frozen=True)
+class Done:
+    """The plan of one function, the graph that it is for, and what is noted on its operations."""
+
+    function: str
+    graph: Graph
+    plan: Plan
+    notes: tuple[Note, ...]
+
+    def as_step_plan(self) -> StepPlan:
+        return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
 def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
     """Copy every marked value that the backward pass needs, behind a token for its copy group."""
-    plans, remarks = list[Plan](), list[Remark]()
-    numbers = Numbers(count(_first_free_id(module)), free_channels(module))
-    for _, phases in steps_of(module):
+    done, remarks = list[Done](), list[Remark]()
+    numbers = _free_numbers(module)
+    for function, phases in steps_of(module):
         step = Step.of(phases)
         remarks.extend(_refused(step, how))
         plan = plan_of_marks(step, how)
         remarks.extend(without_effect(step, plan))
         remarks.extend(_taken_back(step, plan))
-        apply_plan(step, plan, numbers)
-        plans.append(plan)
-    return Cloned(tuple(plans), tuple(remarks))
+        done.append(_carry_out(function, step, plan, numbers))
+    return Cloned(tuple(done), tuple(remarks))
+
+
+def clone_as_planned(module: ModuleOp, steps: Sequence[StepPlan], permission: Permission = NOTHING) -> Cloned:
+    """Carry out plans that were made for this very module. Raises `Refusal` where one does not fit."""
+    plans, numbers = {step.function: step for step in steps}, _free_numbers(module)
+    done = list[Done]()
+    for function, phases in steps_of(module):
+        name = function.sym_name.data
+        if (planned := plans.pop(name, None)) is None:
+            raise Refusal(function, f"the plan has nothing for @{name}; it is for {', '.join(sorted(plans)) or 'none'}")
+        step = Step.of(phases)
+        if planned.graph != step.graph.fingerprint:
+            raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
+        _demand_fit(function, step, planned.plan, permission)
+        write_notes(step, planned.notes)
+        done.append(_carry_out(function, step, planned.plan, numbers))
+    if plans:
+        raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")
+    return Cloned(tuple(done), ())
+
+
+def clone_by(module: ModuleOp, planner: Planner, permission: Permission = NOTHING) -> Cloned:
+    """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
+    done, remarks, numbers = list[Done](), list[Remark](), _free_numbers(module)
+    for function, phases in steps_of(module):
+        step = Step.of(phases)
+        plan = planner(step.graph)
+        _demand_fit(function, step, plan, permission)
+        remarks.extend(without_effect(step, plan))
+        done.append(_carry_out(function, step, plan, numbers))
+    return Cloned(tuple(done), tuple(remarks))
+
+
+def _carry_out(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
+    done = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
+    apply_plan(step, plan, numbers)
+    for op, wrong in wrong_reads(step, plan):
+        raise Refusal(op, f"{name_of(op)} does not read what was planned: {wrong}")
+    return done
+
+
+def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
+    for wrong in violations(step.graph, plan, refused(step, permission)):
+        raise Refusal(function, f"the plan cannot be carried out: {wrong}")
+
+
+def _free_numbers(module: ModuleOp) -> Numbers:
+    return Numbers(count(_first_free_id(module)), free_channels(module))
 
 
 def _first_free_id(module: ModuleOp) -> int:

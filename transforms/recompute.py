@@ -7,8 +7,9 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,10 +22,12 @@ from ..analysis.marks import is_forced
 from ..analysis.peaks import Peaks, why_worse
 from ..analysis.selection.naming import named_by
 from ..analysis.selection.selection import AUTO, Selection
-from ..dialects.context import tell
+from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
-from ..planning.plan import CopyGroup, Plan
-from .clone import Cloned, clone
+from ..planning.plan import CopyGroup
+from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
+from ..rules.permission import Permission
+from .clone import Cloned, Done, Planner, clone, clone_as_planned, clone_by
 from .cse import cse
 from .inline import inline
 from .inline_gradient import inline_gradient
@@ -35,26 +38,33 @@ from .outline_gradient import outline_gradient
 from .stagger import stagger
 from .verify import verify, verify_input
 
+Cloning = Callable[[ModuleOp], Cloned]
+
 
 @dataclass(frozen=True)
 class Recomputation:
     """What was done: the plan of each step, and the reasons for what was left alone."""
 
-    plans: tuple[Plan, ...]
+    steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
         """In the order of the backward pass of each step."""
-        return tuple(group for plan in self.plans for group in plan.groups)
+        return tuple(group for done in self.steps for group in done.plan.groups)
 
     @property
     def copies(self) -> int:
-        return sum(plan.copies for plan in self.plans)
+        return sum(done.plan.copies for done in self.steps)
 
     @property
     def extra_flops(self) -> int:
-        return sum(plan.extra_flops for plan in self.plans)
+        return sum(done.plan.extra_flops for done in self.steps)
+
+    @property
+    def plans(self) -> tuple[StepPlan, ...]:
+        """What the next run can carry out; see `planning/plan_file.py`."""
+        return tuple(done.as_step_plan() for done in self.steps)
 
 
 @dataclass(frozen=True)
@@ -79,55 +89,89 @@ class Attempt:
     peaks: Peaks
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions."""
+
+    module: ModuleOp
+    selection: Selection
+    structured: bool
+    remarks: tuple[Remark, ...]
+
+
 def recompute(
-    module: ModuleOp, selection: Selection = AUTO, copies: int = 2, target: str = "stablehlo", staggered: bool = True
+    module: ModuleOp,
+    selection: Selection = AUTO,
+    copies: int = 2,
+    target: str = "stablehlo",
+    staggered: bool = True,
+    planned: Sequence[StepPlan] | Planner | None = None,
 ) -> Recomputation:
-    """Recompute what is selected of every step in the module, in place.
+    """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
+    planner of one's own.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
 
-    Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, or when the result breaks
-    an invariant.
+    Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
+    or when the result breaks an invariant.
     """
     verify_input(module)
+    prepared = _prepared(module, selection)
+    work, selection = prepared.module, prepared.selection
+    if any(is_copy(op) for op in work.walk()):
+        return _unchanged(module, [], "the step has copies already, from an earlier run")
+    emission = Emission(target, staggered)
+    forced = planned is not None or any(is_forced(op) for op in work.walk())
+    before = Peaks.of(work)
+    if planned is None:
+        remarks = [*prepared.remarks, *mark(work, selection)]
+        best = _attempt(work, Copying(copies, False, selection.collectives, selection.preserve_rng_state), emission)
+    else:
+        remarks = list[Remark]()
+        best = _emitted(work, _as(planned, selection.permission), emission)
+    remarks += best.cloned.remarks
+    if not best.cloned.copies:
+        return _unchanged(module, remarks, "nothing is recomputed")
+    reason = why_worse(before, best.peaks, emission.is_ordered)
+    if reason is not None and not forced:
+        return _unchanged(module, remarks, reason)
+    if reason is not None and planned is not None:
+        remarks.append(Remark(functions_of(module)[0], f"{reason}: the plan is carried out all the same"))
+    if prepared.structured:
+        outline_gradient(best.module)
+    _replace(module, best.module)
+    return Recomputation(best.cloned.steps, tuple(remarks))
+
+
+def _prepared(module: ModuleOp, selection: Selection) -> Prepared:
     work = module.clone()
     inline(work)
-    is_structured = inline_gradient(work) > 0
+    structured = inline_gradient(work) > 0
     inline_segments(work)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    if any(is_copy(op) for op in work.walk()):
-        return _unchanged(module, [], "the step has copies already, from an earlier run")
-    forced = any(is_forced(op) for op in work.walk())
-    before = Peaks.of(work)
-    remarks = [*dead, *mark(work, selection)]
-    how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
-    emission = Emission(target, staggered)
-    best = _attempt(work, how, emission)
-    remarks = [*remarks, *best.cloned.remarks]
-    if not best.cloned.copies:
-        return _unchanged(module, remarks, "nothing is recomputed")
-    if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
-        return _unchanged(module, remarks, reason)
-    if is_structured:
-        outline_gradient(best.module)
-    _replace(module, best.module)
-    return Recomputation(best.cloned.plans, tuple(remarks))
+    return Prepared(work, selection, structured, tuple(dead))
+
+
+def _as(planned: Sequence[StepPlan] | Planner, permission: Permission) -> Cloning:
+    if callable(planned):
+        return lambda module: clone_by(module, planned, permission)
+    return lambda module: clone_as_planned(module, planned, permission)
 
 
 def _attempt(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
     """One token for each copy group; where that leaves too much ready at once, and it helps, groups in a chain."""
-    first = _emitted(marked, how, emission)
+    first = _emitted(marked, lambda module: clone(module, how), emission)
     if not emission.is_ordered or not first.cloned.copies or first.peaks.is_steady:
         return first
-    chained = _emitted(marked, replace(how, chain=True), emission)
+    chained = _emitted(marked, lambda module: clone(module, replace(how, chain=True)), emission)
     return chained if chained.peaks.eager < first.peaks.eager else first
 
 
-def _emitted(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
+def _emitted(marked: ModuleOp, cloning: Cloning, emission: Emission) -> Attempt:
     work = marked.clone()
-    cloned = clone(work, how)
+    cloned = cloning(work)
     if cloned.copies:
         cse(work)
         if not emission.is_ordered:
@@ -182,8 +226,9 @@ class RecomputePass(MarkPass):
     """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
     What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
-    With `stagger` the forward pass is held back too, as in recompute-stagger. With `strict` a step that stays as it is
-    is an error.
+    With `stagger` the forward pass is held back too, as in recompute-stagger. `plan` names a file that an earlier run
+    wrote (`recompute-opt --emit-plan`) or somebody else: it is carried out in place of the policy. With `strict` a step
+    that stays as it is is an error.
     """
 
     name = "recompute"
@@ -191,12 +236,25 @@ class RecomputePass(MarkPass):
     copies: int = 2
     target: str = "stablehlo"
     stagger: bool = True
+    plan: str = ""
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        done = recompute(op, self, self.copies, self.target, self.stagger)
+        planned = _read_plan(op, self.plan) if self.plan else None
+        done = recompute(op, self, self.copies, self.target, self.stagger, planned)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)
+        if isinstance(ctx, RecomputeContext):
+            ctx.plans.append(to_json(done.plans))
+
+
+def _read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
+    try:
+        return from_json(Path(path).read_text())
+    except OSError as error:
+        raise Refusal(module, f"the plan {path} cannot be read: {error.strerror}") from error
+    except (BadPlan, UnicodeDecodeError) as error:
+        raise Refusal(module, f"{path}: {error}") from error

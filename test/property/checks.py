@@ -30,11 +30,11 @@ from recompute.dialects.diagnostics import Refusal, position_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.driver.verification import verify_module
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
-from recompute.tools.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.schedule import schedule

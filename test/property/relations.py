@@ -15,8 +15,8 @@ from recompute.analysis.schedules.precedence import Precedence
 from recompute.analysis.scopes import Direction, path_of, scope_of, split_path
 from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.unary import TanhOp
+from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
-from recompute.tools.verification import verify_module
 
 from .checks import Case, Checks, classified, holding, holding_of, run
 from .requests import step_of

@@ -15,7 +15,7 @@ from recompute.analysis.scopes import Direction, scope_of
 from recompute.analysis.selection.selection import AUTO, Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
-from recompute.tools.verification import verify_module
+from recompute.driver.verification import verify_module
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases
 

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
+from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps
-from recompute.tools.verification import verify_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline_gradient import inline_gradient

@@ -15,8 +15,8 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import Proof, prove
-from recompute.tools.verification import verify_module
 
 T = TypeVar("T")
 REFUSALS = (ParseError, VerifyException, DiagnosticException)

@@ -22,8 +22,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "transforms": BELOW,
     "reports": BELOW,
     "interpreters": frozenset({"dialects", "rules"}),
-    "frontends": BELOW | {"transforms", "reports", "interpreters"},
-    "tools": BELOW | {"transforms", "reports", "interpreters", "frontends"},
+    "driver": BELOW | {"transforms", "reports", "interpreters"},
+    "frontends": BELOW | {"transforms", "reports", "interpreters", "driver"},
+    "tools": BELOW | {"transforms", "reports", "interpreters", "driver", "frontends"},
 }
 # Modules that differ from their folder.
 EXCEPTIONS: dict[str, frozenset[str]] = {

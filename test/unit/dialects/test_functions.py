@@ -7,7 +7,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
-from recompute.tools.verification import verify_module
+from recompute.driver.verification import verify_module
 
 BODY = '^bb0(%x: f32):\n"func.return"(%x) : (f32) -> ()'
 TYPE = "function_type = (f32) -> f32"

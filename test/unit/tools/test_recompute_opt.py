@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from recompute.driver import road
 from recompute.interpreters.prove import Proof
-from recompute.tools import pipeline
 from recompute.tools.recompute_opt import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
+EXAMPLE = EXAMPLES / "chain.small.mlir"
 
 STEP = """
 func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -206,7 +207,7 @@ def test_an_unproved_result_is_not_written(
     def refuse(before: ModuleOp, after: ModuleOp, one_source: bool) -> Proof:
         return Proof(False, "result #0 differs")
 
-    monkeypatch.setattr(pipeline, "prove", refuse)
+    monkeypatch.setattr(road, "prove", refuse)
     assert main([str(source), "-p", "recompute-inline", "-o", str(output)]) == 1
     assert "not proved equal to the input: result #0 differs" in capsys.readouterr().err
     assert not output.exists()
@@ -226,3 +227,23 @@ def test_an_operation_whose_verifier_breaks_is_an_error_where_it_stands(
 """)
     assert main([str(source)]) == 1
     assert capsys.readouterr().err.startswith(f"{source}:2:8: error: memref.load: expected an index for each dimension")
+
+
+def test_a_plan_is_written_and_carried_out(tmp_path: Path) -> None:
+    source, plan = tmp_path / "step.mlir", tmp_path / "the-plan.v1.json"
+    source.write_text(EXAMPLE.read_text())
+    first, second = tmp_path / "first.mlir", tmp_path / "second.mlir"
+    assert main([str(source), "-p", "recompute", "--emit-plan", str(plan), "-o", str(first)]) == 0
+    assert main([str(source), "-p", f"recompute{{plan={plan}}}", "-o", str(second)]) == 0
+    assert first.read_text() == second.read_text()
+
+
+def test_no_plan_without_a_pass_that_makes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.json"
+    assert main([str(EXAMPLE), "-p", "recompute-inline", "--emit-plan", str(plan), "-o", str(tmp_path / "out")]) == 2
+    assert "none of the passes makes a plan" in capsys.readouterr().err and not plan.exists()
+
+
+def test_a_plan_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(EXAMPLE), "-p", f"recompute{{plan={tmp_path / 'none.json'}}}"]) == 1
+    assert "none.json cannot be read: No such file" in capsys.readouterr().err

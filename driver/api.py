@@ -1,0 +1,149 @@
+"""The Python API: the road of `recompute-opt` as functions.
+
+import recompute
+
+done = recompute.rewrite(text)                  # a module, or its text; proved equal, or an error
+print(done.text, *done.remarks)
+print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at their peak")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.explanation import Explanation
+from ..analysis.liveness import Timeline
+from ..analysis.selection.selection import AUTO, Selection
+from ..dialects.context import make_context
+from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.parser import parse_module
+from ..dialects.printer import print_module
+from ..interpreters.prove import Proof
+from ..interpreters.prove import prove as prove_modules
+from ..planning.plan_file import StepPlan, from_json, to_json
+from ..transforms.clone import Planner
+from ..transforms.lower import TARGETS
+from ..transforms.recompute import Recomputation, recompute
+from .looking import MODELS, explanations_of, timelines_of
+from .road import belief, take
+from .verification import verify_module
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be recomputed, and for whom it is written: the options of the pass `recompute`.
+
+    selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
+    `recompute-lower`. stagger: hold the forward pass back too. plan: carry out this one, of an earlier run or written
+    by hand, as text or as read. planner: ask this function for the plan of each step, Graph -> Plan. At most one of
+    the last two. strict: a step that stays as it is is an error. proof: prove the result equal.
+    """
+
+    selection: Selection = AUTO
+    copies: int = 2
+    target: str = "stablehlo"
+    stagger: bool = True
+    plan: str | Sequence[StepPlan] | None = None
+    planner: Planner | None = None
+    strict: bool = False
+    proof: bool = True
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A module that computes the same as the one that came in. `proof` is None where none was asked for."""
+
+    module: ModuleOp
+    plans: tuple[StepPlan, ...]
+    remarks: tuple[Remark, ...]
+    proof: Proof | None
+    copies: int
+    extra_flops: int
+    _original: ModuleOp = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """MLIR with locations."""
+        return print_module(self.module, debuginfo=True)
+
+    @property
+    def plan_text(self) -> str:
+        """For `Request.plan`, and for `recompute{plan=…}`."""
+        return to_json(self.plans)
+
+    def memory(self, model: str = "order") -> dict[str, tuple[Timeline, Timeline]]:
+        """For each function the timelines before and after."""
+        before, after = memory(self._original, model), memory(self.module, model)
+        return {name: (before[name], after[name]) for name in after}
+
+
+def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str = "<input>") -> Rewritten:
+    """Recompute what the request says. A module that is given stays as it is; `name` is that of a text, for errors.
+
+    Raises `ParseError` for text that is no MLIR, `Refusal` for what cannot be done, `NotProved`, and `ValueError` for a
+    request that contradicts itself or names an unknown target; `BadPlan`, which is one, for a plan that is none.
+    """
+    asked = request or Request()
+    planned = _planned(asked)
+    original = _module(step, name)
+    module, done = original.clone(), list[Recomputation]()
+
+    def change(module: ModuleOp) -> None:
+        done.append(recompute(module, asked.selection, asked.copies, asked.target, asked.stagger, planned))
+        if asked.strict and not done[0].copies:
+            raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
+
+    proof = take(module, [change], proof=asked.proof)
+    remarks = (*done[0].remarks, *(belief(proof, module) if proof is not None else ()))
+    return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
+
+
+def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:
+    if request.target not in TARGETS:
+        raise ValueError(f"unknown target '{request.target}'; known are {', '.join(TARGETS)}")
+    if request.plan is not None and request.planner is not None:
+        raise ValueError("a request has a plan or a planner, not both")
+    return request.planner or (from_json(request.plan) if isinstance(request.plan, str) else request.plan)
+
+
+def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
+    """Try to prove that both compute the same numbers, bit for bit. Raises `ParseError`, and `Refusal` where one of
+    them does not verify."""
+    modules = _module(before, "before"), _module(after, "after")
+    for module in modules:
+        verify_module(module)
+    return prove_modules(*modules)
+
+
+def explain(step: ModuleOp | str, selection: Selection = AUTO) -> list[Explanation]:
+    """What each step of the module holds for its backward pass, and what recomputing each segment would change."""
+    return explanations_of(_verified(step), selection)
+
+
+def memory(step: ModuleOp | str, model: str = "order") -> dict[str, Timeline]:
+    """Bytes over time of each function that can be called from outside. `model`: order or xla; `ValueError` for others.
+
+    Raises `Refusal` for dynamic shapes.
+    """
+    if model not in MODELS:
+        raise ValueError(f"unknown model '{model}'; known are {', '.join(MODELS)}")
+    return dict(timelines_of(_verified(step), model))
+
+
+def context() -> Context:
+    """An xDSL context with the dialects that are read and written here."""
+    return make_context()
+
+
+def _verified(step: ModuleOp | str) -> ModuleOp:
+    module = _module(step, "<input>")
+    verify_module(module)
+    return module
+
+
+def _module(step: ModuleOp | str, name: str) -> ModuleOp:
+    return parse_module(step, name) if isinstance(step, str) else step

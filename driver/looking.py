@@ -1,0 +1,51 @@
+"""What a module holds, for who looks and changes nothing: timelines and explanations of a copy, inlined and flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.explanation import Explanation, explain
+from ..analysis.functions import functions_of
+from ..analysis.liveness import Timeline, timeline
+from ..analysis.phases import Phases, phases
+from ..analysis.selection.selection import BadSelection, Selection
+from ..analysis.xla.memory import xla_timeline
+from ..dialects.diagnostics import Refusal
+from ..transforms.inline import inline
+from ..transforms.inline_gradient import inline_gradient
+from ..transforms.inline_segments import inline_segments
+from ..transforms.phase import steps_of
+
+MODELS: dict[str, Callable[[FuncOp, Phases | None], Timeline]] = {"order": timeline, "xla": xla_timeline}
+"""Program order with every result stored; and as XLA:CPU stores and runs them."""
+
+
+def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
+    """(function name, timeline) of every function that can be called from outside, inlined."""
+    copy = _flat(module)
+    return [(function.sym_name.data, MODELS[model](function, phases(function))) for function in functions_of(copy)]
+
+
+def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
+    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
+    copy = _flat(module)
+    return [_explain(function, found, selection) for function, found in steps_of(copy)]
+
+
+def _flat(module: ModuleOp) -> ModuleOp:
+    """A copy without calls and segments to flatten."""
+    copy = module.clone()
+    inline(copy)
+    inline_gradient(copy)
+    inline_segments(copy)
+    return copy
+
+
+def _explain(function: FuncOp, found: Phases, selection: Selection) -> Explanation:
+    try:
+        return explain(function, found, selection)
+    except BadSelection as error:
+        raise Refusal(function, str(error)) from error

@@ -1,0 +1,69 @@
+"""Changes to a module, verified before and after each, and proved equal at the end: one place for all who rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException
+
+from ..dialects.diagnostics import Remark
+from ..dialects.recompute import Names
+from ..interpreters.foreign import registered_pure
+from ..interpreters.prove import Proof, prove
+from ..rules.names import name_of
+from ..rules.registry import BUILT_IN
+from .verification import verify_module
+
+Change = Callable[[ModuleOp], None]
+
+
+class NotProved(DiagnosticException):
+    """The result of a rewrite is not proved equal to its input; `proof` says where they part."""
+
+    def __init__(self, proof: Proof, words: str):
+        self.proof = proof
+        super().__init__(words)
+
+
+def take(module: ModuleOp, changes: Iterable[Change], verify: bool = True, proof: bool = True) -> Proof | None:
+    """Change the module in place, and prove that it computes the same as before.
+
+    Raises `Refusal` where the module or what a change makes of it does not verify, and `NotProved`; `proof=False` takes
+    the last out. Returns None without changes, and without proof.
+    """
+    if verify:
+        verify_module(module)
+    listed = list(changes)
+    original = module.clone() if listed and proof else None
+    for change in listed:
+        change(module)
+        if verify:
+            verify_module(module)
+    return None if original is None else _demanded(original, module)
+
+
+def belief(proof: Proof, module: ModuleOp) -> list[Remark]:
+    """A remark on what the proof takes on the user's word."""
+    believed = ", ".join(proof.believed)
+    return [Remark(module, f"the proof takes your word that these are pure: {believed}")] if believed else []
+
+
+def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
+    proof = prove(before, after, one_source=True)
+    if not proof.proved:
+        raise NotProved(
+            proof,
+            f"nothing is written: the result is not proved equal to the input: {proof.reason} "
+            f"{_without_word(after)}(--no-proof writes it all the same)",
+        )
+    return proof
+
+
+def _without_word(module: ModuleOp) -> str:
+    """What to do where copies are of operations that the user declared to the passes alone."""
+    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
+    names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
+    if not names:
+        return ""
+    return f"(the proof takes {names} for an effect: vouch for it with recompute.interpreters.register_pure) "

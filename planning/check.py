@@ -1,0 +1,68 @@
+"""Whether a plan is one for a graph: its numbers exist, and everything is computed before it is read.
+
+What a planner may rely on: any set of copies that keeps these rules is a program with the same results. Whether it
+saves anything, `evaluate.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from .gates import is_gate
+from .graph import Graph
+from .plan import CopyGroup, Plan
+
+
+def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
+    """What is wrong with the plan, in words. `refused`: operations that may run once only."""
+    for index, group in enumerate(plan.groups):
+        if (wrong := _unknown_numbers(graph, group)) is not None:
+            yield f"group {index}: {wrong}"
+            return
+    seen = set[tuple[int, int]]()
+    for index, group in enumerate(plan.groups):
+        yield from (f"group {index}: {wrong}" for wrong in _wrong_in(graph, group, refused))
+        for copy in zip(group.operations, group.numbers, strict=True):
+            if copy in seen:
+                yield f"group {index}: there are two copies {copy[1]} of operation {copy[0]}"
+            seen.add(copy)
+
+
+def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
+    operations, values = range(len(graph)), range(len(graph.maker))
+    if group.before not in operations or any(op not in operations for op in group.operations):
+        return f"there are {len(graph)} operations, numbered from 0"
+    read = (*group.inputs, *group.replaces, *group.gates, *(v for batch in group.batches for v in batch.awaited))
+    if any(value not in values for value in read):
+        return f"there are {len(values)} values, numbered from 0"
+    if len(group.numbers) != len(group.operations) or any(number < 1 for number in group.numbers):
+        return "each of its copies has a number, from 1 on"
+    return None
+
+
+def _wrong_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Iterator[str]:
+    name, made = graph.names, set[int]()
+    for op in group.operations:
+        if op in refused:
+            yield f"{name[op]}, operation {op}, may not run twice: {graph.effects[op]}"
+        if op >= group.before:
+            yield f"{name[op]}, operation {op}, is copied before it has run"
+    listed, inputs = list[int](), set[int]()
+    for batch in group.batches:
+        inputs.update(batch.inputs)
+        for op in batch.operations:
+            missing = [v for v in graph.reads[op] if v not in made and v not in inputs and v not in graph.constants]
+            if missing:
+                yield f"{name[op]}, operation {op}, reads value {missing[0]}, which is neither copied nor an input"
+            made.update(graph.makes[op])
+            listed.append(op)
+    if len(set(listed)) != len(listed):
+        yield "an operation is copied twice"
+    if any(graph.maker[value] >= group.before for value in inputs):
+        yield "an input is made after the copies that read it"
+    if not made.issuperset(group.replaces):
+        yield "it replaces a value that it does not make"
+    if not any(is_gate(graph, gate) and graph.maker[gate] < group.before for gate in group.gates):
+        yield "none of its gates is a gradient value from before the copies, so nothing holds them back"
+    if any(graph.maker[gate] >= group.before for gate in group.gates):
+        yield "one of its gates is made after the copies that wait for it"

@@ -1,0 +1,83 @@
+"""The Python API: the same road as `recompute-opt`, from text or from a module, with a plan or a planner."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+import recompute
+from recompute.dialects.printer import print_module
+from recompute.planning.plan_file import BadPlan
+from recompute.test.examples import FOLDER, original
+from recompute.tools.recompute_opt import main
+
+CHAIN = FOLDER / "chain.small.mlir"
+
+
+def test_the_same_as_the_driver(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(CHAIN), "-p", "recompute", "--print-debuginfo"]) == 0
+    done = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
+    written = capsys.readouterr()
+    assert done.text == written.out
+    assert [str(remark) for remark in done.remarks] == written.err.splitlines()
+    assert done.proof and done.proof.results and done.copies and done.extra_flops
+
+
+def test_a_module_that_is_given_stays_as_it_is() -> None:
+    module = original("chain.small.mlir")
+    before = print_module(module, debuginfo=True)
+    done = recompute.rewrite(module)
+    assert print_module(module, debuginfo=True) == before and done.module is not module
+    ((name, (held, now)),) = done.memory().items()
+    assert name == "main" and now.peak_bytes < held.peak_bytes
+    assert recompute.prove(module, done.module) and recompute.prove(CHAIN.read_text(), done.text)
+
+
+def test_a_plan_and_a_planner() -> None:
+    first = recompute.rewrite(CHAIN.read_text())
+    again = recompute.rewrite(CHAIN.read_text(), recompute.Request(plan=first.plan_text))
+    assert again.text == first.text and again.plans == first.plans
+    nothing = recompute.rewrite(CHAIN.read_text(), recompute.Request(planner=lambda graph: recompute.Plan()))
+    assert nothing.copies == 0 and "nothing is recomputed: the step is left as it is" in str(nothing.remarks[-1])
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    step, plan = CHAIN.read_text(), recompute.Plan()
+    with pytest.raises(ValueError, match="a plan or a planner, not both"):
+        recompute.rewrite(step, recompute.Request(plan=[], planner=lambda graph: plan))
+    with pytest.raises(ValueError, match="unknown target 'gpu'; known are"):
+        recompute.rewrite(step, recompute.Request(target="gpu"))
+    with pytest.raises(ValueError, match="unknown model 'gpu'; known are order, xla"):
+        recompute.memory(step, "gpu")
+    with pytest.raises(BadPlan, match="no JSON"):
+        recompute.rewrite(step, recompute.Request(plan="{"))
+    with pytest.raises(ParseError, match="unknown operation 'what'"):
+        recompute.rewrite("what")
+    with pytest.raises(recompute.Refusal, match=r"nothing is recomputed: the step is left as it is|\(strict\)"):
+        recompute.rewrite(step, recompute.Request(planner=lambda graph: plan, strict=True))
+    with pytest.raises(AttributeError, match="has no attribute 'rewrit'"):
+        _ = recompute.rewrit  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+
+
+def test_looking() -> None:
+    assert (
+        recompute.memory(CHAIN.read_text())["main"].peak_bytes
+        > recompute.memory(CHAIN.read_text(), "xla")["main"].peak_bytes
+    )
+    (found,) = recompute.explain(original("chain.small.mlir"), recompute.Selection("block*"))
+    assert found.function == "main" and found.segments
+    assert {"func", "stablehlo", "recompute"} <= set(recompute.context().registered_dialect_names)
+
+
+def test_without_a_proof() -> None:
+    assert recompute.rewrite(CHAIN.read_text(), recompute.Request(proof=False)).proof is None
+
+
+def test_importing_is_cheap() -> None:
+    """What is not asked for is not loaded."""
+    program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert found[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(found)

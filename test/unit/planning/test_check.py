@@ -1,0 +1,67 @@
+"""Plans that are none for their graph: one rule broken at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recompute.planning.check import violations
+from recompute.planning.plan import Batch, CopyGroup, Plan
+from recompute.test.named_steps import named_step
+
+T = "tensor<256xf32>"
+P, G = '{recompute.phase = "primal"}', '{recompute.phase = "gradient"}'
+STEP, VALUE = named_step(f"""
+func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
+  %a = stablehlo.sine %x {P} : {T}
+  %b = stablehlo.tanh %a {P} : {T}
+  %y = stablehlo.cosine %b {P} : {T}
+  %g = stablehlo.multiply %ct, %y {G} : {T}
+  %h = stablehlo.multiply %g, %b {G} : {T}
+  %i = stablehlo.multiply %h, %a {G} : {T}
+  func.return %y, %i : {T}, {T}
+}}
+""")
+X, CT, A, B, Y, GATE, H, LAST = (STEP.number(VALUE[name]) for name in ("x", "ct", "a", "b", "y", "g", "h", "i"))
+GOOD = CopyGroup("s", 4, (Batch((0, 1), (X,)),), (1, 1), (A, B), (GATE,))
+
+
+def wrong(*groups: CopyGroup) -> list[str]:
+    return list(violations(STEP.graph, Plan(groups), {2}))
+
+
+def test_a_plan_that_fits() -> None:
+    assert wrong(GOOD) == []
+    assert wrong(GOOD, replace(GOOD, before=5, gates=(H,), numbers=(2, 2))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"before": 7}, "there are 7 operations, numbered from 0"),
+        ({"batches": (Batch((0, -1), (X,)),)}, "there are 7 operations"),
+        ({"gates": (8,)}, "there are 8 values, numbered from 0"),
+        ({"numbers": (1,)}, "each of its copies has a number"),
+        ({"numbers": (1, 0)}, "each of its copies has a number"),
+        ({"batches": (Batch((0, 2), (X, B)),), "replaces": (A,)}, "stablehlo.cosine, operation 2, may not run twice"),
+        ({"batches": (Batch((0, 5), (X, H)),), "replaces": (A,)}, "operation 5, is copied before it has run"),
+        ({"batches": (Batch((0, 1), ()),)}, "operation 0, reads value 0, which is neither copied nor an input"),
+        ({"batches": (Batch((1, 0), (X,)),)}, "operation 1, reads value 2, which is neither copied nor an input"),
+        ({"batches": (Batch((0, 0), (X,)),), "replaces": (A,)}, "an operation is copied twice"),
+        ({"batches": (Batch((0, 1), (X, LAST)),)}, "an input is made after the copies that read it"),
+        ({"replaces": (Y,)}, "it replaces a value that it does not make"),
+        ({"gates": (B,)}, "none of its gates is a gradient value"),
+        ({"gates": ()}, "none of its gates is a gradient value"),
+        ({"gates": (GATE, LAST)}, "one of its gates is made after the copies"),
+    ],
+)
+def test_one_rule_broken(change: dict[str, Any], words: str) -> None:
+    found = wrong(replace(GOOD, **change))
+    assert found and any(words in one for one in found)
+    assert all(one.startswith("group 0: ") for one in found)
+
+
+def test_no_copy_has_the_number_of_another() -> None:
+    assert "group 1: there are two copies 1 of operation 0" in wrong(GOOD, replace(GOOD, before=5, gates=(H,)))

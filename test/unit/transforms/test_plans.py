@@ -1,0 +1,154 @@
+"""Plans as data: handed from one run to the next, made by somebody else's planner, and held against what is emitted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.analysis.emitted import wrong_reads
+from recompute.analysis.functions import functions_of
+from recompute.analysis.peaks import Peaks
+from recompute.analysis.phases import phases
+from recompute.analysis.selection.selection import Selection
+from recompute.analysis.step import Step
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.prove import prove
+from recompute.planning.graph import Graph
+from recompute.planning.pairs import plan_of_pairs
+from recompute.planning.plan import Plan
+from recompute.planning.plan_file import from_json, to_json
+from recompute.test.examples import SMALL, inlined, original
+from recompute.transforms.clone import clone_by
+from recompute.transforms.recompute import recompute
+
+SELECTIONS = {"inside": Selection(), "outputs too": Selection(outputs=True), "dots": Selection(policy="dots_saveable")}
+
+
+def step_of(module: ModuleOp) -> Step:
+    found = phases(functions_of(module)[0])
+    assert found is not None
+    return Step.of(found)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("name", SMALL)
+def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
+    first, second = original(name).clone(), original(name).clone()
+    done = recompute(first, SELECTIONS[selection])
+    if not done.copies:
+        return
+    again = recompute(second, planned=from_json(to_json(done.plans)))
+    assert print_module(second, debuginfo=True) == print_module(first, debuginfo=True)
+    assert [one.plan for one in again.steps] == [one.plan for one in done.steps]
+
+
+def test_a_plan_for_another_program_is_refused() -> None:
+    plans = recompute(original("chain.small.mlir").clone()).plans
+    other = parse_module(
+        print_module(original("chain.small.mlir"), debuginfo=True).replace("stablehlo.tanh", "stablehlo.sine")
+    )
+    with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
+        recompute(other, planned=plans)
+    with pytest.raises(Refusal, match="the plan has nothing for @main; it is for step"):
+        recompute(original("chain.small.mlir").clone(), planned=[replace(plans[0], function="step")])
+    with pytest.raises(Refusal, match="there is no step @step here"):
+        recompute(original("chain.small.mlir").clone(), planned=[*plans, replace(plans[0], function="step")])
+
+
+def cheap_again(graph: Graph) -> Plan:
+    """Somebody's planner: what is no product runs again, each in front of its first reader in the backward pass."""
+    pairs = list[tuple[int, int]]()
+    for op, name in enumerate(graph.names):
+        readers = [reader for value in graph.makes[op] for reader in graph.gradient_readers[value]]
+        returned = not graph.returned.isdisjoint(graph.makes[op])
+        if graph.forward[op] and graph.effects[op] is None and readers and "dot" not in name and not returned:
+            pairs.append((min(readers), op))
+    return plan_of_pairs(graph, pairs)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
+    module = original(name).clone()
+    done = recompute(module, planned=cheap_again)
+    assert done.copies and prove(original(name), module).proved
+
+
+def test_a_planner_of_ones_own_saves_memory() -> None:
+    module = original("chain.small.mlir").clone()
+    recompute(module, planned=lambda graph: plan_of_pairs(graph, every_second_block(graph)))
+    assert Peaks.of(module).in_order < Peaks.of(inlined("chain.small.mlir")).in_order
+    assert Peaks.of(module).eager < Peaks.of(inlined("chain.small.mlir")).eager
+
+
+def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:
+    """All that is read of four operations in a row, in front of the first gradient operation that reads one of them."""
+    forward = [op for op in range(len(graph)) if graph.forward[op] and op not in graph.literals]
+    for start in range(0, len(forward) - 8, 8):
+        block = forward[start : start + 4]
+        readers = [one for value in graph.results_of(block) for one in graph.gradient_readers[value]]
+        if readers:
+            yield from ((min(readers), op) for op in block)
+
+
+def any_pairs(graph: Graph, dice: random.Random) -> list[tuple[int, int]]:
+    """Any operation, gradient operations and views too, again in front of any later one of the backward pass, or at the
+    very end."""
+    places = [op for op in range(len(graph)) if graph.gradient[op]] + [len(graph) - 1]
+    found = list[tuple[int, int]]()
+    for place in dice.sample(places, min(len(places), dice.choice([1, 3, 8]))):
+        before = [op for op in range(place) if graph.effects[op] is None and op not in graph.literals]
+        found += [(place, op) for op in dice.sample(before, min(len(before), dice.choice([1, 4, 12])))]
+    return found
+
+
+@pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir"])
+def test_any_set_of_pairs_is_a_program_with_the_same_results(name: str) -> None:
+    dice, copies = random.Random(name), 0
+    for _ in range(12):
+        module = inlined(name).clone()
+        step = step_of(module)
+        plan = plan_of_pairs(step.graph, any_pairs(step.graph, dice))
+        done = clone_by(module, lambda graph, plan=plan: plan)
+        copies += done.copies
+        assert prove(inlined(name), module).proved
+    assert copies > 50
+
+
+def test_several_copies_each_for_the_readers_behind_it() -> None:
+    module = inlined("gpt.small.mlir").clone()
+    graph = step_of(module).graph
+    op = next(op for op in range(len(graph)) if graph.forward[op] and is_read_twice(graph, op))
+    first, *_, last = sorted(one for value in graph.makes[op] for one in graph.gradient_readers[value])
+    done = clone_by(module, lambda graph: plan_of_pairs(graph, [(first, op), (last, op)]))
+    assert [group.numbers for group in done.groups] == [(1,), (2,)]
+    copies = [one for one in module.walk() if Names.COPY in one.attributes]
+    assert all(one.results[0].uses for one in copies) and len(copies) == 2
+    assert prove(inlined("gpt.small.mlir"), module).proved
+
+
+def is_read_twice(graph: Graph, op: int) -> bool:
+    made = graph.makes[op]
+    return graph.effects[op] is None and any(len(graph.gradient_readers[value]) > 1 for value in made)
+
+
+def test_what_reads_something_else_than_planned_is_found_use_by_use() -> None:
+    module = inlined("mlp.small.mlir").clone()
+    step = step_of(module)
+    plan = cheap_again(step.graph)
+    clone_by(module, lambda graph: plan)
+    assert list(wrong_reads(step, plan)) == []
+    reader = next(op for op in step.numbered.operations if Names.TARGET_GRAD in op.attributes)
+    number = step.position(reader)
+    for index, operand in enumerate(reader.operands):
+        value = step.value(step.graph.reads[number][index])
+        if operand is not value and value.type == operand.type:
+            reader.operands[index] = value
+    ((found, words),) = wrong_reads(step, plan)
+    assert found is reader and "the plan says copy 1 of id" in words and "it reads the original" in words

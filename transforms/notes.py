@@ -1,0 +1,62 @@
+"""What `recompute-mark` has written on operations, as data that travels with a plan, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Attribute
+
+from ..analysis.step import Step
+from ..dialects.recompute import Names
+from ..planning.plan_file import Mark, Note
+
+_NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
+
+
+def notes_of(step: Step) -> Iterator[Note]:
+    """One for each operation that has any."""
+    for number, op in enumerate(step.numbered.operations):
+        if any(name in op.attributes for name in _NOTED):
+            segment, mark = op.attributes.get(Names.SEGMENT), op.attributes.get(Names.RECOMPUTE)
+            yield Note(
+                number,
+                segment.data if isinstance(segment, StringAttr) else None,
+                None if mark is None else _as_data(mark),
+                Names.CHECKPOINT in op.attributes,
+            )
+
+
+def write_notes(step: Step, notes: Iterable[Note]) -> None:
+    """In place of those that are there."""
+    for op in step.numbered.operations:
+        for name in _NOTED:
+            op.attributes.pop(name, None)
+    for note in notes:
+        attributes = step.operation(note.operation).attributes
+        if note.segment is not None:
+            attributes[Names.SEGMENT] = StringAttr(note.segment)
+        if note.recompute is not None:
+            attributes[Names.RECOMPUTE] = _as_attribute(note.recompute)
+        if note.checkpoint:
+            attributes[Names.CHECKPOINT] = UnitAttr()
+
+
+def _as_data(mark: Attribute) -> Mark | tuple[Mark, ...]:
+    if isinstance(mark, ArrayAttr):
+        return tuple(_one_as_data(one) for one in cast(ArrayAttr[Attribute], mark).data)
+    return _one_as_data(mark)
+
+
+def _one_as_data(mark: Attribute) -> Mark:
+    if isinstance(mark, IntegerAttr):
+        return bool(mark.value.data)
+    assert isinstance(mark, StringAttr), "marks were verified"
+    return mark.data
+
+
+def _as_attribute(mark: Mark | tuple[Mark, ...]) -> Attribute:
+    if isinstance(mark, tuple):
+        return ArrayAttr([_as_attribute(one) for one in mark])
+    return StringAttr(mark) if isinstance(mark, str) else BoolAttr.from_bool(mark)
