@@ -16,6 +16,7 @@ from .phases import Phases
 from .policy import Decision, decide
 from .residuals import residuals
 from .selection.selection import AUTO, Selection
+from .step import Step
 from .storage import storages, value_bytes
 from .xla.memory import xla_timeline
 
@@ -64,7 +65,7 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
     shared = storages(phases.order)
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
-    decided = decide(phases, selection)
+    decided = decide(Step.of(phases), selection)
     decisions = decided.decisions
     segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
     by_segment = dict[str, int]()

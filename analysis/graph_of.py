@@ -43,11 +43,12 @@ def graph_of(
     phase: Mapping[Operation, str] | None = None,
     constants_outside: Iterable[SSAValue] = (),
     strided_outside: Set[SSAValue] = frozenset(),
+    bare: bool = False,
 ) -> Numbered:
     """The graph of a block in this order. `phase`: of each operation; none where nothing is known.
 
-    The last two: values from around the block that come from constants, and that do not lie row by row. Raises
-    `Refusal` for storages of unknown size.
+    The two after it: values from around the block that come from constants, and that do not lie row by row. `bare`:
+    what the count of bytes does not ask for is left out. Raises `Refusal` for storages of unknown size.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
     operations, reads = order.operations, [read_values(op) for op in order.operations]
@@ -58,16 +59,16 @@ def graph_of(
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
         reads=tuple([tuple([number[value] for value in read]) for read in reads]),
         makes=tuple([tuple([number[result] for result in op.results]) for op in operations]),
-        flops=tuple(map(flops, operations)),
+        flops=() if bare else tuple(map(flops, operations)),
         inner_bytes=tuple([inner_bytes(op, constants, shared) if op.regions else 0 for op in operations]),
-        looks_at=tuple([None if (seen := _looks_at(op)) is None else number[seen] for op in operations]),
-        effects=tuple(map(why_impure, operations)),
+        looks_at=() if bare else tuple([None if (v := _looks_at(op)) is None else number[v] for op in operations]),
+        effects=() if bare else tuple(map(why_impure, operations)),
         maker=tuple(map(order.definition, values)),
         root=tuple([number[shared.of(value)] for value in values]),
         sizes=_sizes(values, constants, shared),
         constants=frozenset([number[value] for value in constants if value in number]),
-        literals=frozenset([index for index, op in enumerate(operations) if is_constant(op)]),
-        copies=frozenset([index for index, op in enumerate(operations) if is_copy(op)]),
+        literals=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
+        copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
     )
     return Numbered(graph, operations, values, number, shared.strided)
 
@@ -124,7 +125,7 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
     """Peak of a region's block; what its terminator hands on, from that operand on, is counted, copies included."""
     order = Order.of(block)
-    inside = graph_of(order, None, constants_outside, outside.strided)
+    inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
     alive = live_bytes(inside.graph, returned_too=True)
     if hands_on is not None:
         alive[-1] += _yield_copies(inside, order.operations[-1].operands[hands_on:])

@@ -28,11 +28,11 @@ Violation = tuple[Operation, str]
 class Recomputed:
     """A function with copies, and what the checks need to know of it."""
 
-    phases: Phases
+    step: Step
 
-    @cached_property
-    def step(self) -> Step:
-        return Step.of(self.phases)
+    @property
+    def phases(self) -> Phases:
+        return self.step.phases
 
     @property
     def constants(self) -> frozenset[SSAValue]:
@@ -57,9 +57,9 @@ class Recomputed:
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
 
 
-def violations(phases: Phases) -> Iterator[Violation]:
+def violations(step: Step) -> Iterator[Violation]:
     """Everything that is wrong with the copies of a function, in the order of the checks below."""
-    function = Recomputed(phases)
+    function = Recomputed(step)
     for check in CHECKS:
         yield from check(function)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ..planning.evaluate import peak_bytes
 from ..planning.objective import EAGER_SHARE
@@ -14,6 +16,7 @@ from .functions import functions_of, single_block
 from .graph_of import graph_of
 from .order import Order
 from .phases import phases
+from .step import Step
 from .xla.memory import xla_timeline
 
 
@@ -21,23 +24,26 @@ from .xla.memory import xla_timeline
 class Peaks:
     """Bytes of temporaries at their peak, in program order and for an executor that starts what it can."""
 
-    module: ModuleOp = field(repr=False)
+    module: Callable[[], ModuleOp] = field(repr=False)
+    """The module that they are of, for a look that is taken only where these two do not decide."""
     in_order: int
     eager: int
 
     @classmethod
-    def of(cls, module: ModuleOp) -> Peaks:
-        """The highest peaks among the functions of an inlined module. Raises `Refusal` for dynamic shapes."""
-        in_order = when_ready = 0
-        for function in functions_of(module):
-            classified = phases(function)
-            if classified is None:
-                in_order = max(in_order, peak_bytes(graph_of(Order.of(single_block(function))).graph))
-            else:
-                graph = graph_of(classified.order, classified.phase).graph
-                in_order = max(in_order, peak_bytes(graph))
-                when_ready = max(when_ready, peak_bytes(graph, eager(graph)))
-        return cls(module, in_order, when_ready)
+    def of(cls, module: ModuleOp, steps: Sequence[tuple[FuncOp, Step]] | None = None) -> Peaks:
+        """The highest peaks among the functions of an inlined module. `steps`: those with a gradient, where known.
+
+        Raises `Refusal` for dynamic shapes.
+        """
+        if steps is None:
+            found = [(function, phases(function)) for function in functions_of(module)]
+            steps = [(function, Step.of(classified)) for function, classified in found if classified is not None]
+        graphs = {function: step.graph for function, step in steps}
+        others = [function for function in functions_of(module) if function not in graphs]
+        in_order = [peak_bytes(graph_of(Order.of(single_block(function))).graph) for function in others]
+        in_order += [peak_bytes(graph) for graph in graphs.values()]
+        when_ready = [peak_bytes(graph, eager(graph)) for graph in graphs.values()]
+        return cls(lambda: module, max(in_order, default=0), max(when_ready, default=0))
 
     @property
     def is_steady(self) -> bool:
@@ -46,7 +52,7 @@ class Peaks:
     @cached_property
     def xla(self) -> int:
         """Bytes of temporaries under XLA:CPU, by the model of `analysis/xla`."""
-        return max(xla_timeline(function).peak_bytes for function in functions_of(self.module))
+        return max(xla_timeline(function).peak_bytes for function in functions_of(self.module()))
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:

@@ -18,7 +18,6 @@ from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
 from .copying import Copying
 from .marks import Policy, is_forced, mark_of
-from .phases import Phases
 from .selection.selected import Selected, select
 from .selection.selection import Selection
 from .step import Step
@@ -65,10 +64,9 @@ class Decisions:
     selected: Selected
 
 
-def decide(phases: Phases, selection: Selection) -> Decisions:
+def decide(step: Step, selection: Selection) -> Decisions:
     """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
-    step = Step.of(phases)
-    selected = select(phases, selection)
+    selected = select(step.phases, selection)
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in selected.skipped

@@ -46,7 +46,7 @@ from ..rules.names import name_of
 from ..rules.permission import NOTHING, Permission
 from .apply_plan import Numbers, apply_plan
 from .notes import notes_of, write_notes
-from .phase import steps_of
+from .phase import Steps, numbered_steps
 
 Planner = Callable[[Graph], Plan]
 """Somebody's planner: from the graph of a step to a plan for it."""
@@ -81,12 +81,14 @@ class Done:
         return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
-def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
-    """Copy every marked value that the backward pass needs, behind a token for its copy group."""
+def clone(module: ModuleOp, how: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:
+    """Copy every marked value that the backward pass needs, behind a token for its copy group.
+
+    `steps`: those of the module, where they are known already; here and below.
+    """
     done, remarks = list[Done](), list[Remark]()
     numbers = _free_numbers(module)
-    for function, phases in steps_of(module):
-        step = Step.of(phases)
+    for function, step in steps or numbered_steps(module):
         remarks.extend(_refused(step, how))
         plan = plan_of_marks(step, how)
         remarks.extend(without_effect(step, plan))
@@ -95,30 +97,32 @@ def clone(module: ModuleOp, how: Copying = DEFAULT) -> Cloned:
     return Cloned(tuple(done), tuple(remarks))
 
 
-def clone_as_planned(module: ModuleOp, steps: Sequence[StepPlan], permission: Permission = NOTHING) -> Cloned:
+def clone_as_planned(
+    module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NOTHING, steps: Steps | None = None
+) -> Cloned:
     """Carry out plans that were made for this very module. Raises `Refusal` where one does not fit."""
-    plans, numbers = {step.function: step for step in steps}, _free_numbers(module)
+    plans, numbers = {one.function: one for one in planned}, _free_numbers(module)
     done = list[Done]()
-    for function, phases in steps_of(module):
+    for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
-        if (planned := plans.pop(name, None)) is None:
+        if (one := plans.pop(name, None)) is None:
             raise Refusal(function, f"the plan has nothing for @{name}; it is for {', '.join(sorted(plans)) or 'none'}")
-        step = Step.of(phases)
-        if planned.graph != step.graph.fingerprint:
+        if one.graph != step.graph.fingerprint:
             raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
-        _demand_fit(function, step, planned.plan, permission)
-        write_notes(step, planned.notes)
-        done.append(_carry_out(function, step, planned.plan, numbers))
+        _demand_fit(function, step, one.plan, permission)
+        write_notes(step, one.notes)
+        done.append(_carry_out(function, step, one.plan, numbers))
     if plans:
         raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")
     return Cloned(tuple(done), ())
 
 
-def clone_by(module: ModuleOp, planner: Planner, permission: Permission = NOTHING) -> Cloned:
+def clone_by(
+    module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
+) -> Cloned:
     """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
     done, remarks, numbers = list[Done](), list[Remark](), _free_numbers(module)
-    for function, phases in steps_of(module):
-        step = Step.of(phases)
+    for function, step in steps or numbered_steps(module):
         plan = planner(step.graph)
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))

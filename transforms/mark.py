@@ -26,7 +26,7 @@ from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
 from ..rules.names import name_of
 from .inline_segments import inline_segments
-from .phase import steps_of
+from .phase import Steps, numbered_steps
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
@@ -35,10 +35,18 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
     """
     inline_segments(module)
+    return mark_steps(numbered_steps(module), selection)
+
+
+def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
+    """The same for steps that are flat and numbered; they stay valid.
+
+    Raises `Refusal` when the selection does not fit a step.
+    """
     remarks = list[Remark]()
-    for function, phases in steps_of(module):
+    for function, step in steps:
         try:
-            decided = decide(phases, selection)
+            decided = decide(step, selection)
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
         if not decided.selected.members and not any(explicit_mark(op) for op in function.walk()):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.functions import functions_of
 from ..analysis.phases import Phases, phases
+from ..analysis.step import Step
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 
@@ -34,6 +35,15 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
             yield function, classified
     if not found:
         raise Refusal(next(iter(functions_of(module)), module), NO_GRADIENT)
+
+
+Steps = Sequence[tuple[FuncOp, Step]]
+"""The functions that hold a gradient, numbered; valid until the module is changed."""
+
+
+def numbered_steps(module: ModuleOp) -> Steps:
+    """Raises `Refusal` when there is none, and for storages of unknown size."""
+    return [(function, Step.of(found)) for function, found in steps_of(module)]
 
 
 def annotate_phases(module: ModuleOp) -> None:

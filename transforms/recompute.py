@@ -7,7 +7,7 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,12 +33,11 @@ from .inline import inline
 from .inline_gradient import inline_gradient
 from .inline_segments import inline_segments
 from .lower import TARGETS, lower
-from .mark import MarkPass, mark
+from .mark import MarkPass, mark_steps
 from .outline_gradient import outline_gradient
+from .phase import Steps, numbered_steps
 from .stagger import stagger
 from .verify import verify, verify_input
-
-Cloning = Callable[[ModuleOp], Cloned]
 
 
 @dataclass(frozen=True)
@@ -123,13 +122,18 @@ def recompute(
         return _unchanged(module, [], "the step has copies already, from an earlier run")
     emission = Emission(target, staggered)
     forced = planned is not None or any(is_forced(op) for op in work.walk())
-    before = Peaks.of(work)
+    steps = numbered_steps(work)
+    # From here on `work` is changed in place.
+    before = replace(Peaks.of(work, steps), module=lambda: _prepared(module, selection).module)
     if planned is None:
-        remarks = [*prepared.remarks, *mark(work, selection)]
-        best = _attempt(work, Copying(copies, False, selection.collectives, selection.preserve_rng_state), emission)
+        remarks = [*prepared.remarks, *mark_steps(steps, selection)]
+        how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
+        best = _emitted(work, clone(work, how, steps), emission)
+        if emission.is_ordered and best.cloned.copies and not best.peaks.is_steady:
+            best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
     else:
         remarks = list[Remark]()
-        best = _emitted(work, _as(planned, selection.permission), emission)
+        best = _emitted(work, _carried_out(work, planned, selection.permission, steps), emission)
     remarks += best.cloned.remarks
     if not best.cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed")
@@ -154,24 +158,24 @@ def _prepared(module: ModuleOp, selection: Selection) -> Prepared:
     return Prepared(work, selection, structured, tuple(dead))
 
 
-def _as(planned: Sequence[StepPlan] | Planner, permission: Permission) -> Cloning:
+def _carried_out(
+    module: ModuleOp, planned: Sequence[StepPlan] | Planner, permission: Permission, steps: Steps
+) -> Cloned:
     if callable(planned):
-        return lambda module: clone_by(module, planned, permission)
-    return lambda module: clone_as_planned(module, planned, permission)
+        return clone_by(module, planned, permission, steps)
+    return clone_as_planned(module, planned, permission, steps)
 
 
-def _attempt(marked: ModuleOp, how: Copying, emission: Emission) -> Attempt:
-    """One token for each copy group; where that leaves too much ready at once, and it helps, groups in a chain."""
-    first = _emitted(marked, lambda module: clone(module, how), emission)
-    if not emission.is_ordered or not first.cloned.copies or first.peaks.is_steady:
-        return first
-    chained = _emitted(marked, lambda module: clone(module, replace(how, chain=True)), emission)
-    return chained if chained.peaks.eager < first.peaks.eager else first
+def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emission) -> Attempt:
+    """One token for each copy group may leave too much ready at once: here each group waits for the one before it."""
+    work = _prepared(module, selection).module
+    steps = numbered_steps(work)
+    mark_steps(steps, selection)
+    return _emitted(work, clone(work, replace(how, chain=True), steps), emission)
 
 
-def _emitted(marked: ModuleOp, cloning: Cloning, emission: Emission) -> Attempt:
-    work = marked.clone()
-    cloned = cloning(work)
+def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission) -> Attempt:
+    """The module, which has its copies and tokens, as it is written."""
     if cloned.copies:
         cse(work)
         if not emission.is_ordered:
@@ -180,8 +184,12 @@ def _emitted(marked: ModuleOp, cloning: Cloning, emission: Emission) -> Attempt:
         lower(work, emission.target)
         if emission.staggered and emission.target == "stablehlo":
             stagger(work)
-        (verify if emission.is_ordered else verify_input)(work)
-    return Attempt(work, cloned, Peaks.of(work))
+    steps = numbered_steps(work)
+    if cloned.copies and emission.is_ordered:
+        verify(work, steps)
+    elif cloned.copies:
+        verify_input(work)
+    return Attempt(work, cloned, Peaks.of(work, steps))
 
 
 def drop_dead(module: ModuleOp) -> None:

@@ -17,10 +17,12 @@ from ..analysis.dominance import verify_dominance
 from ..analysis.functions import functions_of
 from ..analysis.invariants import violations
 from ..analysis.phases import phases
+from ..analysis.step import Step
 from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
 from ..dialects.functions import verify_functions
+from .phase import Steps
 
 
 def verify_input(module: ModuleOp) -> None:
@@ -32,13 +34,19 @@ def verify_input(module: ModuleOp) -> None:
     verify_marks(module)
 
 
-def verify(module: ModuleOp) -> None:
-    """All invariants of a module with copies. Raises `Refusal` at the first violation."""
+def verify(module: ModuleOp, steps: Steps | None = None) -> None:
+    """All invariants of a module with copies; `steps`: those of the module, where they are known already.
+
+    Raises `Refusal` at the first violation.
+    """
     verify_input(module)
+    known = dict(steps or ())
     for function in functions_of(module):
-        classified = phases(function)
-        if classified is not None:
-            for op, wrong in violations(classified):
+        step = known.get(function)
+        if step is None and (classified := phases(function)) is not None:
+            step = Step.of(classified)
+        if step is not None:
+            for op, wrong in violations(step):
                 raise Refusal(op, wrong)
         elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
             raise Refusal(copy, "a copy in a function without gradient operations")

@@ -28,7 +28,7 @@ def decision(*lines: str, returns: str) -> tuple[Step, Decision]:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
     found = phases(functions_of(parse_module(text))[0])
     assert found is not None
-    decided = decide(found, Selection(segments="b"))
+    decided = decide(Step.of(found), Selection(segments="b"))
     (one,) = decided.decisions
     return decided.step, one
 

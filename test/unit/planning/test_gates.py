@@ -34,7 +34,7 @@ def test_gates_lead_to_the_readers_through_later_gradient_operations() -> None:
     """The first reader needs %g; %g2 comes to another one by way of %p, which runs after the copies."""
     found = phases(functions_of(parse_module(STEP))[0])
     assert found is not None
-    decided = decide(found, Selection(segments="b"))
+    decided = decide(Step.of(found), Selection(segments="b"))
     (one,) = decided.decisions
     gates = [decided.step.value(gate).name_hint for group in one.groups for gate in group.gates]
     assert gates == ["g", "g2"]
