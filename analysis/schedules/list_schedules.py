@@ -14,12 +14,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from ...planning.orders import Ready
 from .footprint import Footprint
 from .precedence import Precedence
-
-Edges: TypeAlias = Mapping[int, Iterable[int]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def by_bytes_freed(stretch: Stretch) -> list[int]:
             if unread[storage] == 1:
                 yield from known.readers[storage]
 
-    return _listed(stretch.needs, stretch.needed_by, lambda one: (cost(one), one), run)
+    return _listed(stretch.needs, lambda one: (cost(one), one), run)
 
 
 def by_bytes_revived(stretch: Stretch) -> list[int]:
@@ -79,26 +77,24 @@ def by_bytes_revived(stretch: Stretch) -> list[int]:
                 alive.add(storage)
                 yield from known.readers[storage]
 
-    return _listed(stretch.needed_by, stretch.needs, lambda one: (cost(one), -one), run)[::-1]
+    return _listed(stretch.needed_by, lambda one: (cost(one), -one), run)[::-1]
 
 
 def just_in_time(stretch: Stretch) -> list[int]:
-    waits_for, then = stretch.needed_by, stretch.needs
-    missing = {one: len(waits_for[one]) for one in stretch.operations}
-    stack = [one for one in stretch.operations if not missing[one]]
-    found = list[int]()
+    ready = Ready(stretch.needed_by)
+    stack, found = ready.at_start(), list[int]()
     while stack:
         found.append(stack.pop())
-        stack += _now_ready(found[-1], then, missing)
+        stack += sorted(ready.done(found[-1]))
     return found[::-1]
 
 
 def _listed(
-    waits_for: Edges, then: Edges, cost: Callable[[int], tuple[int, int]], run: Callable[[int], Iterable[int]]
+    waits_for: Mapping[int, Iterable[int]], cost: Callable[[int], tuple[int, int]], run: Callable[[int], Iterable[int]]
 ) -> list[int]:
     """Of what is ready the cheapest first. `run` gives the operations that may have become cheaper."""
-    missing = {one: len(list(waited)) for one, waited in waits_for.items()}
-    ready = {one for one, count in missing.items() if not count}
+    account = Ready(waits_for)
+    ready = set(account.at_start())
     heap = [(cost(one), one) for one in ready]
     heapq.heapify(heap)
     found = list[int]()
@@ -110,21 +106,11 @@ def _listed(
         ready.remove(one)
         found.append(one)
         cheaper = [other for other in run(one) if other in ready]
-        new = _now_ready(one, then, missing)
+        new = sorted(account.done(one))
         ready.update(new)
         for other in (*cheaper, *new):
             heapq.heappush(heap, (cost(other), other))
     return found
-
-
-def _now_ready(one: int, then: Edges, missing: dict[int, int]) -> list[int]:
-    """In program order."""
-    found = list[int]()
-    for other in then[one]:
-        missing[other] -= 1
-        if not missing[other]:
-            found.append(other)
-    return sorted(found)
 
 
 RULES: tuple[Callable[[Stretch], list[int]], ...] = (by_bytes_freed, by_bytes_revived, just_in_time)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from xdsl.ir import Operation
 
+from ...planning.orders import Ready
 from ...rules.names import name_of
 
 # XLA packs their operands in a tuple and unpacks it: two more steps.
@@ -20,23 +21,16 @@ _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stab
 
 def breadth_first(needs: Mapping[Operation, Set[Operation]]) -> Sequence[Operation]:
     """The keys of `needs`, each after all that it needs; those that are ready from the start in their given order."""
-    missing = {op: len(needed) for op, needed in needs.items()}
-    readers: dict[Operation, list[Operation]] = {op: [] for op in needs}
-    for op, needed in needs.items():
-        for producer in needed:
-            readers[producer].append(op)
-    queue = deque((op, _steps(op)) for op in needs if not missing[op])
+    ready = Ready(needs)
+    queue = deque((op, _steps(op)) for op in ready.at_start())
     done: list[Operation] = []
     while queue:
         op, steps = queue.popleft()
         if steps:
             queue.append((op, steps - 1))
-            continue
-        done.append(op)
-        for reader in readers[op]:
-            missing[reader] -= 1
-            if not missing[reader]:
-                queue.append((reader, _steps(reader)))
+        else:
+            done.append(op)
+            queue.extend((reader, _steps(reader)) for reader in ready.done(op))
     return done
 
 
