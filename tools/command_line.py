@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from importlib.metadata import version
 from typing import Any
 
 from xdsl.passes import ModulePass
@@ -20,6 +19,7 @@ from xdsl.utils.target import Target
 from ..universe import UNIVERSE
 from .renamed import new_name_of_option, new_name_of_pass
 from .rule_files import add_rules_option
+from .start import version_of
 
 CHUNK = "// -----"
 MLIR = "mlir"
@@ -122,8 +122,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add_rules_option(parser)
     add("--list-passes", action="store_true", help="name the passes, ours first, and exit")
     add("--help-pass", metavar="NAME", help="explain a pass and its options, and exit")
-    own = f"recompute-opt {version('xdsl-recompute')} (xdsl {version('xdsl')})"
-    add("-v", "--version", action="version", version=own)
+    add("-v", "--version", action="version", version=version_of("recompute-opt"))
     return parser
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
@@ -30,6 +29,7 @@ from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both
 from .files import FileError, read_text
 from .rule_files import add_rules_option, loaded_rules
+from .start import version_of
 
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 
@@ -106,8 +106,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     add_rules_option(parser)
     choices = ("proved", "not-proved", "equal")
     parser.add_argument("--expect", choices=choices, default="proved", help="the verdict that exits 0")
-    own = f"recompute-check {version('xdsl-recompute')} (xdsl {version('xdsl')})"
-    parser.add_argument("-v", "--version", action="version", version=own)
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-check"))
     return parser
 
 

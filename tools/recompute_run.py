@@ -15,7 +15,6 @@ import json
 import sys
 import zlib
 from collections.abc import Sequence
-from importlib.metadata import version
 from io import BytesIO
 from typing import Any
 
@@ -37,6 +36,7 @@ from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
 from .files import FileError, read_text, write_bytes, write_text
 from .rule_files import add_rules_option, loaded_rules
+from .start import version_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,8 +137,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--kind", choices=INPUT_KINDS, default="random", help="what to draw from the seed (random)")
     parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
     parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")
-    own = f"recompute-run {version('xdsl-recompute')} (xdsl {version('xdsl')})"
-    parser.add_argument("-v", "--version", action="version", version=own)
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-run"))
     return parser
 
 

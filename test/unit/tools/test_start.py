@@ -1,0 +1,30 @@
+"""The console scripts answer at once what needs no dialect, and hand everything else on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+TOOLS = ("opt", "check", "run")
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_version_needs_no_dialect(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = f"import sys\nsys.argv = ['x', '--version']\nfrom recompute.tools.start import {tool}\n{tool}()"
+    quick = run(f"{program}\nassert not {{'xdsl', 'numpy', 'argparse'}} & sys.modules.keys()")
+    assert quick.returncode == 0, quick.stderr
+    with pytest.raises(SystemExit):
+        import_module(f"recompute.tools.recompute_{tool}").main(["--version"])
+    assert quick.stdout == capsys.readouterr().out and quick.stdout.startswith(f"recompute-{tool} ")
+
+
+def test_the_rest_is_handed_on() -> None:
+    done = run("import sys\nsys.argv = ['x', '--nonsense']\nfrom recompute.tools.start import opt\nopt()")
+    assert done.returncode == 2 and "unrecognized arguments: --nonsense" in done.stderr

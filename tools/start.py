@@ -1,0 +1,30 @@
+"""Where the console scripts begin: what needs no dialect is answered before one is loaded."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+
+
+def opt() -> int:
+    return _start("recompute-opt")
+
+
+def check() -> int:
+    return _start("recompute-check")
+
+
+def run() -> int:
+    return _start("recompute-run")
+
+
+def version_of(tool: str) -> str:
+    return f"{tool} {version('xdsl-recompute')} (xdsl {version('xdsl')})"
+
+
+def _start(tool: str) -> int:
+    if sys.argv[1:] in (["--version"], ["-v"]):
+        print(version_of(tool))
+        return 0
+    return import_module(f".{tool.replace('-', '_')}", __package__).main()
