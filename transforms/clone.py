@@ -44,9 +44,9 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..rules.names import name_of
 from ..rules.permission import NOTHING, Permission
-from .apply_plan import Numbers, apply_plan
-from .notes import notes_of, write_notes
 from .phase import Steps, numbered_steps
+from .plans.apply_plan import Numbers, apply_plan
+from .plans.notes import notes_of, write_notes
 
 Planner = Callable[[Graph], Plan]
 """Somebody's planner: from the graph of a step to a plan for it."""

@@ -24,7 +24,7 @@ from ..analysis.selection.naming import named_by
 from ..analysis.selection.selection import AUTO, Selection
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
-from ..planning.plan import CopyGroup
+from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
 from .clone import Cloned, Done, Planner, clone, clone_as_planned, clone_by
@@ -119,7 +119,7 @@ def recompute(
     prepared = _prepared(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(is_copy(op) for op in work.walk()):
-        return _unchanged(module, [], "the step has copies already, from an earlier run")
+        return _unchanged(module, [], "the step has copies already, from an earlier run", ())
     emission = Emission(target, staggered)
     forced = planned is not None or any(is_forced(op) for op in work.walk())
     steps = numbered_steps(work)
@@ -136,11 +136,10 @@ def recompute(
         best = _emitted(work, _carried_out(work, planned, selection.permission, steps), emission)
     remarks += best.cloned.remarks
     if not best.cloned.copies:
-        return _unchanged(module, remarks, "nothing is recomputed")
-    reason = why_worse(before, best.peaks, emission.is_ordered)
-    if reason is not None and not forced:
-        return _unchanged(module, remarks, reason)
-    if reason is not None and planned is not None:
+        return _unchanged(module, remarks, "nothing is recomputed", steps)
+    if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
+        return _unchanged(module, remarks, reason, steps)
+    if planned is not None and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         remarks.append(Remark(functions_of(module)[0], f"{reason}: the plan is carried out all the same"))
     if prepared.structured:
         outline_gradient(best.module)
@@ -214,9 +213,11 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
     return replace(selection, checkpoints=tuple(kept)), remarks
 
 
-def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str) -> Recomputation:
+def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
+    """Nothing is done, which is a plan too."""
     said = Remark(functions_of(module)[0], f"{reason}: the step is left as it is")
-    return Recomputation((), (*remarks, said))
+    nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
+    return Recomputation(nothing, (*remarks, said))
 
 
 def _replace(module: ModuleOp, work: ModuleOp) -> None:

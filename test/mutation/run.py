@@ -48,7 +48,7 @@ TABLES = (
 STORAGE = ("unit/analysis/test_liveness.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("transforms/clone.py", "transforms/apply_plan.py", "transforms/cse.py"), PASSES),
+    **dict.fromkeys(("transforms/clone.py", "transforms/plans/apply_plan.py", "transforms/cse.py"), PASSES),
     **dict.fromkeys(
         (
             f"planning/by_segment/{name}.py"

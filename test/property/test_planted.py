@@ -13,6 +13,7 @@ from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.rules.names import name_of
 from recompute.transforms import clone, cse, lower
 from recompute.transforms import recompute as pipeline
+from recompute.transforms.phase import Steps
 
 from .checks import CHECKS, EXECUTION
 from .run import run_one
@@ -99,7 +100,7 @@ def _replace(old: Operation, new: Operation, results: Sequence[SSAValue]) -> Non
 
 
 def _without_verification(patch: pytest.MonkeyPatch) -> None:
-    def nothing(module: ModuleOp) -> None: ...
+    def nothing(module: ModuleOp, steps: Steps | None = None) -> None: ...
 
     patch.setattr(pipeline, "verify", nothing)
 

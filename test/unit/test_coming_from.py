@@ -20,12 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {page.stem: page.read_text() for page in sorted((ROOT / "docs").glob("coming_from_*.md"))}
 PASSES = {passed.name: passed for passed in (MarkPass, ClonePass, RecomputePass)}
 MENTIONED = re.compile(r"`(recompute[\w-]*)\{([^}]*)\}`")
-OPTION = re.compile(r"(\w+)=(?:\"[^\"]*\"|[^\s\"]+)")
+OPTION = re.compile(r"([\w-]+)=(?:\"[^\"]*\"|[^\s\"]+)")
 
 
 def requests(page: str) -> list[tuple[str, list[str]]]:
     """Each request in the text, as (pass, names of options)."""
-    return [(name, OPTION.findall(options)) for name, options in MENTIONED.findall(page)]
+    return [
+        (name, [option.replace("-", "_") for option in OPTION.findall(options)])
+        for name, options in MENTIONED.findall(page)
+    ]
 
 
 def test_there_is_a_page_for_each() -> None:

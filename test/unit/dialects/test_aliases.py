@@ -173,9 +173,9 @@ def test_lines_of_opaque_attributes_stay_where_they_are(value: str):
     assert value in text and print_module(parse_module(text)) == text
 
 
-def test_lines_of_shardings_stay_where_they_are():
+def test_lines_of_shardings_are_joined():
     value = '#sdy.sharding<@mesh, [{"a"},\n  {"b"}]>'
-    assert printed_value(with_value(value)) == value
+    assert printed_value(with_value(value)) == '#sdy.sharding<@mesh, [{"a"}, {"b"}]>'
 
 
 def test_an_equals_sign_in_a_comment_after_an_alias_defines_nothing():

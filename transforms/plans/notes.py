@@ -8,9 +8,9 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute
 
-from ..analysis.step import Step
-from ..dialects.recompute import Names
-from ..planning.plan_file import Mark, Note
+from ...analysis.step import Step
+from ...dialects.recompute import Names
+from ...planning.plan_file import Mark, Note
 
 _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 

@@ -1,0 +1,1 @@
+"""Plans carried out: copies into the program, notes onto its operations."""
