@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Operation, Region
 
 from ..dialects.diagnostics import Refusal
-from .anatomy import name_of
+from .anatomy import attributes_of, name_of
+from .heads import Heads
 from .pure_operations import TERMINATORS
 
 
@@ -33,3 +35,19 @@ def body_of(op: Operation) -> Block:
     if len(op.regions) != 1 or not op.regions[0].blocks:
         raise Refusal(op, f"a {name_of(op)} without a body cannot be compared")
     return single_block(op, op.regions[0])
+
+
+def function_body(function: Operation, name: str, heads: Heads) -> Block:
+    """The block of a function, which takes and returns what the function's type says."""
+    block = body_of(function)
+    type_, last = attributes_of(function).get("function_type"), block.last_op
+    if (
+        not isinstance(type_, FunctionType)
+        or heads.types(block.args, function) != heads.numbers(type_.inputs, function)
+        or last is None
+        or not is_function(block)
+        or not is_known_end(last)
+        or heads.types(last.operands, last) != heads.numbers(type_.outputs, function)
+    ):
+        raise Refusal(function, f"@{name} does not take and return what its type says")
+    return block

@@ -72,6 +72,15 @@ class Inside(NamedTuple):
         return self.bound[-1] != self.roots[-1]
 
 
+class Closed(NamedTuple):
+    """A region as terms, its body and its captures; `at_risk`: both with what runs in it and may fail, if anything."""
+
+    inside: Inside | None
+    body: int
+    captures: tuple[int, ...]
+    at_risk: tuple[int, tuple[int, ...]] | None = None
+
+
 class Terms:
     """The table. `origins` (first operation of each term) and `insides` (its regions), by side, only explain."""
 

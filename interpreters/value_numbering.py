@@ -11,11 +11,10 @@ alike. What is not understood raises a `Refusal`; nothing is guessed. In a regio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects.diagnostics import Refusal
 from .anatomy import (
@@ -23,11 +22,10 @@ from .anatomy import (
     callee_of,
     functions_of,
     name_of,
-    position_attributes,
     public_functions,
     size_with_calls,
 )
-from .blocks import body_of, is_function, is_known_end, refuse_branches, single_block
+from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
 from .heads import Heads
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,
@@ -38,22 +36,15 @@ from .pure_operations import (
     RUN_ELSEWHERE,
     refers_to_memory,
 )
+from .risks import note_risks, where_it_runs
 from .scope import Outcome, Scope
-from .terms import NO_BLOCK, Head, Inside, Side, Terms
+from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
+from .wrapping import Wrapping, into, without
 
 MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
 
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
-
-
-class Closed(NamedTuple):
-    """A region as terms, its body and its captures; `at_risk`: both with what runs in it and may fail, if anything."""
-
-    inside: Inside | None
-    body: int
-    captures: tuple[int, ...]
-    at_risk: tuple[int, tuple[int, ...]] | None = None
 
 
 class Numbering:
@@ -70,6 +61,7 @@ class Numbering:
         self.module = module
         self.heads = Heads(terms.attributes)
         self._terms = terms
+        self._wrapping = Wrapping(terms, self.heads)
         self._pure = pure
         self._declared = declared
         self.believed = set[str]()
@@ -83,7 +75,7 @@ class Numbering:
 
     def function(self, name: str) -> Outcome:
         """Results and effects of a function for unknown arguments. Raises `Refusal`."""
-        types = self.heads.types(self._body(name).args, self.functions[name])
+        types = self.heads.types(function_body(self.functions[name], name, self.heads).args, self.functions[name])
         parameters = [
             self._terms.term(Head("parameter", f"{index} of @{name}", types=(type_,)))
             for index, type_ in enumerate(types)
@@ -131,8 +123,8 @@ class Numbering:
     def _identity(self, op: Operation, values: Sequence[SSAValue], scope: Scope) -> Sequence[int]:
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
-        around = self._around(("barrier", op, attributes_of(op)))
-        return self._wrapped(around, self._operands(op, scope)[: len(values)])
+        around = self._wrapping.around(("barrier", op, attributes_of(op)))
+        return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
         """Operations grouped for the reader: they run where they stand."""
@@ -141,15 +133,15 @@ class Numbering:
         if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
             raise Refusal(op, f"{name_of(op)} does not yield its results")
         inner = scope.within()
-        around = self._around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
-        (entered,) = self._wrapped(_into(around), [scope.state])
+        around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
+        (entered,) = self._wrapping.wrapped(into(around), [scope.state])
         inner.state = entered
         _, numbers = self._block(block, inner)
         if len(numbers) != len(op.results):
             raise Refusal(op, f"{name_of(op)} does not yield its results")
         if inner.state != entered:
-            (scope.state,) = self._wrapped(around, [inner.state])
-        return self._wrapped(around, numbers)
+            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
+        return self._wrapping.wrapped(around, numbers)
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)
@@ -175,43 +167,19 @@ class Numbering:
         for region in regions:
             operands += region.captures
         if name in MAY_FAIL and not effect:
-            operands = self._where_it_runs(head, operands, scope)
+            operands = where_it_runs(self._terms, head, operands, scope)
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
         if effect:
             scope.state = term
         elif name in KEPT or any(inside.kept for inside in insides):
             scope.kept[term] = None
-        self._note_risks(term, op, regions, scope)
-        self._origins.setdefault(term, op)
+        for known in (term, *note_risks(self._terms, term, op, regions, scope)):
+            self._origins.setdefault(known, op)
         if regions:
             self._insides.setdefault(term, tuple(insides))
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
-
-    def _where_it_runs(self, head: Head, operands: tuple[int, ...], scope: Scope) -> tuple[int, ...]:
-        """The operands, for what may fail in a region with the execution of the region: it is not the same elsewhere.
-
-        What has run already, around this region, is.
-        """
-        here = (scope.entry, *operands) if scope.depth > 0 else operands
-        around: Scope | None = scope
-        while around is not None:
-            there = (around.entry, *operands) if around.depth > 0 else operands
-            if self._terms.term(head, there) in around.risky:
-                return there
-            around = around.around
-        scope.risky[self._terms.term(head, here)] = None
-        return here
-
-    def _note_risks(self, term: int, op: Operation, regions: Sequence[Closed], scope: Scope) -> None:
-        """What runs in a region and may fail, does so if and when the operation runs the region."""
-        for region in regions:
-            if region.at_risk is not None:
-                body, captures = region.at_risk
-                risk = self._terms.term(Head("risk", name_of(op), bodies=(body,)), (term, *captures))
-                self._origins.setdefault(risk, op)
-                scope.risky[risk] = None
 
     def _has_effect(self, op: Operation, insides: Sequence[Inside]) -> bool:
         in_memory = any(refers_to_memory(value.type) for value in (*op.operands, *op.results))
@@ -253,74 +221,29 @@ class Numbering:
 
     def _call(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = callee_of(op, self.functions)
-        block, function = self._body(name), self.functions[name]
+        block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
         last = block.last_op
         assert last is not None, "checked: a function ends with func.return"
         taken, returned = self.heads.types(block.args, op), self.heads.types(last.operands, op)
         if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (taken, returned):
             raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
-        around = self._around(
-            ("call", op, _without(attributes_of(op), {"callee"})),
-            ("function", function, _without(attributes_of(function), SIGNATURE)),
+        around = self._wrapping.around(
+            ("call", op, without(attributes_of(op), {"callee"})),
+            ("function", function, without(attributes_of(function), SIGNATURE)),
             ("return", last, attributes_of(last)),
             always=scope.literal,
         )
-        state, *arguments = self._wrapped(_into(around), [scope.state, *self._operands(op, scope)])
-        arguments = self._each_wrapped("parameter", function, "arg_attrs", arguments)
+        state, *arguments = self._wrapping.wrapped(into(around), [scope.state, *self._operands(op, scope)])
+        arguments = self._wrapping.each_wrapped("parameter", function, "arg_attrs", arguments)
         inner = scope.called(state)
         results = self._run(name, arguments, inner)
         if inner.state != state or scope.literal:
-            (scope.state,) = self._wrapped(around, [inner.state])
-        return self._wrapped(around, self._each_wrapped("result", function, "res_attrs", results))
+            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
+        return self._wrapping.wrapped(around, self._wrapping.each_wrapped("result", function, "res_attrs", results))
 
     def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> tuple[int, ...]:
         """What the function returns for these arguments, from the scope's state on."""
-        block = self._body(name)
+        block = function_body(self.functions[name], name, self.heads)
         scope.values.update(zip(block.args, arguments, strict=True))
         _, results = self._block(block, scope)  # `_call` and the signature see to what is written on the return
         return results
-
-    def _body(self, name: str) -> Block:
-        """The block of a function, which takes and returns what the function's type says."""
-        function = self.functions[name]
-        block = body_of(function)
-        type_, last = attributes_of(function).get("function_type"), block.last_op
-        if (
-            not isinstance(type_, FunctionType)
-            or self.heads.types(block.args, function) != self.heads.numbers(type_.inputs, function)
-            or last is None
-            or not is_function(block)
-            or not is_known_end(last)
-            or self.heads.types(last.operands, last) != self.heads.numbers(type_.outputs, function)
-        ):
-            raise Refusal(function, f"@{name} does not take and return what its type says")
-        return block
-
-    def _around(self, *parts: tuple[str, Operation, Mapping[str, Attribute]], always: bool = False) -> list[Head]:
-        """Attributes that are neither dropped nor understood, as heads of terms around values and states."""
-        return [
-            Head("attributed", what, self.heads.attributes(op, attributes))
-            for what, op, attributes in parts
-            if attributes or always
-        ]
-
-    def _wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        wrapped = list(numbers)
-        for head in around:
-            wrapped = [self._terms.term(head, (number,)) for number in wrapped]
-        return wrapped
-
-    def _each_wrapped(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """The values, each with the attributes that the function called gives its position."""
-        extras = position_attributes(function, name, len(numbers))
-        pairs = zip(numbers, extras, strict=True)
-        return [self._wrapped(self._around((what, function, extra)), [number])[0] for number, extra in pairs]
-
-
-def _into(around: Sequence[Head]) -> list[Head]:
-    """What lies around a call on the way in, which is not what lies around it on the way out."""
-    return [head._replace(name=f"{head.name}, entered") for head in around]
-
-
-def _without(attributes: Mapping[str, Attribute], names: Collection[str]) -> dict[str, Attribute]:
-    return {name: value for name, value in attributes.items() if name not in names}

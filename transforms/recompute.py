@@ -13,14 +13,12 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.copied import is_copy
 from ..analysis.copying import Copying
 from ..analysis.functions import functions_of
 from ..analysis.marks import is_forced
 from ..analysis.peaks import Peaks, why_worse
-from ..analysis.selection.naming import named_by
 from ..analysis.selection.selection import AUTO, Selection
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
@@ -29,13 +27,11 @@ from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
 from .clone import Cloned, Done, Planner, clone, clone_as_planned, clone_by
 from .cse import cse
-from .inline import inline
-from .inline_gradient import inline_gradient
-from .inline_segments import inline_segments
 from .lower import TARGETS, lower
 from .mark import MarkPass, mark_steps
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
+from .plans.prepared import prepare
 from .stagger import stagger
 from .verify import verify, verify_input
 
@@ -88,16 +84,6 @@ class Attempt:
     peaks: Peaks
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions."""
-
-    module: ModuleOp
-    selection: Selection
-    structured: bool
-    remarks: tuple[Remark, ...]
-
-
 def recompute(
     module: ModuleOp,
     selection: Selection = AUTO,
@@ -116,7 +102,7 @@ def recompute(
     or when the result breaks an invariant.
     """
     verify_input(module)
-    prepared = _prepared(module, selection)
+    prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(is_copy(op) for op in work.walk()):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
@@ -124,7 +110,7 @@ def recompute(
     forced = planned is not None or any(is_forced(op) for op in work.walk())
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
-    before = replace(Peaks.of(work, steps), module=lambda: _prepared(module, selection).module)
+    before = replace(Peaks.of(work, steps), module=lambda: prepare(module, selection).module)
     if planned is None:
         remarks = [*prepared.remarks, *mark_steps(steps, selection)]
         how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
@@ -147,16 +133,6 @@ def recompute(
     return Recomputation(best.cloned.steps, tuple(remarks))
 
 
-def _prepared(module: ModuleOp, selection: Selection) -> Prepared:
-    work = module.clone()
-    inline(work)
-    structured = inline_gradient(work) > 0
-    inline_segments(work)
-    selection, dead = _without_dead_checkpoints(work, selection)
-    drop_dead(work)
-    return Prepared(work, selection, structured, tuple(dead))
-
-
 def _carried_out(
     module: ModuleOp, planned: Sequence[StepPlan] | Planner, permission: Permission, steps: Steps
 ) -> Cloned:
@@ -167,7 +143,7 @@ def _carried_out(
 
 def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emission) -> Attempt:
     """One token for each copy group may leave too much ready at once: here each group waits for the one before it."""
-    work = _prepared(module, selection).module
+    work = prepare(module, selection).module
     steps = numbered_steps(work)
     mark_steps(steps, selection)
     return _emitted(work, clone(work, replace(how, chain=True), steps), emission)
@@ -189,28 +165,6 @@ def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission) -> Attempt:
     elif cloned.copies:
         verify_input(work)
     return Attempt(work, cloned, Peaks.of(work, steps))
-
-
-def drop_dead(module: ModuleOp) -> None:
-    """Dead code reads values too, and would make outputs of what nobody needs."""
-    for function in functions_of(module):
-        region_dce(function.body)
-
-
-def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Checkpoints that only dead code makes are ignored, and said; the others still cut the step."""
-    if selection.checkpoints is None:
-        return selection, []
-    alive = module.clone()
-    drop_dead(alive)
-    kept, remarks = list[str](), list[Remark]()
-    here, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
-    for name in selection.checkpoints:
-        if here[name] and not needed[name]:
-            remarks.append(Remark(here[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
-        else:
-            kept.append(name)
-    return replace(selection, checkpoints=tuple(kept)), remarks
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:

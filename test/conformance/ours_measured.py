@@ -25,7 +25,8 @@ from recompute.interpreters.prove import prove
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import drop_dead, recompute
+from recompute.transforms.plans.prepared import drop_dead
+from recompute.transforms.recompute import recompute
 
 NETS = Path(__file__).resolve().parent / "nets"
 

@@ -34,7 +34,8 @@ from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import Recomputation, drop_dead, recompute
+from recompute.transforms.plans.prepared import drop_dead
+from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.verify import verify
 
 NETS = Path(__file__).resolve().parent / "nets"

@@ -1,0 +1,58 @@
+"""The form that the pipeline works on: a copy of the module, inlined and flat, without dead code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from ...analysis.functions import functions_of
+from ...analysis.selection.naming import named_by
+from ...analysis.selection.selection import Selection
+from ...dialects.diagnostics import Remark
+from ..inline import inline
+from ..inline_gradient import inline_gradient
+from ..inline_segments import inline_segments
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions."""
+
+    module: ModuleOp
+    selection: Selection
+    structured: bool
+    remarks: tuple[Remark, ...]
+
+
+def prepare(module: ModuleOp, selection: Selection) -> Prepared:
+    work = module.clone()
+    inline(work)
+    structured = inline_gradient(work) > 0
+    inline_segments(work)
+    selection, dead = _without_dead_checkpoints(work, selection)
+    drop_dead(work)
+    return Prepared(work, selection, structured, tuple(dead))
+
+
+def drop_dead(module: ModuleOp) -> None:
+    """Dead code reads values too, and would make outputs of what nobody needs."""
+    for function in functions_of(module):
+        region_dce(function.body)
+
+
+def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
+    """Checkpoints that only dead code makes are ignored, and said; the others still cut the step."""
+    if selection.checkpoints is None:
+        return selection, []
+    alive = module.clone()
+    drop_dead(alive)
+    kept, remarks = list[str](), list[Remark]()
+    here, needed = named_by(module.walk(), selection.checkpoints), named_by(alive.walk(), selection.checkpoints)
+    for name in selection.checkpoints:
+        if here[name] and not needed[name]:
+            remarks.append(Remark(here[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
+        else:
+            kept.append(name)
+    return replace(selection, checkpoints=tuple(kept)), remarks
