@@ -6,11 +6,12 @@ saves anything, `evaluate.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from .gates import is_gate
 from .graph import Graph
-from .plan import CopyGroup, Plan
+from .plan import CopyGroup, Kept, Plan
+from .plan_file import Note
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
@@ -19,13 +20,25 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
         if (wrong := _unknown_numbers(graph, group)) is not None:
             yield f"group {index}: {wrong}"
             return
-    seen = set[tuple[int, int]]()
+    yield from unknown_operations(graph, plan.kept)
+    seen, place = set[tuple[int, int]](), 0
     for index, group in enumerate(plan.groups):
+        if group.before < place:
+            yield f"group {index}: it stands behind a group whose copies come later"
+        place = group.before
         yield from (f"group {index}: {wrong}" for wrong in _wrong_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
             if copy in seen:
                 yield f"group {index}: there are two copies {copy[1]} of operation {copy[0]}"
             seen.add(copy)
+
+
+def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[str]:
+    """What is said of operations that are not there."""
+    for index, one in enumerate(noted):
+        if one.operation not in range(len(graph)):
+            name = type(one).__name__.lower()
+            yield f"{name} {index}: there are {len(graph)} operations, numbered from 0, and no {one.operation}"
 
 
 def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
@@ -50,6 +63,8 @@ def _wrong_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Itera
     listed, inputs = list[int](), set[int]()
     for batch in group.batches:
         inputs.update(batch.inputs)
+        if not made.issuperset(batch.awaited):
+            yield "a batch awaits a value that no batch before it makes"
         for op in batch.operations:
             missing = [v for v in graph.reads[op] if v not in made and v not in inputs and v not in graph.constants]
             if missing:
@@ -58,6 +73,8 @@ def _wrong_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Itera
             listed.append(op)
     if len(set(listed)) != len(listed):
         yield "an operation is copied twice"
+    if made & inputs:
+        yield "an input is made by the group itself"
     if any(graph.maker[value] >= group.before for value in inputs):
         yield "an input is made after the copies that read it"
     if not made.issuperset(group.replaces):

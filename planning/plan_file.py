@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import cast
 
+from .json_fields import BadPlan as BadPlan
+from .json_fields import Fields
 from .plan import Batch, CopyGroup, Kept, Plan
 
 VERSION = 1
 Mark = bool | str
-
-
-class BadPlan(ValueError):
-    """A plan that cannot be read, or that does not fit the graph; the words name the culprit."""
 
 
 @dataclass(frozen=True)
@@ -74,39 +72,64 @@ def _note_data(note: Note) -> dict[str, object]:
 def from_json(text: str) -> tuple[StepPlan, ...]:
     """Raises `BadPlan`."""
     try:
-        data: Any = json.loads(text)
+        data: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise BadPlan(f"line {error.lineno}: the plan is no JSON: {error.msg}") from error
-    try:
-        if data["recompute_plan"] != VERSION:
-            raise BadPlan(f"this is a plan of version {data['recompute_plan']}, and version {VERSION} is read here")
-        return tuple([_step(step) for step in data["steps"]])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadPlan(f"the plan lacks something, or has what it should not have: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadPlan(f"the plan is no JSON: {error}") from error
+    plan = Fields.of(data, "plan", ("recompute_plan", "steps"))
+    if plan.number("recompute_plan") != VERSION:
+        raise BadPlan(f"this is a plan of version {plan.number('recompute_plan')}, and version {VERSION} is read here")
+    return tuple([_step(step) for step in plan.objects("steps", _STEP)])
 
 
-def _step(data: dict[str, Any]) -> StepPlan:
-    groups = tuple([_group(dict(group)) for group in data["groups"]])
-    kept = tuple([Kept(**one) for one in data.get("kept", ())])
-    notes = tuple([_note(dict(one)) for one in data.get("notes", ())])
-    return StepPlan(str(data["function"]), str(data["graph"]), Plan(groups, kept), notes)
+_STEP = ("function", "graph", "groups", "kept", "notes")
+_GROUP, _BATCH, _KEPT, _NOTE = [tuple(field.name for field in fields(one)) for one in (CopyGroup, Batch, Kept, Note)]
 
 
-def _group(data: dict[str, Any]) -> CopyGroup:
-    data["batches"] = tuple([Batch(**{name: _numbers(v) for name, v in one.items()}) for one in data["batches"]])
-    for name in ("numbers", "replaces", "gates"):
-        data[name] = _numbers(data[name])
-    return CopyGroup(**data)
+def _step(step: Fields) -> StepPlan:
+    groups = tuple([_group(one) for one in step.objects("groups", _GROUP)])
+    kept = tuple([_kept(one) for one in step.objects("kept", _KEPT)])
+    notes = tuple([_note(one) for one in step.objects("notes", _NOTE)])
+    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes)
 
 
-def _note(data: dict[str, Any]) -> Note:
-    if isinstance(data.get("recompute"), list):
-        data["recompute"] = tuple(data["recompute"])
-    return Note(**data)
+def _group(group: Fields) -> CopyGroup:
+    return CopyGroup(
+        segment=group.text("segment"),
+        before=group.number("before"),
+        batches=tuple([_batch(one) for one in group.objects("batches", _BATCH)]),
+        numbers=group.numbers("numbers"),
+        replaces=group.numbers("replaces"),
+        gates=group.numbers("gates"),
+        freed_bytes=group.number("freed_bytes"),
+        pinned_bytes=group.number("pinned_bytes"),
+        extra_flops=group.number("extra_flops"),
+    )
 
 
-def _numbers(listed: Iterable[Any]) -> tuple[int, ...]:
-    numbers = tuple(listed)
-    if not all(type(number) is int for number in numbers):
-        raise BadPlan(f"expected a list of numbers, not {list(numbers)}")
-    return numbers
+def _batch(batch: Fields) -> Batch:
+    return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
+
+
+def _kept(kept: Fields) -> Kept:
+    return Kept(kept.text("segment"), kept.number("operation"), kept.text("reason"))
+
+
+def _note(note: Fields) -> Note:
+    return Note(
+        note.number("operation"),
+        note.text("segment") if "segment" in note.data else None,
+        _mark(note) if "recompute" in note.data else None,
+        note.flag("checkpoint") if "checkpoint" in note.data else False,
+    )
+
+
+def _mark(note: Fields) -> Mark | tuple[Mark, ...]:
+    """One for the operation, or one for each result."""
+    mark = note.data["recompute"]
+    listed = cast(list[object], mark) if isinstance(mark, list) else [mark]
+    marks = [one for one in listed if isinstance(one, bool | str)]
+    if len(marks) != len(listed):
+        raise note.wrong("recompute", "mark, and no list of marks")
+    return tuple(marks) if isinstance(mark, list) else marks[0]

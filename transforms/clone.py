@@ -37,8 +37,9 @@ from ..analysis.step import Step
 from ..dialects.channels import free_channels
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.discardable import verify_attributes
 from ..dialects.recompute import Names
-from ..planning.check import violations
+from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
@@ -50,6 +51,19 @@ from .plans.notes import notes_of, write_notes
 
 Planner = Callable[[Graph], Plan]
 """Somebody's planner: from the graph of a step to a plan for it."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The plan of one function, the graph that it is for, and what is noted on its operations."""
+
+    function: str
+    graph: Graph
+    plan: Plan
+    notes: tuple[Note, ...]
+
+    def as_step_plan(self) -> StepPlan:
+        return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
 @dataclass(frozen=True)
@@ -66,19 +80,6 @@ class Cloned:
     @property
     def copies(self) -> int:
         return sum(done.plan.copies for done in self.steps)
-
-
-@dataclass(frozen=True)
-class Done:
-    """The plan of one function, the graph that it is for, and what is noted on its operations."""
-
-    function: str
-    graph: Graph
-    plan: Plan
-    notes: tuple[Note, ...]
-
-    def as_step_plan(self) -> StepPlan:
-        return StepPlan(self.function, self.graph.fingerprint, self.plan, self.notes)
 
 
 def clone(module: ModuleOp, how: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:
@@ -110,7 +111,10 @@ def clone_as_planned(
         if one.graph != step.graph.fingerprint:
             raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
         _demand_fit(function, step, one.plan, permission)
+        for wrong in unknown_operations(step.graph, one.notes):
+            raise Refusal(function, f"the plan cannot be carried out: {wrong}")
         write_notes(step, one.notes)
+        verify_attributes(function)
         done.append(_carry_out(function, step, one.plan, numbers))
     if plans:
         raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")
@@ -170,8 +174,8 @@ def _taken_back(step: Step, plan: Plan) -> Iterator[Remark]:
 class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
-    `copies`: at most so many copies of one operation. `chain`: each unit waits for the gradient operation before it.
-    `collectives`: they may be repeated. `preserve_rng_state=false`: unseeded random operations may draw again. With
+    `copies`: at most so many copies of one operation. `chain`: each copy group waits for the gradient operation before
+    it. `collectives`: they may be repeated. `preserve_rng_state=false`: unseeded random operations may draw again. With
     `strict` a mark that has no effect is an error.
     """
 

@@ -111,18 +111,19 @@ def recompute(
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
     before = replace(Peaks.of(work, steps), module=lambda: prepare(module, selection).module)
+    how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
     if planned is None:
         remarks = [*prepared.remarks, *mark_steps(steps, selection)]
-        how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
-        best = _emitted(work, clone(work, how, steps), emission)
-        if emission.is_ordered and best.cloned.copies and not best.peaks.is_steady:
-            best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
+        cloned = clone(work, how, steps)
     else:
         remarks = list[Remark]()
-        best = _emitted(work, _carried_out(work, planned, selection.permission, steps), emission)
+        cloned = _carried_out(work, planned, selection.permission, steps)
+    if not cloned.copies:
+        return _unchanged(module, [*remarks, *cloned.remarks], "nothing is recomputed", steps)
+    best = _emitted(work, cloned, emission)
+    if planned is None and emission.is_ordered and not best.peaks.is_steady:
+        best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
     remarks += best.cloned.remarks
-    if not best.cloned.copies:
-        return _unchanged(module, remarks, "nothing is recomputed", steps)
     if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         return _unchanged(module, remarks, reason, steps)
     if planned is not None and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
@@ -151,18 +152,17 @@ def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emi
 
 def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission) -> Attempt:
     """The module, which has its copies and tokens, as it is written."""
-    if cloned.copies:
-        cse(work)
-        if not emission.is_ordered:
-            # While the tokens are there: program order is all that is left of them.
-            verify(work)
-        lower(work, emission.target)
-        if emission.staggered and emission.target == "stablehlo":
-            stagger(work)
+    cse(work)
+    if not emission.is_ordered:
+        # While the tokens are there: program order is all that is left of them.
+        verify(work)
+    lower(work, emission.target)
+    if emission.staggered and emission.target == "stablehlo":
+        stagger(work)
     steps = numbered_steps(work)
-    if cloned.copies and emission.is_ordered:
+    if emission.is_ordered:
         verify(work, steps)
-    elif cloned.copies:
+    else:
         verify_input(work)
     return Attempt(work, cloned, Peaks.of(work, steps))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from recompute.planning.check import violations
-from recompute.planning.plan import Batch, CopyGroup, Plan
+from recompute.planning.check import unknown_operations, violations
+from recompute.planning.plan import Batch, CopyGroup, Kept, Plan
+from recompute.planning.plan_file import Note
 from recompute.test.named_steps import named_step
 
 T = "tensor<256xf32>"
@@ -52,6 +53,8 @@ def test_a_plan_that_fits() -> None:
         ({"batches": (Batch((0, 0), (X,)),), "replaces": (A,)}, "an operation is copied twice"),
         ({"batches": (Batch((0, 1), (X, LAST)),)}, "an input is made after the copies that read it"),
         ({"replaces": (Y,)}, "it replaces a value that it does not make"),
+        ({"batches": (Batch((0, 1), (X, A)),)}, "an input is made by the group itself"),
+        ({"batches": (Batch((0,), (X,)), Batch((1,), (), (B,)))}, "awaits a value that no batch before it makes"),
         ({"gates": (B,)}, "none of its gates is a gradient value"),
         ({"gates": ()}, "none of its gates is a gradient value"),
         ({"gates": (GATE, LAST)}, "one of its gates is made after the copies"),
@@ -65,3 +68,16 @@ def test_one_rule_broken(change: dict[str, Any], words: str) -> None:
 
 def test_no_copy_has_the_number_of_another() -> None:
     assert "group 1: there are two copies 1 of operation 0" in wrong(GOOD, replace(GOOD, before=5, gates=(H,)))
+
+
+def test_groups_stand_in_the_order_of_their_places() -> None:
+    later = replace(GOOD, before=5, gates=(H,), numbers=(2, 2))
+    assert wrong(later, GOOD) == ["group 1: it stands behind a group whose copies come later"]
+
+
+def test_what_is_noted_of_operations_that_are_not_there() -> None:
+    plan = Plan((), (Kept("s", 3, "why"), Kept("s", 7, "why")))
+    assert list(violations(STEP.graph, plan)) == ["kept 1: there are 7 operations, numbered from 0, and no 7"]
+    assert list(unknown_operations(STEP.graph, [Note(-1)])) == [
+        "note 0: there are 7 operations, numbered from 0, and no -1"
+    ]

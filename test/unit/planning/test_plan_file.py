@@ -16,6 +16,12 @@ STEP = StepPlan(
 )
 
 
+def changed(this: str, into: str) -> str:
+    text = to_json([STEP])
+    assert this in text
+    return text.replace(this, into)
+
+
 def test_what_is_written_is_read_again() -> None:
     steps = (STEP, StepPlan("other", "00", Plan()))
     assert from_json(to_json(steps)) == steps
@@ -26,14 +32,25 @@ def test_what_is_written_is_read_again() -> None:
     ("text", "words"),
     [
         ("{", "line 1: the plan is no JSON"),
-        ("[]", "lacks something"),
-        ("{}", "lacks something, or has what it should not have: 'recompute_plan'"),
+        ("[" * 100000, "no JSON"),
+        ("9" * 5000, "no JSON"),
+        ("[]", "plan is no object"),
+        ("{}", "plan.recompute_plan is missing"),
         ('{"recompute_plan": 2, "steps": []}', "of version 2, and version 1 is read here"),
-        ('{"recompute_plan": 1}', "'steps'"),
-        (to_json([STEP]).replace('"before"', '"behind"'), "behind"),
-        (to_json([STEP]).replace('"gates": [9]', '"gates": [9.5]'), r"expected a list of numbers, not \[9.5\]"),
-        (to_json([STEP]).replace('"gates": [9]', '"gates": 9'), "lacks something"),
-        (to_json([STEP]).replace('"replaces": [3, 5], ', ""), "'replaces'"),
+        ('{"recompute_plan": true, "steps": []}', "plan.recompute_plan is no number: True"),
+        ('{"recompute_plan": 1}', "plan.steps is missing"),
+        ('{"recompute_plan": 1, "steps": 1}', "plan.steps is no list: 1"),
+        ('{"recompute_plan": 1, "steps": [1]}', r"plan.steps\[0\] is no object"),
+        (changed('"before"', '"behind"'), r"plan.steps\[0\].groups\[0\] has an unknown field 'behind'"),
+        (changed('"gates": [9]', '"gates": [9.5]'), r"groups\[0\].gates is no list of numbers: \[9.5\]"),
+        (changed('"gates": [9]', '"gates": 9'), r"gates is no list of numbers: 9"),
+        (changed('"replaces": [3, 5], ', ""), r"groups\[0\].replaces is missing"),
+        (changed('"inputs": [0]', '"inputs": [true]'), r"batches\[0\].inputs is no list of numbers"),
+        (changed('"before": 7', '"before": "7"'), r"groups\[0\].before is no number: '7'"),
+        (changed('"segment": "c"', '"segment": null'), r"kept\[0\].segment is no string: None"),
+        (changed('"checkpoint": true', '"checkpoint": 1'), r"notes\[2\].checkpoint is no truth value: 1"),
+        (changed('[false, "must_save"]', "[false, 1]"), r"notes\[1\].recompute is no mark, and no list of marks"),
+        (changed('[false, "must_save"]', "1"), r"notes\[1\].recompute is no mark"),
     ],
 )
 def test_what_is_no_plan_is_refused(text: str, words: str) -> None:

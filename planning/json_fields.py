@@ -1,0 +1,68 @@
+"""Fields of a JSON object, asked for by name and type: what is missing, unknown or of another type is said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+
+class BadPlan(ValueError):
+    """A plan that cannot be read, or that does not fit the graph; the words name the culprit."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """One object. `where` leads to it: `plan.steps[0]`."""
+
+    data: dict[str, object]
+    where: str
+
+    @classmethod
+    def of(cls, data: object, where: str, known: Iterable[str]) -> Fields:
+        """Raises `BadPlan` for what is no object, or has fields that are not `known`."""
+        if not isinstance(data, dict):
+            raise BadPlan(f"{where} is no object")
+        fields = cls(cast(dict[str, Any], data), where)
+        for name in fields.data.keys() - set(known):
+            raise BadPlan(f"{where} has an unknown field '{name}'")
+        return fields
+
+    def text(self, name: str) -> str:
+        value = self._value(name)
+        if not isinstance(value, str):
+            raise self.wrong(name, "string")
+        return value
+
+    def number(self, name: str) -> int:
+        value = self._value(name)
+        if type(value) is not int:
+            raise self.wrong(name, "number")
+        return value
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        value = self._value(name)
+        if not isinstance(value, list) or any(type(one) is not int for one in cast(list[object], value)):
+            raise self.wrong(name, "list of numbers")
+        return tuple(cast(list[int], value))
+
+    def flag(self, name: str) -> bool:
+        value = self._value(name)
+        if not isinstance(value, bool):
+            raise self.wrong(name, "truth value")
+        return value
+
+    def objects(self, name: str, known: Iterable[str]) -> list[Fields]:
+        value = self._value(name)
+        if not isinstance(value, list):
+            raise self.wrong(name, "list")
+        listed = cast(list[object], value)
+        return [Fields.of(one, f"{self.where}.{name}[{index}]", known) for index, one in enumerate(listed)]
+
+    def wrong(self, name: str, expected: str) -> BadPlan:
+        return BadPlan(f"{self.where}.{name} is no {expected}: {self.data[name]!r}"[:200])
+
+    def _value(self, name: str) -> object:
+        if name not in self.data:
+            raise BadPlan(f"{self.where}.{name} is missing")
+        return self.data[name]

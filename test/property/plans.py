@@ -1,0 +1,87 @@
+"""Plans with one or two things wrong: each is refused in words, or is a plan, and then the results are proved equal.
+
+python -m recompute.test.property.plans --count 400 --seed 0 --step mlp.small.mlir
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, cast
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.interpreters.prove import prove
+from recompute.planning.plan_file import BadPlan, from_json, to_json
+from recompute.test.examples import original
+from recompute.transforms.recompute import recompute
+
+STRANGE = [-1, 0, 1, 5, 10**6, 1.5, True, None, "x", "", [], {}, [0], [[0]], ["must_save"], {"a": 1}]
+Path = tuple[Any, ...]
+
+
+def paths(data: Any, path: Path = ()) -> Iterator[Path]:
+    """To everything in the plan, the plan itself first."""
+    yield path
+    if isinstance(data, dict | list):
+        keys = cast(dict[str, Any], data) if isinstance(data, dict) else range(len(cast(list[Any], data)))
+        for key in list(keys):
+            yield from paths(data[key], (*path, key))
+
+
+def damaged(text: str, seed: int) -> str:
+    dice, data = random.Random(seed), json.loads(text)
+    listed = list(paths(data))[1:]
+    for _ in range(dice.choice([1, 1, 2])):
+        # The first change may have taken away what the second is about.
+        with suppress(KeyError, IndexError, TypeError, AttributeError):
+            _change(data, dice.choice(listed), dice)
+    return json.dumps(data)
+
+
+def _change(data: Any, path: Path, dice: random.Random) -> None:
+    for key in path[:-1]:
+        data = data[key]
+    last = path[-1]
+    match dice.choice(["strange", "strange", "near", "gone", "twice", "shuffled"]):
+        case "strange":
+            data[last] = dice.choice(STRANGE)
+        case "near":
+            data[last] = max(0, data[last] + dice.choice([-3, -1, 1, 2, 7]))
+        case "gone":
+            del data[last]
+        case "twice":
+            data.insert(last, json.loads(json.dumps(data[last])))
+        case _:
+            dice.shuffle(data)
+
+
+def outcome(step: str, seed: int) -> str:
+    """What became of a damaged plan; anything but a refusal and a proof is raised."""
+    text = to_json(recompute(original(step).clone()).plans)
+    module = original(step).clone()
+    try:
+        recompute(module, planned=from_json(damaged(text, seed)))
+    except BadPlan:
+        return "no plan"
+    except Refusal:
+        return "refused"
+    proof = prove(original(step), module)
+    assert proof.proved, f"seed {seed}: {proof}"
+    return "proved"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--step", default="mlp.small.mlir")
+    options = parser.parse_args()
+    print(Counter(outcome(options.step, options.seed + index) for index in range(options.count)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""A plan that somebody wrote by hand, and wrongly: no traceback, and no wrong gradient."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from recompute.test.property.plans import outcome
+
+
+def test_damaged_plans_are_refused_or_proved() -> None:
+    found = Counter(outcome("mlp.small.mlir", seed) for seed in range(60))
+    assert min(found[one] for one in ("no plan", "refused", "proved")) > 3
