@@ -26,10 +26,14 @@ Path = tuple[Any, ...]
 def paths(data: Any, path: Path = ()) -> Iterator[Path]:
     """To everything in the plan, the plan itself first."""
     yield path
-    if isinstance(data, dict | list):
-        keys = cast(dict[str, Any], data) if isinstance(data, dict) else range(len(cast(list[Any], data)))
-        for key in list(keys):
-            yield from paths(data[key], (*path, key))
+    for key, value in children(data):
+        yield from paths(value, (*path, key))
+
+
+def children(data: Any) -> list[tuple[Any, Any]]:
+    if isinstance(data, dict):
+        return list(cast(dict[Any, Any], data).items())
+    return list(enumerate(cast(list[Any], data))) if isinstance(data, list) else []
 
 
 def damaged(text: str, seed: int) -> str:
