@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis.selection.selection import Selection as Selection
+    from .analysis.request.selection import Selection as Selection
     from .dialects.diagnostics import Refusal as Refusal
     from .driver.api import Request as Request
     from .driver.api import Rewritten as Rewritten
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLACES = {
     **dict.fromkeys("Request Rewritten context explain memory prove rewrite".split(), "driver.api"),
     "NotProved": "driver.road",
-    "Selection": "analysis.selection.selection",
+    "Selection": "analysis.request.selection",
     "Refusal": "dialects.diagnostics",
     "Graph": "planning.graph",
     "Plan": "planning.plan",

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.export import BUILDERS
 from examples.with_jax import compile_keeping_barriers, with_module
-from recompute.analysis.functions import functions_of
-from recompute.analysis.selection.selection import Selection
-from recompute.analysis.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.transforms.inline import inline

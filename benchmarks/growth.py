@@ -20,12 +20,12 @@ from time import process_time
 from long_steps import KINDS, Kind, blocks_for, long_step
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.eager import eager_timeline
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.phases import phases
-from recompute.analysis.selection.selection import Selection
-from recompute.analysis.xla.memory import xla_timeline
+from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module

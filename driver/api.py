@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explanation import Explanation
-from ..analysis.liveness import Timeline
-from ..analysis.selection.selection import AUTO, Selection
+from ..analysis.explain.explanation import Explanation
+from ..analysis.memory.timeline import Timeline
+from ..analysis.request.selection import AUTO, Selection
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.parser import parse_module

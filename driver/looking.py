@@ -7,12 +7,12 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.explanation import Explanation, explain
-from ..analysis.functions import functions_of
-from ..analysis.liveness import Timeline, timeline
-from ..analysis.phases import Phases, phases
-from ..analysis.selection.selection import BadSelection, Selection
-from ..analysis.xla.memory import xla_timeline
+from ..analysis.explain.explanation import Explanation, explain
+from ..analysis.memory.timeline import Timeline, timeline
+from ..analysis.memory.xla.memory import xla_timeline
+from ..analysis.request.selection import BadSelection, Selection
+from ..analysis.step.functions import functions_of
+from ..analysis.step.phases import Phases, phases
 from ..dialects.diagnostics import Refusal
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient

@@ -16,9 +16,9 @@ from time import perf_counter
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.eager import eager_timeline
-from recompute.analysis.liveness import Timeline, timeline
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.timeline import Timeline, timeline
+from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module

@@ -2,7 +2,7 @@
 
 Every array is followed to the array that owns its buffer, and a finalizer on the owner tells when that is gone. Nothing
 here knows which operations are views. What does not count is told apart as in the static timeline
-(`analysis/liveness.py`): arguments, results, and what comes from constants alone, which is added up on its own.
+(`analysis/memory/timeline.py`): arguments, results, and what comes from constants alone, which is added up on its own.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..analysis.constants import constants_only
-from ..analysis.functions import single_block
-from ..analysis.order import Order
-from ..analysis.storage import storages
+from ..analysis.step.constants import constants_only
+from ..analysis.step.functions import single_block
+from ..analysis.step.order import Order
+from ..analysis.step.storage import storages
 from ..rules.names import name_of
 from .arguments import checked_inputs
 from .executor import execute

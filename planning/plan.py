@@ -1,7 +1,7 @@
 """A plan: which operations of a graph run again, where, behind what, and who reads the copies. Data that travels.
 
 A plan is made for one graph, by a planner or by hand, and speaks of it in numbers. `to_json` and `from_json` bring it
-to the next run; `analysis/copies/emitted.py` checks a program against it. Any set of copy groups of which each reads
+to the next run; `analysis/verify/emitted.py` checks a program against it. Any set of copy groups of which each reads
 only what was computed before it is a program; what it costs, `evaluate.py` says.
 """
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.explanation import Explanation, SegmentRow
+from ..analysis.explain.explanation import Explanation, SegmentRow
 from .bytes import human_bytes
 
 _COLUMNS = ("segment", "held", "freed", "kept instead", "extra FLOPs", "copies", "decision")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 
-from ..analysis.liveness import Timeline
+from ..analysis.memory.timeline import Timeline
 
 FORWARD_PHASES = ("primal", "residual")
 

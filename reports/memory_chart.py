@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.liveness import Timeline
+from ..analysis.memory.timeline import Timeline
 from .bytes import UNITS, human_bytes
 from .memory_bands import Band, Kind, bands, stages
 

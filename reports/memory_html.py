@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 
-from ..analysis.liveness import Timeline
+from ..analysis.memory.timeline import Timeline
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

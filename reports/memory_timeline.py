@@ -5,7 +5,7 @@
     device bytes         910.1 MiB
       = arguments 60.7 MiB + results 60.7 MiB + peak - aliased 60.6 MiB
 
-The numbers come from `analysis/liveness.py`; here they are only grouped and shown.
+The numbers come from `analysis/memory/timeline.py`; here they are only grouped and shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import pairwise
 
-from ..analysis.liveness import Timeline
+from ..analysis.memory.timeline import Timeline
 from .bytes import human_bytes
 from .memory_bands import Stage, kinds_of, stages
 from .memory_chart import to_svg

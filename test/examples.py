@@ -10,9 +10,9 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.peaks import Peaks
-from recompute.analysis.phases import Phases, phases
+from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import Phases, phases
 from recompute.dialects.parser import parse_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

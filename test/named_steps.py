@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from xdsl.ir import SSAValue
 
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
+from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 
 Values = dict[str | None, SSAValue]

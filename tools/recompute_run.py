@@ -22,7 +22,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..analysis.liveness import Timeline, timeline
+from ..analysis.memory.timeline import Timeline, timeline
 from ..dialects.parser import parse_module
 from ..driver.verification import verify_module
 from ..interpreters.executor import function_named

@@ -13,9 +13,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from ..analysis.explanation import Explanation
-from ..analysis.liveness import Timeline
-from ..analysis.selection.selection import Selection
+from ..analysis.explain.explanation import Explanation
+from ..analysis.memory.timeline import Timeline
+from ..analysis.request.selection import Selection
 from ..driver.looking import MODELS, explanations_of, timelines_of
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report

@@ -28,12 +28,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from ..analysis.copying import DEFAULT, Copying
-from ..analysis.emitted import wrong_reads
-from ..analysis.legality import refused
-from ..analysis.marked import kept_results, plan_of_marks, refused_marks, without_effect
-from ..analysis.marks import with_kept
-from ..analysis.step import Step
+from ..analysis.copies.copying import DEFAULT, Copying
+from ..analysis.copies.legality import refused
+from ..analysis.copies.marked import kept_results, plan_of_marks, refused_marks, without_effect
+from ..analysis.step.marks import with_kept
+from ..analysis.step.step import Step
+from ..analysis.verify.emitted import wrong_reads
 from ..dialects.channels import free_channels
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Refusal, Remark

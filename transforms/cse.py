@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from ..analysis.functions import functions_of, single_block
-from ..analysis.phases import BACKWARD, Phases, phases
+from ..analysis.step.functions import functions_of, single_block
+from ..analysis.step.phases import BACKWARD, Phases, phases
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant

@@ -19,9 +19,9 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.functions import single_block
-from ..analysis.scopes import path_of
-from ..analysis.selection.naming import hand_on_names
+from ..analysis.request.names import hand_on_names
+from ..analysis.step.functions import single_block
+from ..analysis.step.jax_paths import path_of
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 

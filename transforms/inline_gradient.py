@@ -19,8 +19,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from ..analysis.constants import constants_only
-from ..analysis.order import Order, producers
+from ..analysis.step.constants import constants_only
+from ..analysis.step.order import Order, producers
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice

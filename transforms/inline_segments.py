@@ -23,11 +23,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.order import Order
-from ..analysis.phases import Phases, phases
-from ..analysis.policy import explicit_mark, stays
-from ..analysis.selection.naming import hand_on_names
-from ..analysis.step import Step
+from ..analysis.copies.decide import explicit_mark, stays
+from ..analysis.request.names import hand_on_names
+from ..analysis.step.order import Order
+from ..analysis.step.phases import Phases, phases
+from ..analysis.step.step import Step
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
 

@@ -20,7 +20,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.order import Order
+from ..analysis.step.order import Order
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp

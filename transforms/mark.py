@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, Uni
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.marks import Policy, is_forced
-from ..analysis.policy import Decision, Decisions, decide, explicit_mark
-from ..analysis.selection.selection import AUTO, BadSelection, Selection
+from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
+from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
@@ -49,12 +49,12 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
             decided = decide(step, selection)
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
-        if not decided.selected.members and not any(explicit_mark(op) for op in function.walk()):
+        if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
             remarks.append(Remark(function, _no_segments(selection)))
         for decision in decided.decisions:
             _write(decision)
-        _write_offloads(decided.selected.offloaded)
-        remarks += [*decided.selected.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
+        _write_offloads(decided.resolved.offloaded)
+        remarks += [*decided.resolved.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
     return remarks
 
 
@@ -74,7 +74,7 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
     """Values that later segments read past the checkpoints: they are held, and a better cut would not hold them."""
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
-            if not any(result in decided.selected.saved for result in op.results):
+            if not any(result in decided.resolved.saved for result in op.results):
                 held = f"{name_of(op)} of segment '{decision.segment}' is held"
                 yield Remark(op, f"{held}: operations of another segment read it past the checkpoints")
 
@@ -112,7 +112,7 @@ def _what(decision: Decision) -> str:
 
 @dataclass(frozen=True)
 class MarkPass(Selection, ModulePass):
-    """Mark operations by policy; the options are those of `analysis/selection/selection.py`.
+    """Mark operations by policy; the options are those of `analysis/request/selection.py`.
 
     `segments` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
     which segments lie; `skip` numbers segments to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`

@@ -21,9 +21,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.functions import functions_of
-from ..analysis.order import Order
-from ..analysis.phases import phases
+from ..analysis.step.functions import functions_of
+from ..analysis.step.order import Order
+from ..analysis.step.phases import phases
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, YieldOp
 from .inline_gradient import inline_gradient

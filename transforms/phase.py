@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from ..analysis.functions import functions_of
-from ..analysis.phases import Phases, phases
-from ..analysis.step import Step
+from ..analysis.step.functions import functions_of
+from ..analysis.step.phases import Phases, phases
+from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.copied import is_copy
-from ..analysis.copying import Copying
-from ..analysis.functions import functions_of
-from ..analysis.marks import is_forced
-from ..analysis.peaks import Peaks, why_worse
-from ..analysis.selection.selection import AUTO, Selection
+from ..analysis.copies.copying import Copying
+from ..analysis.memory.peaks import Peaks, why_worse
+from ..analysis.request.selection import AUTO, Selection
+from ..analysis.step.copied import is_copy
+from ..analysis.step.functions import functions_of
+from ..analysis.step.marks import is_forced
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..planning.plan import CopyGroup, Plan

@@ -18,9 +18,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.functions import functions_of
-from ..analysis.order import Order
-from ..analysis.schedules.schedule import low_peak
+from ..analysis.memory.schedules.schedule import low_peak
+from ..analysis.step.functions import functions_of
+from ..analysis.step.order import Order
 from ..dialects.context import tell
 from ..dialects.diagnostics import Remark
 

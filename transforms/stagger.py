@@ -18,10 +18,10 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.order import Order
-from ..analysis.scopes import path_of, split_path
-from ..analysis.segments import NoSuchSegment
-from ..analysis.stagger import Early, early_parts
+from ..analysis.copies.stagger import Early, early_parts
+from ..analysis.request.segments import NoSuchSegment
+from ..analysis.step.jax_paths import path_of, split_path
+from ..analysis.step.order import Order
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names

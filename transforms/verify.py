@@ -12,12 +12,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.copied import is_copy
-from ..analysis.dominance import verify_dominance
-from ..analysis.functions import functions_of
-from ..analysis.invariants import violations
-from ..analysis.phases import phases
-from ..analysis.step import Step
+from ..analysis.step.copied import is_copy
+from ..analysis.step.functions import functions_of
+from ..analysis.step.phases import phases
+from ..analysis.step.step import Step
+from ..analysis.verify.dominance import verify_dominance
+from ..analysis.verify.invariants import violations
 from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes

@@ -9,13 +9,13 @@ import numpy as np
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from recompute.analysis.copied import is_copy
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.phases import Phases, phases
-from recompute.analysis.residuals import residuals
-from recompute.analysis.segments import find_segments
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.request.segments import find_segments
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import Phases, phases
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names

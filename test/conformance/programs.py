@@ -15,13 +15,13 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from recompute.analysis.copied import is_copy
-from recompute.analysis.copying import Copying
-from recompute.analysis.eager import eager_timeline
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.phases import Phases, phases
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.copies.copying import Copying
+from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import Phases, phases
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare

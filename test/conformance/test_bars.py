@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from recompute import interpreters, rules
-from recompute.analysis.copied import is_copy
-from recompute.analysis.residuals import residuals
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named

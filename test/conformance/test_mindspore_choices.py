@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.copied import is_copy
-from recompute.analysis.explanation import explain
-from recompute.analysis.functions import functions_of
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.explain.explanation import explain
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.rules.names import name_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from recompute.analysis.copied import is_copy
-from recompute.analysis.explanation import explain
-from recompute.analysis.functions import functions_of
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.explain.explanation import explain
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names

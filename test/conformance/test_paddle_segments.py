@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.residuals import residuals
-from recompute.analysis.segments import find_segments
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.request.segments import find_segments
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

@@ -8,11 +8,11 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.copied import is_copy
-from recompute.analysis.eager import eager
-from recompute.analysis.functions import functions_of
-from recompute.analysis.residuals import residuals
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.memory.eager import eager
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.copied import is_copy
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp

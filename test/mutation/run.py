@@ -45,7 +45,7 @@ TABLES = (
     *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
     *("counts", "declarations", "effects", "facts", "flops", "kinds", "names", "permission", "registry"),
 )
-STORAGE = ("unit/analysis/test_liveness.py",)
+STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/plans/apply_plan.py", "transforms/cse.py"), PASSES),
@@ -57,10 +57,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         (*PASSES, "unit/planning"),
     ),
     **dict.fromkeys(("planning/gates.py", "planning/orders.py", "planning/evaluate.py"), (*PASSES, "unit/planning")),
-    **dict.fromkeys(("analysis/selection/naming.py", "analysis/marks.py"), PASSES),
+    **dict.fromkeys(("analysis/request/names.py", "analysis/step/marks.py"), PASSES),
     "planning/by_segment/entries.py": ("unit/planning/test_entries.py", "unit/planning/test_copy_requests.py"),
-    "analysis/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
-    **dict.fromkeys(("transforms/verify.py", "analysis/invariants.py"), VERIFIER),
+    "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
+    **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
     **dict.fromkeys(
         (f"interpreters/{name}.py" for name in "prove value_numbering terms attribute_keys".split()), PROOF
     ),

@@ -17,14 +17,14 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.constants import constants_only
-from recompute.analysis.functions import single_block
-from recompute.analysis.order import read_values
-from recompute.analysis.peaks import Peaks
-from recompute.analysis.phases import Phases, phases
-from recompute.analysis.policy import explicit_mark
-from recompute.analysis.residuals import residuals
-from recompute.analysis.xla.memory import xla_timeline
+from recompute.analysis.copies.decide import explicit_mark
+from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.constants import constants_only
+from recompute.analysis.step.functions import single_block
+from recompute.analysis.step.order import read_values
+from recompute.analysis.step.phases import Phases, phases
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal, position_of
 from recompute.dialects.parser import parse_module
@@ -79,12 +79,12 @@ class Case:
         return print_module(self.after, debuginfo=True)
 
     @cached_property
-    def held(self) -> Holding:
+    def held(self) -> SavedValue:
         return holding(self.after)
 
 
 @dataclass(frozen=True)
-class Holding:
+class SavedValue:
     """What later cleanups must not change: the residuals, by operation and type, and the peaks."""
 
     residuals: tuple[tuple[str, str], ...]
@@ -101,12 +101,12 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
 
 
-def holding(module: ModuleOp) -> Holding:
+def holding(module: ModuleOp) -> SavedValue:
     found = classified(module)
     owners = ((residual.value.owner, residual.value.type) for residual in residuals(found))
     names = sorted((name_of(owner), str(type_)) for owner, type_ in owners if isinstance(owner, Operation))
     peaks = Peaks.of(module)
-    return Holding(tuple(names), peaks.in_order, peaks.eager)
+    return SavedValue(tuple(names), peaks.in_order, peaks.eager)
 
 
 def classified(module: ModuleOp) -> Phases:
@@ -191,7 +191,7 @@ def _falls_under_xla(case: Case) -> bool:
     return after < before
 
 
-def holding_of(case: Case) -> Holding:
+def holding_of(case: Case) -> SavedValue:
     """The result's, inlined: where the step is left alone it may still have calls."""
     if case.done.copies:
         return case.held

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, Unk
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.marks import Policy
-from recompute.analysis.scopes import Direction, scope_of
-from recompute.analysis.selection.selection import AUTO, Selection
+from recompute.analysis.request.selection import AUTO, Selection
+from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.step.jax_paths import Direction, scope_of
+from recompute.analysis.step.marks import Policy
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.analysis.selection.saveable import SAVEABLE
+from recompute.analysis.request.policies import SAVEABLE
 from recompute.dialects.discardable import POLICIES
 from recompute.test.conformance.rows import ROWS, named_after_rows
 from recompute.tools.recompute_opt import main

@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from recompute import planning
-from recompute.analysis import order
-from recompute.analysis.order import Order
-from recompute.analysis.selection import naming
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.request import names
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step import order
+from recompute.analysis.step.order import Order
 from recompute.dialects.parser import parse_module
 from recompute.planning.objective import BATCH_CANDIDATES
 from recompute.test.benchmark_scripts import script
@@ -72,8 +72,8 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
         patch.setattr(SSAValue, "__eq__", counting("comparisons", operator.is_))
         patch.setattr(Order, "owner_here", counting("owners", Order.owner_here))
         for module_of in ("order", "graph_of"):
-            patch.setattr(f"recompute.analysis.{module_of}.read_values", counting("reads", order.read_values))
-        patch.setattr(naming, "names_of", counting("names", naming.names_of))
+            patch.setattr(f"recompute.analysis.step.{module_of}.read_values", counting("reads", order.read_values))
+        patch.setattr(names, "names_of", counting("names", names.names_of))
         before = sys.gettrace()
         sys.settrace(call)
         try:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from recompute.test.imports import ROOT, imports_of, modules_in, reachable
 
 BELOW = frozenset({"dialects", "rules", "analysis", "planning"})
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -38,32 +34,6 @@ HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
 MAY_BE_HEAVY = frozenset({"frontends", "reports"})
 
 
-@dataclass(frozen=True)
-class Import:
-    name: str  # absolute and dotted: "recompute.rules.cost", "jax.numpy"
-    line: int
-    lazy: bool  # inside a function, or for the type checker only
-
-
-def imports_of(node: ast.AST, package: tuple[str, ...], lazy: bool = False) -> Iterator[Import]:
-    """Every import below `node`, a part of a module in `package`, with relative names made absolute."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            yield from (Import(alias.name, child.lineno, lazy) for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            base = package[: len(package) - child.level + 1] if child.level else ()
-            module = ".".join((*base, *filter(None, [child.module])))
-            yield from (Import(f"{module}.{alias.name}", child.lineno, lazy) for alias in child.names)
-        else:
-            yield from imports_of(child, package, lazy or is_lazy(child))
-
-
-def is_lazy(node: ast.AST) -> bool:
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-
-
 def violations(path: str, source: str) -> list[str]:
     """What the module at `path` (relative to the root, with slashes) imports and must not, one line each."""
     folder = path.split("/")[0] if "/" in path else ""
@@ -81,36 +51,13 @@ def violations(path: str, source: str) -> list[str]:
     return found
 
 
-def reachable(start: str, modules: dict[str, str]) -> dict[str, str]:
-    """The modules that `start` imports, directly or not, each with one that imports it; `modules` is path to source."""
-    found = {start: ""}
-    waiting = [start]
-    while waiting:
-        path = waiting.pop()
-        package = ("recompute", *path.split("/")[:-1])
-        for entry in imports_of(ast.parse(modules[path]), package):
-            parts = entry.name.split(".")[1:]
-            candidates = ("/".join(parts) + ".py", "/".join(parts[:-1]) + ".py", "/".join((*parts, "__init__.py")))
-            target = next((name for name in candidates if name in modules), None)
-            if entry.name.startswith("recompute.") and target is not None and target not in found:
-                found[target] = path
-                waiting.append(target)
-    return found
-
-
-def modules_of_the_project() -> dict[str, str]:
-    folders = (sorted((ROOT / folder).rglob("*.py")) for folder in MAY_IMPORT)
-    paths = [*chain.from_iterable(folders), *sorted(ROOT.glob("*.py"))]
-    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
-
-
 def test_imports_point_one_way():
-    modules = modules_of_the_project()
+    modules = modules_in(MAY_IMPORT)
     assert [line for path, source in modules.items() for line in violations(path, source)] == []
 
 
 def test_the_checker_shares_nothing_with_the_passes():
-    reached = reachable(CHECKER, modules_of_the_project())
+    reached = reachable(CHECKER, modules_in(MAY_IMPORT))
     assert {path: by for path, by in reached.items() if path.split("/")[0] not in CHECKER_MAY_REACH} == {}
 
 
@@ -132,7 +79,7 @@ def test_reachable_follows_imports():
     [
         ("dialects/recompute.py", "from ..rules import cost", "dialects/recompute.py:1: must not import rules"),
         ("dialects/stablehlo/ops.py", "from ... import rules", "dialects/stablehlo/ops.py:1: must not import rules"),
-        ("rules/cost.py", "import recompute.analysis.liveness", "rules/cost.py:1: must not import analysis"),
+        ("rules/cost.py", "import recompute.analysis.memory.timeline", "rules/cost.py:1: must not import analysis"),
         ("planning/solve.py", "def f():\n  from ..dialects import x", "planning/solve.py:2: must not import dialects"),
         ("analysis/order.py", "from recompute import transforms", "analysis/order.py:1: must not import transforms"),
         ("reports/svg.py", "from ..transforms.clone import clone", "reports/svg.py:1: must not import transforms"),
@@ -156,7 +103,7 @@ def test_a_wrong_import_is_seen(path: str, source: str, expected: str):
     ("path", "source"),
     [
         ("rules/cost.py", "from .. import dialects\nfrom . import views\nimport numpy\nimport recompute.dialects"),
-        ("interpreters/meter.py", "from ..analysis.liveness import timeline"),
+        ("interpreters/meter.py", "from ..analysis.memory.timeline import timeline"),
         ("transforms/plan.py", "from ..planning import solve\nfrom ..analysis import problem"),
         ("reports/svg.py", "if TYPE_CHECKING:\n  import matplotlib\ndef f():\n  import matplotlib"),
         ("universe.py", "from .transforms import passes\nfrom .tools import main"),
@@ -168,7 +115,7 @@ def test_a_right_import_is_left_alone(path: str, source: str):
 
 def test_every_package_is_listed():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    folders = {path.rpartition("/")[0] for path in modules_of_the_project()}
+    folders = {path.rpartition("/")[0] for path in modules_in(MAY_IMPORT)}
     assert sorted(listed) == sorted(".".join(filter(None, ("recompute", *folder.split("/")))) for folder in folders)
 
 

@@ -24,8 +24,8 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.scopes import as_backward, path_of, split_path
-from ...analysis.step import Step
+from ...analysis.step.jax_paths import as_backward, path_of, split_path
+from ...analysis.step.step import Step
 from ...dialects.channels import take_channel
 from ...dialects.recompute import DependOp, Names, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan

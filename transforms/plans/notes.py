@@ -8,7 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute
 
-from ...analysis.step import Step
+from ...analysis.step.step import Step
 from ...dialects.recompute import Names
 from ...planning.plan_file import Mark, Note
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from ...analysis.functions import functions_of
-from ...analysis.selection.naming import named_by
-from ...analysis.selection.selection import Selection
+from ...analysis.request.names import named_by
+from ...analysis.request.selection import Selection
+from ...analysis.step.functions import functions_of
 from ...dialects.diagnostics import Remark
 from ..inline import inline
 from ..inline_gradient import inline_gradient

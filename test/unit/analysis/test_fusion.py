@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from recompute.analysis.constants import constants_only
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.order import Order
-from recompute.analysis.xla.fusion import Fusion, fusion
+from recompute.analysis.memory.xla.fusion import Fusion, fusion
+from recompute.analysis.step.constants import constants_only
+from recompute.analysis.step.functions import functions_of, single_block
+from recompute.analysis.step.order import Order
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.binary import BINARY

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.eager import eager_timeline
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.peaks import Peaks, why_worse
+from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.peaks import Peaks, why_worse
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.test.examples import SMALL, classified, inlined, peaks_before
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.eager import eager_timeline
-from recompute.analysis.functions import functions_of
-from recompute.analysis.graph_of import graph_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.order import Order
-from recompute.analysis.phases import Phases
-from recompute.analysis.schedules.footprint import Footprint, Held
-from recompute.analysis.schedules.schedule import low_peak
+from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.schedules.footprint import Footprint, Held
+from recompute.analysis.memory.schedules.schedule import low_peak
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.graph_of import graph_of
+from recompute.analysis.step.order import Order
+from recompute.analysis.step.phases import Phases
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

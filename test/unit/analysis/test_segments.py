@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.phases import Phases, phases
-from recompute.analysis.segments import NoSuchSegment, find_segments
+from recompute.analysis.request.segments import NoSuchSegment, find_segments
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import Phases, phases
 from recompute.dialects.parser import parse_module
 
 

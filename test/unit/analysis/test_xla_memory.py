@@ -13,11 +13,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.functions import functions_of, single_block
-from recompute.analysis.liveness import timeline
-from recompute.analysis.selection.selection import Selection
-from recompute.analysis.xla.memory import xla_timeline
-from recompute.analysis.xla.run import Run
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.run import Run
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of, single_block
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.test.examples import FOLDER, original, recomputed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recompute.analysis.liveness import timeline
+from recompute.analysis.memory.timeline import timeline
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.functions import make_interpreter

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.analysis.liveness import timeline
+from recompute.analysis.memory.timeline import timeline
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import RECOMPUTE

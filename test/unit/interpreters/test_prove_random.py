@@ -18,7 +18,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.analysis.dominance import verify_dominance
+from recompute.analysis.verify.dominance import verify_dominance
 from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recompute.analysis.liveness import timeline
+from recompute.analysis.memory.timeline import timeline
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from xdsl.ir import Operation
 
-from recompute.analysis.step import Step
+from recompute.analysis.step.step import Step
 from recompute.planning.by_segment.batches import excess_bytes, in_turn, split
 from recompute.test.named_steps import Values, named_step, numbers
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.planning.by_segment.copy_requests import CopyRequest, copy_requests
 from recompute.planning.by_segment.targets import Targets

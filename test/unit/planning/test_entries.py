@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.planning.by_segment.entries import later_entries
 from recompute.planning.by_segment.first_uses import first_uses

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import SSAValue
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.phases import phases
-from recompute.analysis.policy import decide
-from recompute.analysis.selection.selection import Selection
-from recompute.analysis.step import Step
+from recompute.analysis.copies.decide import decide
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.planning.gates import gates_for, is_gate
 

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.analysis.functions import functions_of, single_block
+from recompute.analysis.step.functions import functions_of, single_block
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove

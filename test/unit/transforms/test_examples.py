@@ -13,9 +13,9 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.residuals import residuals
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -43,18 +43,18 @@ BARS = {"chain": 0.35, "mlp": 0.85, "gpt": 0.55, "gpt_train": 0.55}
 
 
 @dataclass(frozen=True)
-class Holding:
+class SavedValue:
     """What the rules keep constant: the residual set, named by place and not by object, and the peak."""
 
     residuals: tuple[tuple[str, str], ...]
     peak_bytes: int
 
 
-def holding(module: ModuleOp) -> Holding:
+def holding(module: ModuleOp) -> SavedValue:
     found = classified(module)
     values = (residual.value for residual in residuals(found))
     names = sorted((name_of(value.owner), str(value.type)) for value in values)  # pyright: ignore[reportArgumentType]
-    return Holding(tuple(names), timeline(functions_of(module)[0], found).peak_bytes)
+    return SavedValue(tuple(names), timeline(functions_of(module)[0], found).peak_bytes)
 
 
 def clean_three_times(module: ModuleOp) -> None:

@@ -11,8 +11,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.copying import Copying
-from recompute.analysis.peaks import EAGER_SHARE, Peaks
-from recompute.analysis.selection.selection import Selection
+from recompute.analysis.copies.copying import Copying
+from recompute.analysis.memory.peaks import EAGER_SHARE, Peaks
+from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove

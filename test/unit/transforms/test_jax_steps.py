@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.emitted import wrong_reads
-from recompute.analysis.functions import functions_of
-from recompute.analysis.peaks import Peaks
-from recompute.analysis.phases import phases
-from recompute.analysis.selection.selection import Selection
-from recompute.analysis.step import Step
+from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
+from recompute.analysis.verify.emitted import wrong_reads
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.functions import functions_of
-from recompute.analysis.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.functions import functions_of
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
 from recompute.test.examples import original, recomputed

@@ -12,12 +12,12 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.eager import eager, eager_timeline
-from recompute.analysis.functions import functions_of
-from recompute.analysis.liveness import timeline
-from recompute.analysis.order import Order, producers
-from recompute.analysis.phases import phases
-from recompute.analysis.step import Step
+from recompute.analysis.memory.eager import eager, eager_timeline
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.order import Order, producers
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module

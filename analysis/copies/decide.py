@@ -1,0 +1,158 @@
+"""What a policy says of each segment: recompute its inside, or why not.
+
+Marking and explaining read the same decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.recompute import Names
+from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, SKIPPED
+from ...planning.by_segment.sinking import sinkable
+from ...planning.by_segment.targets import Targets
+from ...planning.graph import Graph
+from ...planning.plan import CopyGroup, Plan
+from ..request.resolved import Resolved, resolve
+from ..request.selection import Selection
+from ..step.marks import Policy, is_forced, mark_of
+from ..step.step import Step
+from .copying import Copying
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One segment instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
+
+    `groups` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
+    """
+
+    segment: str
+    operations: tuple[Operation, ...]
+    values: frozenset[SSAValue]
+    groups: tuple[CopyGroup, ...]
+    reason: str | None
+
+    @property
+    def first(self) -> Operation:
+        """Where the segment is reported."""
+        return self.operations[0]
+
+    @property
+    def recomputed(self) -> bool:
+        return self.reason is None
+
+    @property
+    def inside(self) -> tuple[Operation, ...]:
+        return tuple(op for op in self.operations if any(result in self.values for result in op.results))
+
+    @property
+    def outputs(self) -> tuple[Operation, ...]:
+        """What is kept."""
+        return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions in program order, and what is to be said besides."""
+
+    step: Step
+    decisions: tuple[Decision, ...]
+    resolved: Resolved
+
+
+def decide(step: Step, selection: Selection) -> Decisions:
+    """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
+    resolved = resolve(step.phases, selection)
+    decisions = [
+        Decision(segment, operations, frozenset(), (), SKIPPED)
+        if segment in resolved.skipped
+        else _decide(step, segment, operations, resolved.saved, selection)
+        for segment, operations in resolved.members.items()
+    ]
+    return Decisions(step, (*decisions, *_outside(step, resolved, selection)), resolved)
+
+
+def _outside(step: Step, resolved: Resolved, selection: Selection) -> list[Decision]:
+    """Preferences outside of every segment, and what is moved because only the backward pass reads it."""
+    taken = {op for operations in resolved.members.values() for op in operations}
+    outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
+    preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
+    taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
+    inside = replace(selection, outputs=False)
+    groups = (step.numbered.operations_of(one) for one in sinkable(step.graph, set(step.positions(taken))))
+    moved = (_decide(step, "", group, frozenset(), inside) for group in groups)
+    stated = [_decide(step, "", preferred, frozenset(), replace(selection, outputs=True))] if preferred else []
+    return [*stated, *(one for one in moved if one.recomputed)]
+
+
+def _decide(
+    step: Step, segment: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
+) -> Decision:
+    members = step.positions(operations)
+    kept = {step.number(value) for value in saved if value in step.numbered.number}
+    if not selection.outputs:
+        kept |= kept_outputs(step.graph, members)
+    marked = {op for op, operation in zip(members, operations, strict=True) if Names.RECOMPUTE in operation.attributes}
+    values = frozenset(
+        value
+        for op in members
+        for value in step.graph.makes[op]
+        if _is_target(step, value, value not in kept and not _lives_on(step.graph, value), op in marked)
+    )
+    how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
+    plan = how.plan(step, Targets(dict.fromkeys(members, segment), values))
+    forced = any(map(is_forced, operations)) or (selection.outputs and bool(segment))
+    meant = frozenset(step.numbered.values_of(values))
+    return Decision(segment, tuple(operations), meant, plan.groups, _why_not(plan, forced))
+
+
+def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
+    """A mark on the operation wins over the policy."""
+    mark = mark_of(step.value(value)) if marked else None
+    return by_policy if mark is None else mark.recomputes
+
+
+def _lives_on(graph: Graph, value: int) -> bool:
+    return graph.root[value] in graph.lives_on
+
+
+def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
+    """What a forward operation outside of the segment reads, and what such a value is a view of.
+
+    Were they recomputed, each segment would need the one before it again.
+    """
+    inside = set(segment)
+    found = {
+        value
+        for value in graph.results_of(inside)
+        if any(graph.forward[reader] and reader not in inside for reader in graph.readers[value])
+    }
+    return found | {root for value in found if graph.maker[root := graph.root[value]] in inside}
+
+
+def stays(graph: Graph, segment: Sequence[int]) -> set[int]:
+    """The results of a segment that are kept: its outputs, and what outlives the backward pass anyway."""
+    return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
+
+
+def _why_not(plan: Plan, forced: bool) -> str | None:
+    # A segment whose first values are needed at once is the last segment: all of it would have to be there at once.
+    ungated = next((one.reason for one in plan.kept if one.reason == NO_GATE), None)
+    if ungated is not None or not plan.groups:
+        return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
+    freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
+    if freed <= pinned and not forced:
+        return f"nothing is saved: recomputing frees {freed} bytes and keeps {pinned} bytes alive in their place"
+    return None
+
+
+def explicit_mark(op: Operation) -> bool | None:
+    """Whether the user says that the operation is recomputed (True) or kept (False); None where nothing is said."""
+    if Names.RECOMPUTE not in op.attributes:
+        return None
+    said = [mark for result in op.results if (mark := mark_of(result)) is not None]
+    return any(mark.recomputes for mark in said) if said else None

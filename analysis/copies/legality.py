@@ -1,0 +1,38 @@
+"""Which operations may run a second time, and which values need not be kept; in words where the answer is no."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from ...planning.by_segment.reasons import LIVES_ON, UPDATE_READS
+from ...rules.names import name_of
+from ...rules.permission import NOTHING, Permission
+from ..step.step import Step
+
+
+def refused(step: Step, permission: Permission) -> frozenset[int]:
+    """The operations that may run once only."""
+    if permission == NOTHING:
+        return frozenset(op for op, reason in enumerate(step.graph.effects) if reason is not None)
+    operations = enumerate(step.numbered.operations)
+    return frozenset(index for index, op in operations if permission.why_not(op) is not None)
+
+
+def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
+    """Why the operation may not run a second time, however much it would save."""
+    if not step.phases.is_forward(op):
+        return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
+    if (reason := permission.why_not(op)) is not None:
+        return f"{name_of(op)} is not recomputed: {reason}"
+    staying = [why_stays(step, result) for result in op.results]
+    if staying and None not in staying:
+        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else UPDATE_READS}"
+    return None
+
+
+def why_stays(step: Step, value: SSAValue) -> str | None:
+    """Why a value is there after the backward pass anyway; None where it need not be."""
+    graph, number = step.graph, step.number(value)
+    if graph.root[number] not in graph.lives_on:
+        return None
+    return LIVES_ON if number in graph.returned else UPDATE_READS

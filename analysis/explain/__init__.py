@@ -1,0 +1,1 @@
+"""What a step saves for its backward pass and why, for people: the data behind `-t explain`."""

@@ -1,0 +1,105 @@
+"""What a step holds for its backward pass, and what recomputing each segment would change: the data of `-t explain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ...dialects.diagnostics import position_of
+from ...rules.flops import flops
+from ..copies.decide import Decision, decide
+from ..memory.eager import eager_timeline
+from ..memory.timeline import Timeline, timeline
+from ..memory.xla.memory import xla_timeline
+from ..request.selection import AUTO, Selection
+from ..step.phases import Phases
+from ..step.residuals import residuals
+from ..step.step import Step
+from ..step.storage import storages, value_bytes
+from .saved_values import OperationCounts, SavedValue, count_operations, saved_values
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """One segment instance. Bytes are of temporaries; `reason` is None where recomputing is worth it."""
+
+    segment: str
+    position: str
+    operations: int
+    held_bytes: int
+    copies: int
+    tokens: int
+    gates: int
+    freed_bytes: int
+    pinned_bytes: int
+    extra_flops: int
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`held_bytes`: forward values that the backward pass reads, in and outside of segments.
+
+    `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
+    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is held, value by value.
+    """
+
+    function: str
+    timeline: Timeline
+    eager_peak_bytes: int
+    xla_peak_bytes: int
+    residuals: int
+    held_bytes: int
+    held_outside_bytes: int
+    step_flops: int
+    segments: tuple[SegmentRow, ...]
+    operations: OperationCounts
+    values: tuple[SavedValue, ...]
+
+
+def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Explanation:
+    """Explain one function, which is inlined and has phases. Raises `BadSelection` and `Refusal`."""
+    crossing = residuals(phases)
+    shared = storages(phases.order)
+    owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
+    held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
+    decided = decide(Step.of(phases), selection)
+    decisions = decided.decisions
+    segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
+    by_segment = dict[str, int]()
+    for root, size in held.items():
+        assert isinstance(root.owner, Operation), "arguments were left out above"
+        segment = segment_of.get(root.owner, "")
+        by_segment[segment] = by_segment.get(segment, 0) + size
+    return Explanation(
+        function=function.sym_name.data,
+        timeline=timeline(function, phases),
+        eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
+        xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
+        residuals=len(crossing),
+        held_bytes=sum(held.values()),
+        held_outside_bytes=by_segment.get("", 0),
+        step_flops=sum(flops(op) for op in phases.order.operations),
+        segments=tuple(_row(decision, by_segment.get(decision.segment, 0)) for decision in decisions),
+        operations=count_operations(phases),
+        values=saved_values(phases, decided, selection),
+    )
+
+
+def _row(decision: Decision, held: int) -> SegmentRow:
+    groups = decision.groups
+    return SegmentRow(
+        segment=decision.segment,
+        position=position_of(decision.first),
+        operations=len(decision.operations),
+        held_bytes=held,
+        copies=sum(len(group.operations) for group in groups),
+        tokens=sum(len(group.batches) for group in groups),
+        gates=sum(len(group.gates) for group in groups),
+        freed_bytes=sum(group.freed_bytes for group in groups),
+        pinned_bytes=sum(group.pinned_bytes for group in groups),
+        extra_flops=sum(group.extra_flops for group in groups),
+        reason=decision.reason,
+    )

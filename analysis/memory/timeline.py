@@ -1,0 +1,125 @@
+"""How many bytes are alive at each operation of a step, in program order: the count of `planning/evaluate.py`, told
+with names.
+
+Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
+reader. Temporaries are what is neither an argument nor a result of the function; constants, and what is computed from
+constants alone, cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...dialects.recompute import Names
+from ...planning import evaluate
+from ...rules.names import name_of
+from ..request.segments import find_segments
+from ..step.functions import single_block
+from ..step.graph_of import graph_of
+from ..step.order import Order
+from ..step.phases import Phases
+from ..step.storage import value_bytes
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive."""
+
+    label: str
+    phase: str
+    segment: str
+    bytes: int
+    first: int
+    last: int
+    recomputed: bool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """`live_bytes[i]`: temporaries alive while operation i runs, `inner_bytes[i]` of its regions included."""
+
+    operations: tuple[str, ...]
+    phases: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    inner_bytes: tuple[int, ...]
+    live_bytes: tuple[int, ...]
+    argument_bytes: int
+    result_bytes: int
+    aliased_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(self.live_bytes, default=0)
+
+    @property
+    def peak_index(self) -> int:
+        return self.live_bytes.index(self.peak_bytes) if self.live_bytes else 0
+
+    @property
+    def device_bytes(self) -> int:
+        """Arguments, results and temporaries; a result in a donated argument's place counts once."""
+        return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
+
+
+def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
+    """The timeline of an inlined function of one block. Raises `Refusal` for dynamic shapes."""
+    order = phases.order if phases is not None else Order.of(single_block(function))
+    numbered = graph_of(order, phases.phase if phases is not None else None)
+    graph = numbered.graph
+    return Timeline(
+        operations=graph.names,
+        phases=graph.phases,
+        buffers=tuple(_buffers(numbered.values, evaluate.storages(graph), Labels.of(phases))),
+        inner_bytes=graph.inner_bytes,
+        live_bytes=tuple(evaluate.live_bytes(graph).tolist()),
+        argument_bytes=sum(map(value_bytes, order.block.args)),
+        result_bytes=sum(map(value_bytes, order.operations[-1].operands)),
+        aliased_bytes=aliased_bytes(function, order.block),
+    )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is said of an operation in a timeline."""
+
+    phases: Phases | None
+    segments: dict[Operation, str]
+
+    @classmethod
+    def of(cls, phases: Phases | None) -> Labels:
+        return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
+
+    def buffer(self, op: Operation, size: int, first: int, last: int) -> Buffer:
+        stated = op.attributes.get(Names.SEGMENT)
+        return Buffer(
+            label=name_of(op),
+            phase="" if self.phases is None else self.phases.phase[op],
+            segment=stated.data if isinstance(stated, StringAttr) else self.segments.get(op, ""),
+            bytes=size,
+            first=first,
+            last=last,
+            recomputed=Names.DUPLICATED in op.attributes,
+        )
+
+
+def _buffers(values: Sequence[SSAValue], found: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:
+    for number, size, first, last in found.rows():
+        owner = values[number].owner
+        assert isinstance(owner, Operation), "what counts is made by operations"
+        yield labels.buffer(owner, size, first, last)
+
+
+def aliased_bytes(function: FuncOp, block: Block) -> int:
+    """Bytes of the arguments in whose place a result is written (`tf.aliasing_output`)."""
+    return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
+
+
+def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
+    if not isinstance(function.arg_attrs, ArrayAttr):
+        return False
+    return "tf.aliasing_output" in function.arg_attrs.data[argument.index].data

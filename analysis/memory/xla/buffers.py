@@ -1,0 +1,110 @@
+"""Which memory XLA:CPU gives to the stored values of a block, and from when to when each needs it.
+
+As XLA's buffer assignment does (`xla/service/buffer_assignment.cc`): what passes a barrier or a loop stays where it
+is; an elementwise kernel writes over an operand that dies with it; a value may lie where a result of the step is
+written later; an argument that is donated is copied when something that is not needed for its new value reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation, SSAValue
+
+from ....rules.fusion import FUSIBLE
+from ....rules.names import name_of
+from ....rules.storage import FORWARDS
+from ...step.storage import value_bytes
+from .fusion import Fusion, seen_through_reshapes
+
+
+@dataclass(frozen=True)
+class Life:
+    """A stored value; `first` and `last` are positions in the schedule, both inclusive."""
+
+    value: SSAValue
+    bytes: int
+    first: int
+    last: int
+
+    def meets(self, other: Life) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def lives(fused: Fusion, schedule: Sequence[Operation], constants: Set[SSAValue]) -> list[Life]:
+    """One for each storage that is made in the block, in the order of the schedule."""
+    owners = storage_owners(fused, constants)
+    position = {op: index for index, op in enumerate(schedule)}
+    last = dict[SSAValue, int]()
+    for op in schedule:
+        for value in fused.reads[op]:
+            last[owners.get(value, value)] = position[op]
+    for value, owner in owners.items():
+        assert isinstance(value.owner, Operation), "only results are in another value's place"
+        last[owner] = max(last.get(owner, 0), position[value.owner])
+    return [
+        Life(result, value_bytes(result), index, max(index, last.get(result, index)))
+        for index, op in enumerate(schedule)
+        for result in op.results
+        if result not in constants and result not in owners
+    ]
+
+
+def storage_owners(fused: Fusion, constants: Set[SSAValue]) -> Mapping[SSAValue, SSAValue]:
+    """Results of barriers and loops, and the value in whose place each is."""
+    readers = dict[SSAValue, set[Operation]]()
+    for op, values in fused.reads.items():
+        for value in values:
+            readers.setdefault(value, set()).add(op)
+    owners = dict[SSAValue, SSAValue]()
+    for op in fused.kernels:
+        if name_of(op) not in FORWARDS and name_of(op) != "stablehlo.while":
+            continue
+        for result, operand in zip(op.results, op.operands, strict=False):
+            value = seen_through_reshapes(operand)
+            # A loop overwrites its initial values: it starts from copies of those that others read or own.
+            taken = value.owner in fused.reads and value not in constants and readers.get(value) == {op}
+            if name_of(op) in FORWARDS or taken:
+                owners[result] = owners.get(value, value)
+    return owners
+
+
+def returned_storages(fused: Fusion, terminator: Operation, constants: Set[SSAValue]) -> set[SSAValue]:
+    owners = storage_owners(fused, constants)
+    return {owners.get(value, value) for value in map(seen_through_reshapes, terminator.operands)}
+
+
+def written_in_place(
+    found: Sequence[Life], fused: Fusion, schedule: Sequence[Operation], kept: Set[SSAValue]
+) -> list[Life]:
+    """The lives, each shorter by one step where an elementwise kernel takes its place. `kept` are never overwritten."""
+    dying = {life.value: life for life in found if life.value not in kept}
+    shorter = dict[SSAValue, Life]()
+    for life in found:
+        op = schedule[life.first]
+        if name_of(op) not in FUSIBLE:
+            continue
+        for value in fused.reads[op]:
+            operand = dying.get(value)
+            if operand is not None and operand.last == life.first and operand.bytes == life.bytes:
+                shorter[value] = replace(operand, last=operand.last - 1)
+                del dying[value]
+                break
+    return [shorter.get(life.value, life) for life in found]
+
+
+def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list[Life]:
+    """The lives that find no place where a result of at least their size is written, the largest choosing first.
+
+    Each of `places` begins with the result; the lives that are put there are added.
+    """
+    rest: list[Life] = []
+    for life in sorted(found, key=lambda life: (-life.bytes, life.first)):
+        for place in reversed(places):
+            if life.bytes <= place[0].bytes and not any(map(life.meets, place)):
+                place.append(life)
+                break
+        else:
+            rest.append(life)
+    return rest

@@ -1,0 +1,103 @@
+"""The segments that a selection means in a step, and what it saves inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.diagnostics import Remark
+from ..step.phases import Phases
+from .checkpoints import segments_between
+from .names import is_named, named_by
+from .patterns import parse_chain, saved_by
+from .policies import OFFLOADING, saves
+from .segments import find_segments
+from .selection import BadSelection, Selection
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """`members`: the operations of each segment, in program order. `saved`: what is kept, though it is inside.
+
+    `offloaded` is the part of it that may be moved to the host. `skipped`: segments that the user leaves alone.
+    """
+
+    members: Mapping[str, tuple[Operation, ...]]
+    skipped: frozenset[str]
+    saved: frozenset[SSAValue]
+    offloaded: frozenset[SSAValue]
+    remarks: tuple[Remark, ...]
+
+
+def resolve(phases: Phases, selection: Selection) -> Resolved:
+    """Find the segments and what is saved inside of them. Raises `BadSelection`."""
+    kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
+    if selection.checkpoints is not None:
+        cut = segments_between(phases, selection.checkpoints)
+        segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
+    else:
+        segment_of = find_segments(phases, selection.segments)
+    members = _grouped(_members(segment_of), selection.segment_count)
+    saved = {op for operations in members.values() for op in _saved(operations, selection)}
+    values = frozenset(value for op in saved for value in op.results)
+    return Resolved(
+        members=members,
+        skipped=_skipped(tuple(members), selection.skip),
+        saved=values | kept,
+        offloaded=values if selection.policy in OFFLOADING else frozenset(),
+        remarks=(*remarks, *_unmatched(phases, members, selection)),
+    )
+
+
+def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, ...]]:
+    found = dict[str, list[Operation]]()
+    for op, segment in segment_of.items():
+        found.setdefault(segment, []).append(op)
+    return {segment: tuple(operations) for segment, operations in found.items()}
+
+
+def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
+    """The segments in program order, in so many groups of nearly equal size. Raises `BadSelection`."""
+    if not count:
+        return members
+    if not 0 < count <= len(members):
+        raise BadSelection(f"{count} segments cannot be made of {len(members)} segments: {', '.join(members)}")
+    names = list(members)
+    bounds = [round(index * len(names) / count) for index in range(count + 1)]
+    groups = [names[start:end] for start, end in pairwise(bounds)]
+    return {_range(group): tuple(op for name in group for op in members[name]) for group in groups}
+
+
+def _range(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
+
+
+def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
+    for number in numbers:
+        if not 0 <= number < len(names):
+            known = f"the {len(names)} are numbered from 0: {', '.join(names)}"
+            raise BadSelection(f"there is no segment {number} to skip; {known}")
+    return frozenset(names[number] for number in numbers)
+
+
+def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
+    policy = saves(selection.policy)
+    yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
+    for text in selection.exclude:
+        yield from saved_by(parse_chain(text), operations)
+
+
+def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
+    """Patterns that match nothing: they are said, and the rest of the request works."""
+    first = phases.order.operations[0]
+    inside = [op for operations in members.values() for op in operations]
+    for option, names in (("names", selection.names), ("save", selection.save)):
+        for name, operations in named_by(inside, names).items():
+            if not operations:
+                yield Remark(first, f"{option}={name} matches no operation of a segment, and saves nothing")
+    for text in selection.exclude:
+        if not any(saved_by(parse_chain(text), operations) for operations in members.values()):
+            yield Remark(first, f"exclude pattern '{text}' matches nowhere, and saves nothing")

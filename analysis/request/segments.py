@@ -1,0 +1,136 @@
+"""Which forward operations belong together: the named scopes of the model, one instance for each time they are run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from ...dialects.recompute import Names
+from ...planning.objective import NEARLY_ALL
+from ...rules.names import name_of
+from ..step.jax_paths import scope_of
+from ..step.phases import Phases
+from .selection import BadSelection
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NoSuchSegment(BadSelection):
+    """A pattern that no scope matches; `known` are the scopes that exist."""
+
+    pattern: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        exist = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
+        return f"no segment matches '{self.pattern}'; the scopes are: {exist}"
+
+
+def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
+    """The segment instance of each forward operation that is in one.
+
+    `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
+    Raises `NoSuchSegment`.
+    """
+    stated = _stated(phases, pattern)
+    if stated and pattern == "auto":
+        return stated
+    paths = {op: path for op, path in _paths(phases).items() if op not in stated}
+    chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
+    segment_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
+    if not segment_path and not stated and pattern != "auto":
+        raise NoSuchSegment(pattern, scope_names(phases))
+    found = _instances(segment_path) | stated
+    return {op: found[op] for op in phases.order.operations if op in found}
+
+
+def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
+    """Segments that the operations name themselves, and that are meant: what is said wins over locations.
+
+    Of nested segments the innermost is an operation's segment; a pattern for an outer one means those inside of it too.
+    """
+    attributes = ((op, op.attributes.get(Names.SEGMENT)) for op in phases.order.operations if phases.is_forward(op))
+    stated = {op: segment.data for op, segment in attributes if isinstance(segment, StringAttr)}
+    chosen = _matching(pattern)
+    return {op: name for op, name in stated.items() if pattern == "auto" or chosen(tuple(name.split("/"))) is not None}
+
+
+def scope_names(phases: Phases) -> tuple[str, ...]:
+    """Every scope of the forward pass with its parents, sorted."""
+    paths = _paths(phases).values()
+    return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
+
+
+def _paths(phases: Phases) -> dict[Operation, Path]:
+    """Scope paths of the forward operations; the called functions where nothing is scoped."""
+    scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
+    scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
+    return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
+
+
+def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
+    """Descend while one scope, entered once, holds nearly all operations; every scope of that level is a segment.
+
+    A scope that is entered again and again is a layer already, however much it holds.
+    """
+    inside, depth, level = paths, 1, dict[Operation, Path]()
+    while inside:
+        level = {op: path[:depth] for op, path in inside.items()}
+        largest, share = Counter(level.values()).most_common(1)[0]
+        deeper = {op: path for op, path in inside.items() if path[:depth] == largest and len(path) > depth}
+        entered = len({name for op, name in _instances(level).items() if level[op] == largest})
+        if not deeper or entered > 1 or share < NEARLY_ALL * len(inside):
+            break
+        inside, depth = deeper, depth + 1
+    siblings = set(level.values())
+    return lambda path: path[:depth] if path[:depth] in siblings else None
+
+
+def _matching(pattern: str) -> Callable[[Path], Path | None]:
+    def chosen(path: Path) -> Path | None:
+        prefixes = (path[:depth] for depth in range(1, len(path) + 1))
+        return next(
+            (p for p in prefixes if fnmatchcase("/".join(p), pattern) or fnmatchcase(p[-1], pattern)),
+            None,
+        )
+
+    return chosen
+
+
+def _instances(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
+    """Name the segment of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
+    members = dict[Path, list[Operation]]()
+    for op, path in segment_path.items():
+        members.setdefault(path, []).append(op)
+    named = dict[Operation, str]()
+    for path, operations in members.items():
+        for op, repetition in zip(operations, _repetitions(operations), strict=True):
+            named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
+    return {op: named[op] for op in segment_path}
+
+
+def _repetitions(operations: Sequence[Operation]) -> list[int]:
+    """For each operation of a scope, in which repetition of the scope it runs.
+
+    Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
+    the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
+    scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations.
+    """
+    places = [None if not op.operands else (name_of(op), op.location) for op in operations]
+    occurrences = Counter(place for place in places if place is not None)
+    if not occurrences:
+        return [0] * len(places)
+    times = Counter(occurrences.values()).most_common(1)[0][0]
+    start = next(place for place in places if place is not None and occurrences[place] % times == 0)
+    every = occurrences[start] // times
+    seen, found = 0, list[int]()
+    for place in places:
+        seen += place == start
+        found.append(max(seen - 1, 0) // every)
+    return found

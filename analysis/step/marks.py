@@ -1,0 +1,75 @@
+"""What the attribute `recompute.recompute` asks for, result by result.
+
+    {recompute.recompute = true}                      every result: must_recompute
+    {recompute.recompute = "prefer_save"}             every result: a policy
+    {recompute.recompute = [false, "must_recompute"]} one entry for each result
+
+The names are those of PyTorch's `CheckpointPolicy`; `offload` is a kept value that somebody may move to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.discardable import POLICIES
+from ...dialects.recompute import Names
+
+
+class Policy(Enum):
+    """What happens to one value. `MUST` wins over everything; `PREFER` gives way where nothing is saved."""
+
+    MUST_SAVE = "must_save"
+    PREFER_SAVE = "prefer_save"
+    PREFER_RECOMPUTE = "prefer_recompute"
+    MUST_RECOMPUTE = "must_recompute"
+    OFFLOAD = "offload"
+
+    @property
+    def recomputes(self) -> bool:
+        return self in (Policy.MUST_RECOMPUTE, Policy.PREFER_RECOMPUTE)
+
+
+def mark_of(value: SSAValue) -> Policy | None:
+    """The mark of one result; None where nothing is said. Arguments carry none."""
+    if not isinstance(value.owner, Operation):
+        return None
+    mark = value.owner.attributes.get(Names.RECOMPUTE)
+    if isinstance(mark, ArrayAttr):
+        marks, index = cast(ArrayAttr[Attribute], mark).data, value.owner.results.index(value)
+        return _policy(marks[index]) if index < len(marks) else None
+    return None if mark is None else _policy(mark)
+
+
+def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
+    """The marks of an operation as a list, one entry for each result, in which those that are `kept` say so."""
+    mark = op.attributes[Names.RECOMPUTE]
+    said = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
+    return ArrayAttr(
+        BoolAttr.from_bool(False) if value in kept else entry for value, entry in zip(op.results, said, strict=True)
+    )
+
+
+def _policy(mark: Attribute) -> Policy | None:
+    if isinstance(mark, IntegerAttr):
+        return Policy.MUST_RECOMPUTE if mark.value.data else Policy.MUST_SAVE
+    return Policy(mark.data) if isinstance(mark, StringAttr) and mark.data in POLICIES else None
+
+
+def is_to_recompute(value: SSAValue) -> bool:
+    """Whether the result is marked to be recomputed."""
+    return (mark := mark_of(value)) is not None and mark.recomputes
+
+
+def asks_to_recompute(op: Operation) -> bool:
+    """Whether some result of the operation is marked to be recomputed."""
+    return Names.RECOMPUTE in op.attributes and any(map(is_to_recompute, op.results))
+
+
+def is_forced(op: Operation) -> bool:
+    """Whether some result must be recomputed, whether or not it saves anything."""
+    return Names.RECOMPUTE in op.attributes and any(mark_of(result) is Policy.MUST_RECOMPUTE for result in op.results)

@@ -1,0 +1,191 @@
+"""When each operation of a training step runs: primal, residual, gradient or update.
+
+    primal     forward in time, and a result of the step that is known before the gradient (the loss) needs it
+    residual   forward in time, computed only for the backward pass: masks, local derivatives
+    gradient   backward: needs a cotangent
+    update     after the gradient, not needed by it: the optimizer
+
+"Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
+Sources, in order: `recompute.phase` attributes, locations, program position. They are checked against each other.
+Where every operation has the attribute, position says nothing: several gradients may alternate with their forward
+passes, f1 b1 f2 b2, as pipeline schedules and accumulated gradients have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ...dialects.diagnostics import Refusal
+from ...dialects.recompute import Names
+from ...rules.names import name_of
+from .constants import constants_only
+from .functions import single_block
+from .jax_paths import Direction, path_of, scope_of
+from .order import Order, producers
+
+FORWARD = frozenset({"primal", "residual"})
+BACKWARD = frozenset({"gradient"})
+
+_FROM_PHASE = {
+    "primal": Direction.FORWARD,
+    "residual": Direction.FORWARD,
+    "gradient": Direction.BACKWARD,
+    "update": Direction.NONE,
+}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phase of every operation of the function's block."""
+
+    order: Order
+    phase: Mapping[Operation, str]
+
+    def is_forward(self, op: Operation) -> bool:
+        return self.phase[op] in FORWARD
+
+    def is_update(self, op: Operation) -> bool:
+        return self.phase[op] == "update"
+
+    def is_gradient(self, op: Operation) -> bool:
+        return self.phase[op] in BACKWARD
+
+
+def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
+    """Classify every operation, or None when nothing in the function is a gradient.
+
+    Raises `Refusal` when the sources disagree, for gradients of gradients, and for regions that are not flattened yet;
+    with `structured` each of them is one operation.
+    """
+    order = Order.of(single_block(function))
+    if not structured:
+        _check_flat(order)
+    explicit = _explicit_phases(order) if use_attributes else {}
+    direction = {op: _direction(op, explicit.get(op)) for op in order.operations}
+    backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
+    if not backward:
+        return None
+    if (stated := _stated_phases(order, explicit)) is not None:
+        return Phases(order, stated)
+    boundary = order.position[backward[0]]
+    _check_position(order, direction, backward[0], explicit)
+    gradient = _gradient_operations(order, direction, boundary)
+    returned = _ancestors_of_early_results(order, boundary)
+    phase = dict[Operation, str]()
+    for index, op in enumerate(order.operations):
+        if index < boundary:
+            phase[op] = "primal" if op in returned else "residual"
+        else:
+            phase[op] = "gradient" if op in gradient else "update"
+    for op, stated in explicit.items():
+        if (stated in FORWARD) != (phase[op] in FORWARD):
+            raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
+    return Phases(order, phase | explicit)
+
+
+_FLATTENED_BY = {"recompute.segment": "recompute-inline-segments", "recompute.gradient": "recompute-inline-gradient"}
+
+
+def _check_flat(order: Order) -> None:
+    for op in order.operations:
+        if (flattening := _FLATTENED_BY.get(name_of(op))) is not None:
+            raise Refusal(op, f"{name_of(op)} must be flattened before its operations have phases: run {flattening}")
+
+
+def _explicit_phases(order: Order) -> dict[Operation, str]:
+    found = dict[Operation, str]()
+    for op in order.operations:
+        stated = op.attributes.get(Names.PHASE)
+        if isinstance(stated, StringAttr):
+            found[op] = stated.data
+        elif name_of(op) == "recompute.gradient":
+            found[op] = "gradient"
+    return found
+
+
+def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
+    """The phases of a function where all are stated, or None. Terminators and what comes from constants may go without.
+
+    Such constants run when their first reader does.
+    """
+    if not explicit:
+        return None
+    *operations, terminator = order.operations
+    constants = constants_only(order)
+    silent = [op for op in operations if op not in explicit]
+    if not all(op.results and all(result in constants for result in op.results) for op in silent):
+        return None
+    found = {terminator: "update"} | dict(explicit)
+    for op in reversed(silent):
+        readers = [reader for result in op.results for reader in order.readers(result)]
+        found[op] = found[min(readers, key=order.position.__getitem__)] if readers else "primal"
+    return found
+
+
+def _direction(op: Operation, stated: str | None) -> Direction:
+    scope = scope_of(op.location)
+    if scope.direction is Direction.NESTED:
+        raise Refusal(
+            op, f"'{path_of(op.location)}' is a gradient of a gradient; only first-order gradients are supported"
+        )
+    if stated is None:
+        return scope.direction
+    located, said = scope.direction, _FROM_PHASE[stated]
+    if Direction.NONE not in (located, said) and located is not said:
+        raise Refusal(
+            op, f"the attribute says phase '{stated}', the location '{path_of(op.location)}' says {located.value}"
+        )
+    return said
+
+
+def _check_position(
+    order: Order, direction: Mapping[Operation, Direction], first: Operation, explicit: Mapping[Operation, str]
+) -> None:
+    """Forward operations come before the first gradient operation, as every tape-based differentiation writes them."""
+    for op in order.operations[order.position[first] :]:
+        if direction[op] is Direction.FORWARD:
+            raise Refusal(
+                op,
+                f"sources disagree: {_source(op, explicit)} puts {name_of(op)} in the forward pass, but it stands "
+                f"after the gradient operation {name_of(first)}, by {_source(first, explicit)}; "
+                "a step with several gradients needs one function each, or recompute.gradient regions, or "
+                f"{Names.PHASE} on every operation",
+            )
+
+
+def _source(op: Operation, explicit: Mapping[Operation, str]) -> str:
+    if op in explicit:
+        return f'the attribute {Names.PHASE} = "{explicit[op]}"'
+    return f"the location '{path_of(op.location)}'"
+
+
+def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:
+    """Backward operations, and what stands after the boundary without direction but is needed by one of them."""
+    found = set[Operation]()
+    needed = set[Operation]()
+    for op in reversed(order.operations[boundary:]):
+        if direction[op] is Direction.BACKWARD or op in needed:
+            found.add(op)
+            needed.update(producers(op))
+    return found
+
+
+def _ancestors_of_early_results(order: Order, boundary: int) -> set[Operation]:
+    """Forward operations that a result which exists before the gradient needs; all, if there is no such result."""
+    *_, terminator = order.operations
+    early = [v.owner for v in terminator.operands if -1 < order.definition(v) < boundary]
+    if not early:
+        return set(order.operations[:boundary])
+    found = set[Operation]()
+    stack = [owner for owner in early if isinstance(owner, Operation)]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack.extend(producers(op))
+    return found & set(order.operations)

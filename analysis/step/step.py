@@ -1,0 +1,50 @@
+"""A classified function as a graph, with the way back to its operations and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.ir import Operation, SSAValue
+
+from ...planning.graph import Graph
+from .graph_of import Numbered, graph_of
+from .phases import Phases
+
+
+@dataclass(frozen=True)
+class Step:
+    """A classified function; valid until it is changed."""
+
+    phases: Phases
+    numbered: Numbered = field(repr=False)
+
+    @classmethod
+    def of(cls, phases: Phases) -> Step:
+        """Raises `Refusal` for storages of unknown size."""
+        return cls(phases, graph_of(phases.order, phases.phase))
+
+    @property
+    def graph(self) -> Graph:
+        return self.numbered.graph
+
+    def value(self, number: int) -> SSAValue:
+        return self.numbered.values[number]
+
+    def operation(self, number: int) -> Operation:
+        return self.numbered.operations[number]
+
+    def number(self, value: SSAValue) -> int:
+        return self.numbered.number[value]
+
+    def position(self, op: Operation) -> int:
+        return self.phases.order.position[op]
+
+    def positions(self, operations: Iterable[Operation]) -> list[int]:
+        return [self.phases.order.position[op] for op in operations]
+
+    @cached_property
+    def constants(self) -> frozenset[SSAValue]:
+        """Values that come from constants alone."""
+        return frozenset(self.numbered.values_of(self.graph.constants))

@@ -1,0 +1,75 @@
+"""Which values share one storage. A reshape or a transpose is another way to look at its operand, not a copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.diagnostics import Refusal
+from ...dialects.guards import is_shaped
+from ...rules.names import name_of
+from ...rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
+from .order import Order
+
+
+@dataclass(frozen=True)
+class Storages:
+    """`root`: the value that owns the storage of each value. Values from outside the block own theirs.
+
+    `strided`: values that do not lie row by row.
+    """
+
+    root: Mapping[SSAValue, SSAValue]
+    strided: Set[SSAValue]
+
+    def of(self, value: SSAValue) -> SSAValue:
+        return self.root.get(value, value)
+
+    def bytes_of(self, value: SSAValue) -> int:
+        """Bytes of the storage behind the value. Raises `Refusal` for dynamic shapes."""
+        return value_bytes(self.of(value))
+
+
+def value_bytes(value: SSAValue) -> int:
+    try:
+        size = type_bytes(value.type)
+    except ValueError as error:
+        raise Refusal(_maker(value), str(error)) from error
+    if size is not None:
+        return size
+    remedy = "declare them with recompute.rules.register_type"
+    if is_shaped(value.type):
+        remedy = "recomputation needs static shapes"
+    raise Refusal(_maker(value), f"the bytes of {value.type} are not known; {remedy}")
+
+
+def _maker(value: SSAValue) -> Operation:
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
+    return owner
+
+
+def rank_of(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if is_shaped(value.type) else 0
+
+
+def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
+    """Follow views to the value that owns the storage.
+
+    A reshape of something that does not lie row by row (a transpose, a broadcast) has to copy, and owns its result.
+    `strided_outside` are such values that the block may capture.
+    """
+    root = dict[SSAValue, SSAValue]()
+    strided = set(strided_outside)
+    for op in order.operations:
+        for index, result in enumerate(op.results):
+            source = forwarded_operand(op, index)
+            if source is None and name_of(op) in DENSE_VIEWS and viewed_operand(op) not in strided:
+                source = viewed_operand(op)
+            elif source is not None and (source in strided or name_of(op) in STRIDED_VIEWS):
+                strided.add(result)
+            if source is not None:
+                root[result] = root.get(source, source)
+    return Storages(root, strided)

@@ -1,0 +1,47 @@
+"""Every operand is defined before it is read. xDSL's verifier does not look."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
+
+from ...dialects.diagnostics import Refusal
+from ...rules.kinds import is_ordering
+from ...rules.names import name_of
+
+
+def verify_dominance(module: ModuleOp) -> None:
+    """Raise a `Refusal` at the first operation that reads a value before its definition, or from outside its scope.
+
+    Blocks are taken in the order of their region, which is exact for regions of one block; the working form has no
+    others. A region with several blocks is checked block by block, values of the earlier blocks being visible.
+    """
+    _check_operation(module, set())
+
+
+def _check_operation(op: Operation, visible: set[SSAValue]) -> None:
+    isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+    for region in op.regions:
+        _check_region(region, set() if isolated else visible)
+
+
+def _check_region(region: Region, visible: set[SSAValue]) -> None:
+    added: list[SSAValue] = []
+    for block in region.blocks:
+        _check_block(block, visible, added)
+    visible.difference_update(added)
+
+
+def _check_block(block: Block, visible: set[SSAValue], added: list[SSAValue]) -> None:
+    visible.update(block.args)
+    added.extend(block.args)
+    for op in block.ops:
+        for index, operand in enumerate(op.operands):
+            if operand not in visible:
+                cycle = "; a token cannot wait for what waits for it" if is_ordering(op) else ""
+                raise Refusal(op, f"operand {index} of {name_of(op)} is read before it is defined{cycle}")
+        if op.regions:
+            _check_operation(op, visible)
+        visible.update(op.results)
+        added.extend(op.results)

@@ -1,0 +1,217 @@
+"""What holds after recomputation, and cannot be seen in the numbers: a saving that is not there computes the same.
+
+Each check yields `(operation, what is wrong)`; `recompute-verify` reports the first as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ...dialects.recompute import Names
+from ...rules.names import name_of
+from ...rules.storage import FORWARDS
+from ..step.copied import is_copy
+from ..step.marks import asks_to_recompute, is_to_recompute
+from ..step.order import read_values
+from ..step.phases import Phases
+from ..step.step import Step
+
+Violation = tuple[Operation, str]
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A function with copies, and what the checks need to know of it."""
+
+    step: Step
+
+    @property
+    def phases(self) -> Phases:
+        return self.step.phases
+
+    @property
+    def constants(self) -> frozenset[SSAValue]:
+        return self.step.constants
+
+    @cached_property
+    def originals(self) -> dict[tuple[object, ...], int]:
+        """The place in program order of each original, by segment and id."""
+        return {
+            _identity(op): index
+            for index, op in enumerate(self.phases.order.operations)
+            if Names.ID in op.attributes and self.phases.is_forward(op)
+        }
+
+    @cached_property
+    def copies(self) -> list[Operation]:
+        return [op for op in self.phases.order.operations if is_copy(op)]
+
+    def delays(self, value: SSAValue) -> Operation | None:
+        """The barrier or depend that makes the value."""
+        owner = value.owner
+        return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
+
+
+def violations(step: Step) -> Iterator[Violation]:
+    """Everything that is wrong with the copies of a function, in the order of the checks below."""
+    function = Recomputed(step)
+    for check in CHECKS:
+        yield from check(function)
+
+
+def _copies_incomplete(function: Recomputed) -> Iterator[Violation]:
+    """A copy says so, says of what, and which copy it is; without that the next CSE may merge it."""
+    together = (Names.DUPLICATED, Names.COPY, Names.ID)
+    for op in function.phases.order.operations:
+        missing = [name for name in together if name not in op.attributes]
+        if missing and (Names.DUPLICATED in op.attributes or Names.COPY in op.attributes):
+            yield op, f"this copy of {name_of(op)} lacks the attribute '{missing[0]}'"
+
+
+def _originals_read(function: Recomputed) -> Iterator[Violation]:
+    """R3: no gradient operation reads an original that was to be recomputed, unless it comes from constants alone."""
+    phases = function.phases
+    for op in phases.order.operations:
+        if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
+            for result in op.results:
+                if result not in function.constants and is_to_recompute(result):
+                    yield from (
+                        (reader, f"{name_of(reader)} reads the original of {name_of(op)}, which was to be recomputed")
+                        for reader in _gradient_readers(function, result)
+                    )
+
+
+def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
+    """Gradient operations that read the value, also behind a token or a barrier."""
+    for reader in function.phases.order.readers(value):
+        if not function.phases.is_gradient(reader):
+            continue
+        if name_of(reader) not in FORWARDS:
+            yield reader
+            continue
+        for operand, delayed in zip(reader.operands, reader.results, strict=False):
+            if operand is value:
+                yield from _gradient_readers(function, delayed)
+
+
+def _copies_twice(function: Recomputed) -> Iterator[Violation]:
+    """R2: one copy per segment instance and operation."""
+    seen = set[tuple[object, ...]]()
+    for op in function.copies:
+        key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
+        if key in seen:
+            yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
+        seen.add(key)
+
+
+def _copies_outside(function: Recomputed) -> Iterator[Violation]:
+    """A copy belongs to the backward pass."""
+    for op in function.copies:
+        if not function.phases.is_gradient(op):
+            yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
+
+
+def _copies_ungated(function: Recomputed) -> Iterator[Violation]:
+    """R7: a copy reads copies, constants, and values that wait for a gradient; nothing that is there before."""
+    for op in function.copies:
+        for value in read_values(op):
+            if value in function.constants or _waits(function, value):
+                continue
+            yield op, f"this copy of {name_of(op)} reads {_words(value)} without waiting for a gradient"
+
+
+def _waits(function: Recomputed, value: SSAValue) -> bool:
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return False
+    if is_copy(owner):
+        return True
+    return (delay := function.delays(value)) is not None and bool(gates_of(function, delay))
+
+
+def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
+    """The gradient values that a depend (through its token) or a barrier waits for."""
+    if name_of(delay) == "recompute.depend":
+        token = delay.operands[-1].owner
+        candidates = token.operands if isinstance(token, Operation) else ()
+    else:
+        candidates = delay.operands
+    return [value for value in candidates if is_gradient_value(function, value)]
+
+
+def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
+    """Made in the backward pass, not from constants alone, and not a delayed forward value."""
+    while (delay := function.delays(value)) is not None:
+        value = delay.operands[delay.results.index(value)]
+    owner = value.owner
+    return (
+        isinstance(owner, Operation)
+        and value not in function.constants
+        and not is_copy(owner)
+        and function.phases.is_gradient(owner)
+    )
+
+
+def _gates_idle(function: Recomputed) -> Iterator[Violation]:
+    """A token that nobody waits for, or that waits for no gradient; a barrier whose gradient legs nobody reads."""
+    for op in function.phases.order.operations:
+        if name_of(op) == "recompute.token":
+            if not any(is_gradient_value(function, value) for value in op.operands):
+                yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
+            elif op.results[0].first_use is None:
+                yield op, "nobody waits for this token"
+        elif name_of(op) in FORWARDS and _held_back(function, op):
+            gates = gates_of(function, op)
+            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
+            if legs and all(leg.first_use is None for leg in legs):
+                yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
+
+
+def _gates_early(function: Recomputed) -> Iterator[Violation]:
+    """R7: a gradient value that needs nothing from behind the originals could be there in the forward pass, and so the
+    copies. Cotangents that are arguments are there when the caller says so."""
+    for op in function.phases.order.operations:
+        if name_of(op) not in FORWARDS or not (held := _held_back(function, op)):
+            continue
+        after = max(function.originals.get(_identity(copy), -1) for copy in held)
+        makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
+        graph, places = function.step.graph, function.step.positions(makers)
+        if not places or not graph.needs_cotangent.isdisjoint(places):
+            continue
+        if max(graph.known_after[place] for place in places) <= after:
+            yield op, "the gradient values that these copies wait for are known before their originals have run"
+
+
+def _identity(op: Operation) -> tuple[object, ...]:
+    return op.attributes.get(Names.SEGMENT), op.attributes.get(Names.ID)
+
+
+def _held_back(function: Recomputed, delay: Operation) -> list[Operation]:
+    """The copies that read what a depend or a barrier hands on, themselves or in their regions."""
+    readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
+    return [reader for reader in readers if is_copy(reader)]
+
+
+def _words(value: SSAValue) -> str:
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return f"argument {owner.args.index(value)}" if isinstance(value, BlockArgument) else "a value from outside"
+    segment = owner.attributes.get(Names.SEGMENT)
+    inside = f" of segment '{segment.data}'" if isinstance(segment, StringAttr) else ""
+    return f"{name_of(owner)}{inside}"
+
+
+CHECKS = (
+    _copies_incomplete,
+    _originals_read,
+    _copies_twice,
+    _copies_outside,
+    _copies_ungated,
+    _gates_idle,
+    _gates_early,
+)

@@ -1,0 +1,144 @@
+"""What recomputing a segment means: copies, gates, and the bytes that it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from recompute.analysis.copies.decide import Decision, decide
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
+from recompute.dialects.parser import parse_module
+from recompute.rules.names import name_of
+
+T = "tensor<256xf32>"
+HEAD = f"func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{"
+
+
+def forward(result: str, text: str, scope: str = "b") -> str:
+    return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/jvp({scope})/{text.split()[0]}")'
+
+
+def backward(result: str, text: str, scope: str = "b") -> str:
+    return f'  %{result} = stablehlo.{text} : {T} loc("jit(f)/transpose(jvp({scope}))/{text.split()[0]}")'
+
+
+def decision(*lines: str, returns: str) -> tuple[Step, Decision]:
+    text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
+    found = phases(functions_of(parse_module(text))[0])
+    assert found is not None
+    decided = decide(Step.of(found), Selection(segments="b"))
+    (one,) = decided.decisions
+    return decided.step, one
+
+
+def names_of(step: Step, values: Iterable[int]) -> list[str | None]:
+    return [step.value(value).name_hint for value in values]
+
+
+def made_by(step: Step, operations: Iterable[int]) -> list[str | None]:
+    return names_of(step, step.graph.results_of(operations))
+
+
+def test_copies_are_what_the_gradient_reads_and_needs() -> None:
+    step, one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        forward("d", "cosine %c"),
+        forward("e", "negate %d", ""),
+        backward("g", "multiply %ct, %e", ""),
+        backward("h", "multiply %g, %c"),
+        returns="%e, %h",
+    )
+    assert one.recomputed
+    (group,) = one.groups
+    assert made_by(step, group.operations) == ["a", "c"]
+    assert [name_of(op) for op in one.outputs] == ["stablehlo.cosine"]
+    assert names_of(step, group.gates) == ["g"]
+    assert names_of(step, group.inputs) == ["x"]
+    # %c is no longer held; %a never was. The argument %x is there anyway.
+    assert (group.freed_bytes, group.pinned_bytes, group.extra_flops) == (1024, 0, 512)
+
+
+def test_a_gate_is_never_a_constant_nor_made_from_one() -> None:
+    _, one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        '  %one = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
+        backward("k", "negate %one", ""),
+        backward("h", "multiply %k, %a"),
+        returns="%c, %h",
+    )
+    assert one.reason is not None and "no gradient has arrived" in one.reason
+    assert not one.groups
+
+
+def test_nothing_is_saved_where_an_input_is_kept_in_its_place() -> None:
+    _, one = decision(
+        forward("y", "negate %x", ""),
+        forward("a", "sine %y"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%c, %h",
+    )
+    (group,) = one.groups
+    assert (group.freed_bytes, group.pinned_bytes) == (1024, 1024)
+    assert one.reason == "nothing is saved: recomputing frees 1024 bytes and keeps 1024 bytes alive in their place"
+
+
+def test_a_region_that_no_gradient_reads() -> None:
+    _, one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        returns="%c, %g",
+    )
+    assert one.reason == "no gradient operation reads a value from it"
+
+
+def test_what_comes_from_constants_is_not_recomputed() -> None:
+    _, one = decision(
+        '  %k = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
+        forward("a", "sine %k"),
+        forward("c", "tanh %x"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%c, %h",
+    )
+    assert one.reason == "it is computed from constants alone, and keeping it costs nothing"
+
+
+def test_random_bits_run_first_and_the_rest_waits_for_the_mask() -> None:
+    """%b and %c are the larger part and leave only %m; %a waits until they are done."""
+    step, one = decision(
+        forward("a", "sine %x"),
+        forward("b", "cosine %ct"),
+        forward("c", "add %b, %b"),
+        '  %m = stablehlo.convert %c : (tensor<256xf32>) -> tensor<256xi1> loc("jit(f)/jvp(b)/convert")',
+        '  %n = stablehlo.convert %m : (tensor<256xi1>) -> tensor<256xf32> loc("jit(f)/jvp(b)/convert")',
+        forward("d", "multiply %a, %n"),
+        forward("e", "tanh %d"),
+        backward("g", "multiply %ct, %e", ""),
+        backward("h", "multiply %g, %d"),
+        returns="%e, %h",
+    )
+    (group,) = one.groups
+    first, second = group.batches
+    assert made_by(step, first.operations) == ["b", "c", "m", "n"]
+    assert names_of(step, first.inputs) == ["ct"]
+    assert made_by(step, second.operations) == ["a", "d"]
+    assert names_of(step, second.inputs) == ["x"]
+    assert names_of(step, second.awaited) == ["n"]
+
+
+def test_returned_values_live_to_the_end_anyway() -> None:
+    _, one = decision(
+        forward("a", "sine %x"),
+        forward("c", "tanh %a"),
+        backward("g", "multiply %ct, %ct", ""),
+        backward("h", "multiply %g, %a"),
+        returns="%a, %h",
+    )
+    assert one.reason == "no gradient operation reads a value from it"

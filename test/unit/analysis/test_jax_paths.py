@@ -1,0 +1,48 @@
+"""Reading JAX's paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.step.jax_paths import Direction, as_backward, parse_path
+
+PATHS = {
+    "jit(f)/jvp(block0)/tanh": (("block0",), (), Direction.FORWARD),
+    "jit(f)/transpose(jvp(block0))/mul": (("block0",), (), Direction.BACKWARD),
+    "jit(f)/grads/jvp(model)/layer/attn/cos": (("grads", "model", "layer", "attn"), (), Direction.FORWARD),
+    "jit(f)/jvp(model/layer)/cos": (("model", "layer"), (), Direction.FORWARD),
+    "jit(f)/jvp(block0)/jit(_where)/select_n": (("block0",), ("_where",), Direction.FORWARD),
+    "jit(f)/jvp(jit(log_softmax))/sub": ((), ("log_softmax",), Direction.FORWARD),
+    "jit(f)/jvp()/mul": ((), (), Direction.FORWARD),
+    "jit(f)/transpose": ((), (), Direction.NONE),
+    "jit(f)/sub": ((), (), Direction.NONE),
+    "jit(f)/vmap(transpose(jvp(s)))/mul": (("s",), (), Direction.BACKWARD),
+    "jit(f)/transpose(jvp(vmap(s)))/mul": (("s",), (), Direction.BACKWARD),
+    "jit(f)/transpose(jvp(transpose(jvp(s))))/mul": (("s",), (), Direction.NESTED),
+    "jit(f)/transpose(jvp(jvp(s)))/mul": (("s",), (), Direction.NESTED),
+    "jit(f)/transpose(jvp(b))/jvp(b)/checkpoint/rematted_computation/sin": (("b", "b"), (), Direction.BACKWARD),
+    "jit(f)/jvp(model/block0)": ((), (), Direction.NONE),
+    "jit(f)/jvp(a/b)/c(d/e)": (("a", "b"), (), Direction.FORWARD),
+    "jit(f)/jvp(a(/sin": ((), (), Direction.NONE),
+    "": ((), (), Direction.NONE),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_parse_path(path: str) -> None:
+    scope = parse_path(path)
+    assert (scope.path, scope.functions, scope.direction) == PATHS[path]
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        ("jit(f)/jvp(block0)/tanh", "jit(f)/transpose(jvp(block0))/recompute/tanh"),
+        ("jit(f)/jvp(b)/jit(_where)/select_n", "jit(f)/transpose(jvp(b))/recompute/jit(_where)/select_n"),
+        ("tanh", "transpose(jvp())/recompute/tanh"),
+    ],
+)
+def test_a_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> None:
+    assert as_backward(forward) == backward
+    assert parse_path(backward).direction is Direction.BACKWARD
+    assert parse_path(backward).path == parse_path(forward).path

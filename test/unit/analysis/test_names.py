@@ -1,0 +1,60 @@
+"""By which names a user may speak of an operation."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Operation
+
+from recompute.analysis.request.names import is_named, named_by, names_of
+from recompute.analysis.step.functions import functions_of, single_block
+from recompute.dialects.parser import parse_module
+
+T = "tensor<4xf32>"
+
+
+def operations() -> list[Operation]:
+    module = parse_module(f"""
+func.func @f(%x: {T}) -> {T} {{
+  %h0 = stablehlo.tanh %x {{recompute.name = "first"}} : {T} loc("jit(f)/jvp(block0)/attn/tanh")
+  %h1 = stablehlo.sine %h0 : {T} loc("jit(f)/jvp(block1)/sin")
+  func.return %h1 : {T}
+}}
+""")
+    return list(single_block(functions_of(module)[0]).ops)[:2]
+
+
+def test_the_most_particular_name_comes_first() -> None:
+    tanh, sine = operations()
+    assert names_of(tanh) == ("first", "%h0", "h0", "stablehlo.tanh", "block0/attn/tanh", "attn/tanh", "tanh")
+    assert names_of(sine) == ("%h1", "h1", "stablehlo.sine", "block1/sin", "sin")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        ("first", [0]),
+        ("h1", [1]),
+        ("%h1", [1]),
+        ("h*", [0, 1]),
+        ("block?/sin", [1]),
+        ("%h[01]", [0, 1]),
+        ("block0/attn", []),
+        ("*attn", []),
+    ],
+)
+def test_names_and_patterns(pattern: str, named: list[int]) -> None:
+    listed = operations()
+    assert named_by(listed, [pattern, "nobody"]) == {pattern: [listed[index] for index in named], "nobody": []}
+    assert [index for index, op in enumerate(listed) if is_named(op, [pattern])] == named
+
+
+def test_an_operation_may_have_several_names() -> None:
+    tanh, _ = operations()
+    tanh.attributes["recompute.name"] = ArrayAttr([StringAttr("outer"), StringAttr("first")])
+    assert names_of(tanh)[:3] == ("outer", "first", "%h0")
+    assert named_by([tanh], ["first", "out*"]) == {"first": [tanh], "out*": [tanh]}
+
+
+def test_without_patterns_nothing_is_named() -> None:
+    assert not any(is_named(op, []) for op in operations())

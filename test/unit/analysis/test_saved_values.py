@@ -1,0 +1,106 @@
+"""Of each held value the report says why it is held; operations are counted by what they are for."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.explain.explanation import Explanation, explain
+from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.phases import phases
+from recompute.dialects.parser import parse_module
+from recompute.planning.by_segment.reasons import SKIPPED
+
+STEP = """
+func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %o = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sin"("net.py":1:1))
+  %a = stablehlo.exponential %o : tensor<64xf32> loc("jit(f)/jvp(block0)/exp"("net.py":2:1))
+  %m = stablehlo.cosine %a {recompute.recompute = false} : tensor<64xf32> loc("jit(f)/jvp(block0)/cos"("net.py":3:1))
+  %u = "test.draw"(%m) : (tensor<64xf32>) -> tensor<64xf32> loc("jit(f)/jvp(block0)/draw"("net.py":4:1))
+  %b = stablehlo.tanh %u : tensor<64xf32> loc("jit(f)/jvp(block0)/tanh"("net.py":5:1))
+  %c = stablehlo.sine %b : tensor<64xf32> loc("jit(f)/jvp(block1)/sin"("net.py":6:1))
+  %d = stablehlo.cosine %c : tensor<64xf32> loc("jit(f)/jvp(block1)/cos"("net.py":7:1))
+  %y = stablehlo.tanh %d : tensor<64xf32> loc("jit(f)/jvp(block1)/tanh"("net.py":8:1))
+  %e = stablehlo.multiply %ct, %y : tensor<64xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %f = stablehlo.multiply %e, %d : tensor<64xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %g = stablehlo.multiply %f, %c : tensor<64xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %b : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %u : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %j = stablehlo.multiply %i, %m : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %k = stablehlo.multiply %j, %a : tensor<64xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %l = stablehlo.multiply %k, %o : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %l : tensor<64xf32>, tensor<64xf32>
+}
+"""
+
+
+def explained(selection: Selection) -> Explanation:
+    (function,) = functions_of(parse_module(STEP, "step.mlir"))
+    classified = phases(function)
+    assert classified is not None
+    return explain(function, classified, selection)
+
+
+def reasons(selection: Selection) -> dict[str, str | None]:
+    return {one.value: one.reason for one in explained(selection).values}
+
+
+def test_why_each_value_is_held() -> None:
+    found = reasons(Selection("block*"))
+    assert found["%a"] is None
+    assert found["%o"] == OUTSIDE and found["%m"] == MARKED and found["%b"] == OUTPUT
+    assert str(found["%u"]).startswith("test.draw is not recomputed: the effects of test.draw are unknown")
+    assert found["%y"] == "stablehlo.tanh is not recomputed: the function returns it, so it lives to the end anyway"
+
+
+@pytest.mark.parametrize(
+    ("selection", "value", "reason"),
+    [
+        (Selection("block*", save=("stablehlo.exponential",)), "%a", CHOSEN),
+        (Selection("block*", exclude=("main:stablehlo.exponential",)), "%a", CHOSEN),
+        (Selection(checkpoints=("b",)), "%b", CHOSEN),
+        (Selection("block*", skip=(0,)), "%a", SKIPPED),
+    ],
+)
+def test_the_request_says_why(selection: Selection, value: str, reason: str) -> None:
+    assert reasons(selection)[value] == reason
+
+
+def test_places_bytes_and_regions() -> None:
+    first = next(one for one in explained(Selection("block*")).values if one.value == "%b")
+    assert (first.operation, first.position, first.segment, first.bytes) == (
+        "stablehlo.tanh",
+        "net.py:5:1",
+        "block0",
+        256,
+    )
+    assert first.crosses == ("block1",)
+
+
+def test_operations_are_counted_by_what_they_are_for() -> None:
+    counted = explained(Selection()).operations
+    assert (counted.forward, counted.gradient, counted.copies, counted.tokens, counted.update) == (8, 8, 0, 0, 0)
+
+
+BARRIERS = """
+func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a = stablehlo.sine %x {recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<64xf32>
+  %p = stablehlo.optimization_barrier {recompute.phase = "primal"} %a : tensor<64xf32>
+  %b = stablehlo.tanh %p {recompute.phase = "primal"} : tensor<64xf32>
+  %f = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<64xf32>
+  %g = stablehlo.optimization_barrier {recompute.phase = "gradient"} %f : tensor<64xf32>
+  %d:2 = stablehlo.optimization_barrier {recompute.phase = "gradient"} %g, %x : tensor<64xf32>, tensor<64xf32>
+  %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated,
+                            recompute.phase = "gradient"} : tensor<64xf32>
+  %h = stablehlo.multiply %d#0, %c {recompute.phase = "gradient"} : tensor<64xf32>
+  func.return %b, %h : tensor<64xf32>, tensor<64xf32>
+}
+"""
+
+
+def test_a_barrier_is_a_token_where_copies_wait_for_it() -> None:
+    (function,) = functions_of(parse_module(BARRIERS, "step.mlir"))
+    classified = phases(function)
+    assert classified is not None
+    assert count_operations(classified) == OperationCounts(forward=2, gradient=2, copies=1, tokens=1, update=0)

@@ -1,0 +1,175 @@
+"""What is counted, on programs whose bytes can be counted by hand. A tensor<256xf32> is 1024 bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.memory.timeline import Timeline, timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+
+T = "tensor<256xf32>"
+
+
+def measure(body: str, arguments: str = f"%x: {T}", result: str = f"%r : {T}") -> Timeline:
+    types = result.split(":")[1]
+    module = parse_module(f"func.func @f({arguments}) -> {types} {{\n{body}\n  func.return {result}\n}}\n", "f.mlir")
+    return timeline(functions_of(module)[0])
+
+
+def test_a_value_lives_from_its_operation_to_its_last_reader() -> None:
+    found = measure(
+        f"""
+  %a = stablehlo.sine %x : {T}
+  %b = stablehlo.sine %a : {T}
+  %c = stablehlo.add %b, %a : {T}
+  %r = stablehlo.sine %c : {T}"""
+    )
+    # The result %r and the argument %x are no temporaries.
+    assert found.live_bytes == (1024, 2048, 3072, 1024, 0)
+    assert (found.peak_bytes, found.peak_index) == (3072, 2)
+    assert (found.argument_bytes, found.result_bytes, found.aliased_bytes) == (1024, 1024, 0)
+    assert found.device_bytes == 1024 + 1024 + 3072
+
+
+def test_donated_arguments_are_counted_once() -> None:
+    found = measure(f"  %r = stablehlo.sine %x : {T}", f"%x: {T} {{tf.aliasing_output = 0 : i32}}")
+    assert found.device_bytes == 1024
+
+
+def test_constants_and_what_comes_from_them_cost_nothing() -> None:
+    found = measure(
+        f"""
+  %c = stablehlo.constant dense<1.0> : {T}
+  %d = stablehlo.sine %c : {T}
+  %r = stablehlo.add %d, %x : {T}"""
+    )
+    assert found.peak_bytes == 0
+
+
+def test_views_share_the_storage_of_their_operand() -> None:
+    found = measure(
+        f"""
+  %a = stablehlo.sine %x : {T}
+  %b = stablehlo.reshape %a : ({T}) -> tensor<16x16xf32>
+  %c = stablehlo.transpose %b, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %r = stablehlo.sine %c : tensor<16x16xf32>""",
+        result="%r : tensor<16x16xf32>",
+    )
+    assert found.live_bytes == (1024, 1024, 1024, 1024, 0)
+
+
+def test_a_reshape_of_a_transpose_copies() -> None:
+    found = measure(
+        """
+  %a = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %b = stablehlo.reshape %a : (tensor<16x16xf32>) -> tensor<256xf32>
+  %r = stablehlo.sine %b : tensor<256xf32>""",
+        "%x: tensor<16x16xf32>",
+    )
+    assert found.live_bytes == (0, 1024, 1024, 0)
+
+
+def test_a_loop_holds_its_carry_and_the_peak_of_its_body() -> None:
+    found = measure(
+        f"""
+  %n = stablehlo.constant dense<3> : tensor<i32>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %i, %w = stablehlo.while(%j = %z, %y = %x) : tensor<i32>, {T}
+  cond {{
+    %p = stablehlo.compare LT, %j, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %k = stablehlo.add %j, %one : tensor<i32>
+    %a = stablehlo.sine %y : {T}
+    %b = stablehlo.sine %a : {T}
+    stablehlo.return %k, %b : tensor<i32>, {T}
+  }}
+  %r = stablehlo.sine %w : {T}"""
+    )
+    loop = found.operations.index("stablehlo.while")
+    # In the body %k, %a and %b are alive together; outside of it the loop's two results.
+    assert found.inner_bytes[loop] == 4 + 2 * 1024
+    assert found.live_bytes[loop] == found.inner_bytes[loop] + 4 + 1024
+
+
+def test_a_loop_copies_what_it_cannot_move() -> None:
+    """It yields its argument twice and a constant: three copies at the end of each iteration."""
+    found = measure(
+        f"""
+  %n = stablehlo.constant dense<3.0> : {T}
+  %u, %v, %w = stablehlo.while(%p = %x, %q = %x, %s = %n) : {T}, {T}, {T}
+  cond {{
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %k = stablehlo.constant dense<1.0> : {T}
+    %a = stablehlo.sine %p : {T}
+    stablehlo.return %q, %q, %k : {T}, {T}, {T}
+  }}
+  %r = stablehlo.add %u, %w : {T}"""
+    )
+    loop = found.operations.index("stablehlo.while")
+    assert found.inner_bytes[loop] == 3 * 1024
+
+
+def test_what_a_branch_makes_becomes_the_result() -> None:
+    found = measure(
+        f"""
+  %u = "stablehlo.if"(%p) ({{
+    %a = stablehlo.sine %x : {T}
+    %b = stablehlo.sine %a : {T}
+    stablehlo.return %b : {T}
+  }}, {{
+    stablehlo.return %x : {T}
+  }}) : (tensor<i1>) -> {T}
+  %r = stablehlo.sine %u : {T}""",
+        f"%x: {T}, %p: tensor<i1>",
+    )
+    # %a and %b together; %b is the result.
+    assert found.live_bytes[0] == 2 * 1024
+
+
+def test_a_reshape_of_what_lies_strided_outside_copies() -> None:
+    found = measure(
+        """
+  %v = stablehlo.transpose %x, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<256xf32>
+  %u = stablehlo.while(%p = %w) : tensor<256xf32>
+  cond {
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %f = stablehlo.reshape %v : (tensor<16x16xf32>) -> tensor<256xf32>
+    %a = stablehlo.add %p, %f : tensor<256xf32>
+    stablehlo.return %a : tensor<256xf32>
+  }
+  %r = stablehlo.sine %u : tensor<256xf32>""",
+        "%x: tensor<16x16xf32>, %w: tensor<256xf32>",
+    )
+    loop = found.operations.index("stablehlo.while")
+    assert found.inner_bytes[loop] == 2 * 1024
+
+
+def test_a_loop_over_constants_costs_nothing() -> None:
+    found = measure(
+        f"""
+  %n = stablehlo.constant dense<3.0> : {T}
+  %u = stablehlo.while(%p = %n) : {T}
+  cond {{
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %a = stablehlo.sine %p : {T}
+    stablehlo.return %a : {T}
+  }}
+  %r = stablehlo.add %u, %x : {T}"""
+    )
+    assert found.peak_bytes == 0
+
+
+def test_dynamic_shapes_are_refused() -> None:
+    with pytest.raises(Refusal, match=r"f.mlir:\d+:\d+: error: the bytes of tensor<\?xf32> are not known"):
+        measure("  %r = stablehlo.sine %x : tensor<?xf32>", "%x: tensor<?xf32>", "%r : tensor<?xf32>")
