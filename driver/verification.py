@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.alike import verify_nested
 from ..dialects.diagnostics import Refusal
 from ..rules.names import name_of
 from ..transforms.verify import verify_input
@@ -14,7 +15,7 @@ def verify_module(module: ModuleOp) -> None:
     # Dominance first: xDSL's own verifier takes it for granted.
     verify_input(module)
     try:
-        module.verify()
+        verify_nested(module)
     except Exception:
         # Some operations of xDSL raise other exceptions than they should; to the user all say that the module is wrong.
         _raise_at_operation(module)

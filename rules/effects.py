@@ -58,4 +58,5 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
 
 def works_on_memory(op: Operation) -> bool:
     """Whether it takes or makes a reference to memory."""
-    return any(type(value.type) in _REFERENCES for value in (*op.operands, *op.results))
+    types = [*[type(value.type) for value in op.operands], *[type(result.type) for result in op.results]]
+    return not _REFERENCES.isdisjoint(types)

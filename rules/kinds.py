@@ -43,4 +43,5 @@ def writes_memory(op: Operation) -> bool:
 
 def _is(op: Operation, kind: Kind) -> bool:
     facts = facts_of(op)
-    return facts is not None and kind in facts.kinds
+    # Nearly all operations are of no kind, and to look for one in a set asks its hash first.
+    return facts is not None and bool(facts.kinds) and kind in facts.kinds

@@ -10,18 +10,18 @@ A general CSE compares attributes, so the attributes that are left (`recompute.c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases
+from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
@@ -31,33 +31,45 @@ from ..rules.names import name_of
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})
 
 
-@dataclass(frozen=True, eq=False)
-class Twin:
-    """An operation as a dictionary key: equal to every operation that computes the same in the same `place`."""
+@dataclass
+class Kinds:
+    """Numbers for operations: two with the same number compute the same, as far as that can be seen from outside.
 
-    operation: Operation
-    place: str
+    An operation is numbered when everything that it reads has been merged, so what it reads stays the same.
+    """
 
-    @property
-    def parts(self) -> tuple[object, ...]:
-        op = self.operation
-        attributes = frozenset((k, v) for k, v in op.attributes.items() if k not in _BOOKKEEPING)
-        types = tuple(op.result_types)
-        properties = frozenset(op.properties.items())
-        return name_of(op), self.place, attributes, properties, tuple(op.operands), types, len(op.regions)
+    alike: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
+        default_factory=dict[tuple[object, ...], list[tuple[Operation, int]]]
+    )
+    told: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
+    values: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
+    count: int = 0
 
-    def __hash__(self) -> int:
-        return hash(self.parts)
+    def of(self, op: Operation) -> int:
+        listed = self.alike.setdefault(self._key(op), [])
+        for other, number in listed:
+            if _same_regions(op, other):
+                return number
+        self.count += 1
+        listed.append((op, self.count))
+        return self.count
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Twin)
-            and self.parts == other.parts
-            and all(
-                mine.is_structurally_equivalent(theirs)
-                for mine, theirs in zip(self.operation.regions, other.operation.regions, strict=True)
-            )
-        )
+    def _key(self, op: Operation) -> tuple[object, ...]:
+        attributes = frozenset([(k, self._number(v)) for k, v in op.attributes.items() if k not in _BOOKKEEPING])
+        properties = frozenset([(name, self._number(value)) for name, value in op.properties.items()])
+        types = tuple([self._number(result.type) for result in op.results])
+        return name_of(op), attributes, properties, tuple(map(id, op.operands)), types, len(op.regions)
+
+    def _number(self, attribute: Attribute) -> int:
+        """Of equal attributes the same. Most are even the same object, and comparing by value is slow."""
+        if (entry := self.told.get(id(attribute))) is None:
+            entry = attribute, self.values.setdefault(attribute, len(self.values))
+            self.told[id(attribute)] = entry
+        return entry[1]
+
+
+def _same_regions(one: Operation, other: Operation) -> bool:
+    return all(mine.is_structurally_equivalent(theirs) for mine, theirs in zip(one.regions, other.regions, strict=True))
 
 
 def cse(module: ModuleOp) -> int:
@@ -65,12 +77,12 @@ def cse(module: ModuleOp) -> int:
     before = sum(1 for _ in module.walk())
     for function in functions_of(module):
         block = single_block(function)
-        region_dce(function.body)
+        drop_dead_code(function.body)
         classified = phases(function)
-        # A twin reads what the operation reads that it is merged with, so nothing new dies.
-        _merge_twins(block, _place(classified))
-        if (classified := phases(function)) is not None:
-            _state_phases_of_twins(classified)
+        # A twin reads what the operation reads that it is merged with, so nothing new dies, and no phase changes.
+        kinds = _merge_twins(block, _place(classified))
+        if classified is not None:
+            _state_phases_of_twins(kinds, classified)
     return before - sum(1 for _ in module.walk())
 
 
@@ -82,24 +94,30 @@ def _place(classified: Phases | None) -> Callable[[Operation], str]:
 
 
 def _may_merge(op: Operation) -> bool:
-    return not op.has_trait(IsTerminator) and name_of(op) != "recompute.token" and why_impure(op) is None
+    return name_of(op) != "recompute.token" and why_impure(op) is None and not op.has_trait(IsTerminator)
 
 
-def _merge_twins(block: Block, place: Callable[[Operation], str]) -> None:
-    first = dict[Twin, Operation]()
+def _merge_twins(block: Block, place: Callable[[Operation], str]) -> dict[Operation, int]:
+    """The kinds of the operations that are left, and may be merged."""
+    kinds, kind_of = Kinds(), dict[Operation, int]()
+    first = dict[tuple[int, str], Operation]()
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
                 _merge_twins(inner, lambda _: "")
         if not _may_merge(op):
             continue
-        kept = first.setdefault(Twin(op, place(op)), op)
-        if kept is not op and not _one_is_held(kept, op, place):
-            for old, new in zip(op.results, kept.results, strict=True):
-                old.replace_all_uses_with(new)
-            _keep_marks(kept, op)
-            op.detach()
-            op.erase()
+        kind = kinds.of(op)
+        kept = first.setdefault((kind, place(op)), op)
+        if kept is op or _one_is_held(kept, op, place):
+            kind_of[op] = kind
+            continue
+        for old, new in zip(op.results, kept.results, strict=True):
+            old.replace_all_uses_with(new)
+        _keep_marks(kept, op)
+        op.detach()
+        op.erase()
+    return kind_of
 
 
 def _one_is_held(one: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
@@ -123,12 +141,12 @@ def _keep_marks(kept: Operation, merged: Operation) -> None:
             kept.attributes[name] = merged.attributes[name]
 
 
-def _state_phases_of_twins(classified: Phases) -> None:
+def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
     """Write the phase on operations that equal one of another phase, so that no later CSE merges them."""
-    twins = dict[Twin, list[Operation]]()
-    for op in classified.order.operations:
-        if _may_merge(op) and not is_constant(op):
-            twins.setdefault(Twin(op, ""), []).append(op)
+    twins = dict[int, list[Operation]]()
+    for op, kind in kinds.items():
+        if not is_constant(op):
+            twins.setdefault(kind, []).append(op)
     for group in twins.values():
         if len({classified.phase[op] for op in group}) > 1:
             for op in group:

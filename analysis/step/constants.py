@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from xdsl.ir import SSAValue
 
 from ...rules.effects import why_impure
-from .order import Order, read_values
+from .order import Order
 
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> set[SSAValue]:
     """The values of a block that come from constants alone; `outside` are those that its region may capture."""
     found = set(outside)
-    for op in order.operations:
+    for op, read in zip(order.operations, order.reads, strict=True):
         # Nearly every operation reads something else first, and is done with then.
-        is_constant = all(map(found.__contains__, op.operands)) and found.issuperset(read_values(op))
+        is_constant = all(map(found.__contains__, read))
         if is_constant and why_impure(op) is None:
             found.update(op.results)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -15,9 +15,10 @@ from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
 from ...rules.storage import carried_values, region_storage, viewed_operand
+from .alike_regions import Key, region_key
 from .constants import constants_only
 from .copied import is_copy
-from .order import Order, read_values
+from .order import Order
 from .storage import Storages, storages, value_bytes
 
 
@@ -51,20 +52,24 @@ def graph_of(
     what the count of bytes does not ask for is left out. Raises `Refusal` for storages of unknown size.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
-    operations, reads = order.operations, [read_values(op) for op in order.operations]
+    operations, reads = order.operations, order.reads
     values = _values(order, reads)
     number = {value: index for index, value in enumerate(values)}
+    # By identity, which values are hashed by anyway: ints are looked up several times as fast.
+    index = {id(value): index for index, value in enumerate(values)}
+    made = [[index[id(result)] for result in op.results] for op in operations]
+    inner = _InnerBytes(constants, shared)
     graph = Graph(
         names=tuple(map(name_of, operations)),
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
-        reads=tuple([tuple([number[value] for value in read]) for read in reads]),
-        makes=tuple([tuple([number[result] for result in op.results]) for op in operations]),
+        reads=tuple([tuple([index[id(value)] for value in read]) for read in reads]),
+        makes=tuple(map(tuple, made)),
         flops=() if bare else tuple(map(flops, operations)),
-        inner_bytes=tuple([inner_bytes(op, constants, shared) if op.regions else 0 for op in operations]),
+        inner_bytes=tuple([inner.of(op) if op.regions else 0 for op in operations]),
         looks_at=() if bare else tuple([None if (v := _looks_at(op)) is None else number[v] for op in operations]),
         effects=() if bare else tuple(map(why_impure, operations)),
-        maker=tuple(map(order.definition, values)),
-        root=tuple([number[shared.of(value)] for value in values]),
+        maker=_makers(made, len(values)),
+        root=_roots(index, values, shared),
         sizes=_sizes(values, constants, shared),
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
@@ -76,9 +81,24 @@ def graph_of(
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
     """What comes from outside, then the results."""
     results = [result for op in order.operations for result in op.results]
-    made = set(results)
-    outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if value not in made)])
+    made = set(map(id, results))
+    outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
     return [*outside, *results]
+
+
+def _makers(made: Sequence[Sequence[int]], values: int) -> tuple[int, ...]:
+    found = [OUTSIDE] * values
+    for op, results in enumerate(made):
+        for value in results:
+            found[value] = op
+    return tuple(found)
+
+
+def _roots(index: Mapping[int, int], values: Sequence[SSAValue], shared: Storages) -> tuple[int, ...]:
+    found = list(range(len(values)))
+    for value, root in shared.root.items():
+        found[index[id(value)]] = index[id(root)]
+    return tuple(found)
 
 
 def _looks_at(op: Operation) -> SSAValue | None:
@@ -102,6 +122,23 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
                 known[id(type_)] = entry
         found.append(entry[1])
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _InnerBytes:
+    """What regions hold: of operations that are alike the first is counted."""
+
+    constants: Set[SSAValue]
+    shared: Storages
+    known: dict[Key, int] = field(default_factory=dict[Key, int])
+
+    def of(self, op: Operation) -> int:
+        if not region_storage(op):
+            return 0
+        key = region_key(op, self.constants, self.shared.strided)
+        if (found := self.known.get(key)) is None:
+            found = self.known[key] = inner_bytes(op, self.constants, self.shared)
+        return found
 
 
 def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:

@@ -57,13 +57,14 @@ def path_of(location: Attribute) -> str:
 
 def split_path(path: str) -> list[str]:
     """The parts between slashes that are not inside parentheses."""
-    parts, depth, start = list[str](), 0, 0
-    for index, character in enumerate(path):
-        depth += (character == "(") - (character == ")")
-        if character == "/" and depth == 0:
-            parts.append(path[start:index])
-            start = index + 1
-    return [*parts, path[start:]]
+    parts, depth = list[str](), 0
+    for piece in path.split("/"):
+        if depth:
+            parts[-1] += f"/{piece}"
+        else:
+            parts.append(piece)
+        depth += piece.count("(") - piece.count(")")
+    return parts
 
 
 def unwrap(part: str) -> tuple[list[str], str]:

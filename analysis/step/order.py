@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
@@ -37,6 +38,18 @@ class Order:
     def definition(self, value: SSAValue) -> int:
         """Position of the operation that makes the value; -1 for arguments and values from outside the block."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
+
+    @cached_property
+    def reads(self) -> tuple[tuple[SSAValue, ...], ...]:
+        """For each operation what it and its regions read, each value once; see `read_values`."""
+        return tuple([tuple(read_values(op)) for op in self.operations])
+
+    @cached_property
+    def producers(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation the positions of those that make what it reads."""
+        # By identity, which values are hashed by anyway: ints are looked up several times as fast.
+        maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
+        return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
 
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""

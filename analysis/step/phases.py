@@ -26,7 +26,7 @@ from ...rules.names import name_of
 from .constants import constants_only
 from .functions import single_block
 from .jax_paths import Direction, path_of, scope_of
-from .order import Order, producers
+from .order import Order
 
 FORWARD = frozenset({"primal", "residual"})
 BACKWARD = frozenset({"gradient"})
@@ -166,26 +166,25 @@ def _source(op: Operation, explicit: Mapping[Operation, str]) -> str:
 
 def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:
     """Backward operations, and what stands after the boundary without direction but is needed by one of them."""
-    found = set[Operation]()
-    needed = set[Operation]()
-    for op in reversed(order.operations[boundary:]):
-        if direction[op] is Direction.BACKWARD or op in needed:
+    found, needed = set[Operation](), set[int]()
+    for index in range(len(order.operations) - 1, boundary - 1, -1):
+        op = order.operations[index]
+        if index in needed or direction[op] is Direction.BACKWARD:
             found.add(op)
-            needed.update(producers(op))
+            needed.update(order.producers[index])
     return found
 
 
 def _ancestors_of_early_results(order: Order, boundary: int) -> set[Operation]:
     """Forward operations that a result which exists before the gradient needs; all, if there is no such result."""
     *_, terminator = order.operations
-    early = [v.owner for v in terminator.operands if -1 < order.definition(v) < boundary]
+    early = [made for value in terminator.operands if -1 < (made := order.definition(value)) < boundary]
     if not early:
         return set(order.operations[:boundary])
-    found = set[Operation]()
-    stack = [owner for owner in early if isinstance(owner, Operation)]
+    found, stack = set[int](), early
     while stack:
-        op = stack.pop()
-        if op not in found:
-            found.add(op)
-            stack.extend(producers(op))
-    return found & set(order.operations)
+        index = stack.pop()
+        if index not in found:
+            found.add(index)
+            stack.extend(order.producers[index])
+    return {order.operations[index] for index in found}

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.diagnostics import Refusal
 from ...dialects.guards import is_shaped
 from ...rules.names import name_of
+from ...rules.registry import facts_of
 from ...rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from .order import Order
 
@@ -64,6 +65,8 @@ def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Stor
     root = dict[SSAValue, SSAValue]()
     strided = set(strided_outside)
     for op in order.operations:
+        if (facts := facts_of(op)) is None or facts.view is None:
+            continue
         for index, result in enumerate(op.results):
             source = forwarded_operand(op, index)
             if source is None and name_of(op) in DENSE_VIEWS and viewed_operand(op) not in strided:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...analysis.request.names import named_by
 from ...analysis.request.selection import Selection
 from ...analysis.step.functions import functions_of
+from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Remark
 from ..inline import inline
 from ..inline_gradient import inline_gradient
@@ -39,7 +39,7 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
 def drop_dead(module: ModuleOp) -> None:
     """Dead code reads values too, and would make outputs of what nobody needs."""
     for function in functions_of(module):
-        region_dce(function.body)
+        drop_dead_code(function.body)
 
 
 def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import TensorType, bf16, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
+from ....dialects.dead_code import drop_dead_code
 from ....dialects.guards import is_tensor
 from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr
 from ....dialects.stablehlo.representation import ConvertOp
@@ -40,7 +40,7 @@ def xla_form(function: FuncOp) -> XlaForm:
     copy = function.clone()
     block = single_block(copy)
     origin = dict(zip(block.ops, single_block(function).ops, strict=True))
-    region_dce(copy.body)
+    drop_dead_code(copy.body)
     for op in list(block.ops):
         if name_of(op) in _RULES:
             added = [*_widened(op), *_transposed(op)]
