@@ -9,13 +9,15 @@ from itertools import count
 from xdsl.dialects.builtin import UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
+from .every import every_operation
+
 _HANDLE = re.compile(r"(handle\s*=\s*)(\d+)")
 CHANNEL = "channel_handle"
 
 
 def free_channels(root: Operation) -> Iterator[int]:
     """Channel numbers that no operation uses."""
-    used = (number for op in root.walk() if (number := channel_of(op)) is not None)
+    used = (number for op in every_operation(root) if (number := channel_of(op)) is not None)
     return count(max(used, default=0) + 1)
 
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Operation
 
 from .diagnostics import Refusal
+from .every import every_operation
 from .names import Names
 from .structured import SegmentOp
 
@@ -63,7 +64,7 @@ CONTRADICTIONS = (
 
 def verify_marks(root: Operation) -> None:
     """Raise a `Refusal` at the first operation that contradicts itself."""
-    for op in root.walk():
+    for op in every_operation(root):
         if not any(name.startswith(Names.PREFIX) for name in op.attributes):
             continue
         for contradiction in CONTRADICTIONS:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import Refusal
+from .every import every_operation
 from .guards import is_integer_attribute
 from .recompute import Names
 
@@ -110,7 +111,7 @@ def _unknown(name: str) -> str:
 
 def verify_attributes(root: Operation) -> None:
     """Raise a `Refusal` at the first operation with an unknown or ill-typed `recompute.` attribute."""
-    for op in root.walk():
+    for op in every_operation(root):
         for name, value in op.attributes.items():
             if not name.startswith(Names.PREFIX):
                 continue

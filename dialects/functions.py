@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from .diagnostics import Refusal
+from .every import every_operation
 
 VISIBILITIES = ("public", "private", "nested")
 TypeAndAttributes = tuple[TypeAttribute, dict[str, Attribute]]
@@ -87,7 +88,7 @@ def _if_any(attributes: Sequence[dict[str, Attribute]]) -> ArrayAttr[DictionaryA
 
 def verify_functions(module: ModuleOp) -> None:
     """What xDSL takes for granted of every function. Raises `Refusal` at the first one that is not whole."""
-    for op in module.walk():
+    for op in every_operation(module):
         if not isinstance(op, FuncOp):
             continue
         try:

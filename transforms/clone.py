@@ -38,6 +38,7 @@ from ..dialects.channels import free_channels
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.discardable import verify_attributes
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
@@ -152,7 +153,7 @@ def _free_numbers(module: ModuleOp) -> Numbers:
 
 
 def _first_free_id(module: ModuleOp) -> int:
-    taken = (op.attributes.get(Names.ID) for op in module.walk())
+    taken = (op.attributes.get(Names.ID) for op in every_operation(module))
     return max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
 
 

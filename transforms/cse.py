@@ -22,6 +22,7 @@ from xdsl.traits import IsTerminator
 from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases
 from ..dialects.dead_code import drop_dead_code
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
@@ -74,7 +75,7 @@ def _same_regions(one: Operation, other: Operation) -> bool:
 
 def cse(module: ModuleOp) -> int:
     """Merge twins and drop dead operations; returns how many operations went."""
-    before = sum(1 for _ in module.walk())
+    before = sum(1 for _ in every_operation(module))
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
@@ -83,7 +84,7 @@ def cse(module: ModuleOp) -> int:
         kinds = _merge_twins(block, _place(classified))
         if classified is not None:
             _state_phases_of_twins(kinds, classified)
-    return before - sum(1 for _ in module.walk())
+    return before - sum(1 for _ in every_operation(module))
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:

@@ -23,6 +23,7 @@ from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
 from ..analysis.step.jax_paths import path_of
 from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 
 MAX_OPERATIONS = 1_000_000
@@ -50,7 +51,7 @@ def _size(function: FuncOp, functions: dict[str, FuncOp], sizes: dict[str, int])
         return sizes[name]
     sizes[name] = 0  # a function that calls itself is refused when it is inlined
     total = 0
-    for op in function.walk():
+    for op in every_operation(function):
         total += 1
         if isinstance(op, CallOp) and (callee := functions.get(op.callee.string_value())) and _can_be_inlined(callee):
             total += _size(callee, functions, sizes)
@@ -68,7 +69,7 @@ def _inline_calls_of(function: FuncOp, functions: dict[str, FuncOp], done: set[s
     if name in callers:
         raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
     inlined = 0
-    for call in [op for op in function.walk() if isinstance(op, CallOp)]:
+    for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
         callee = functions.get(call.callee.string_value())
         if callee is None or not _can_be_inlined(callee):
             continue
@@ -95,7 +96,7 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
             break
         copies.append(copy := op.clone(mapping))
         _inherit(copy, call)
-        for inner in copy.walk():
+        for inner in every_operation(copy):
             inner.location = called_from(call.location, inner.location)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
@@ -137,7 +138,7 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
 
 
 def _drop_uncalled(module: ModuleOp) -> None:
-    called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
+    called = {call.callee.string_value() for call in every_operation(module) if isinstance(call, CallOp)}
     for op in list(module.ops):
         if isinstance(op, FuncOp) and _can_be_inlined(op) and op.sym_name.data not in called:
             op.detach()

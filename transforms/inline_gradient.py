@@ -22,13 +22,14 @@ from xdsl.utils.exceptions import VerifyException
 from ..analysis.step.constants import constants_only
 from ..analysis.step.order import Order, producers
 from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice
 
 
 def inline_gradient(module: ModuleOp) -> int:
     """Flatten every gradient region; returns how many. Raises `Refusal` where flattening would lose something."""
-    found = [op for op in module.walk() if isinstance(op, GradientOp)]
+    found = [op for op in every_operation(module) if isinstance(op, GradientOp)]
     for gradient in found:
         _check_place(gradient)
     for block in dict.fromkeys(op.parent for op in found):

@@ -28,6 +28,7 @@ from ..analysis.request.names import hand_on_names
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
 
@@ -59,7 +60,7 @@ class Instance:
 def inline_segments(module: ModuleOp) -> int:
     """Flatten and mark every segment; returns how many. Raises `Refusal` as `phases` does."""
     flattened = 0
-    for function in [op for op in module.walk() if isinstance(op, FuncOp)]:
+    for function in [op for op in every_operation(module) if isinstance(op, FuncOp)]:
         taken = _regions_of(function)
         found = list[Instance]()
         for segment in _outermost(function):
@@ -71,13 +72,13 @@ def inline_segments(module: ModuleOp) -> int:
 
 
 def _outermost(function: FuncOp) -> list[SegmentOp]:
-    found = (op for op in function.walk() if isinstance(op, SegmentOp))
+    found = (op for op in every_operation(function) if isinstance(op, SegmentOp))
     return [segment for segment in found if not isinstance(segment.parent_op(), SegmentOp)]
 
 
 def _regions_of(function: FuncOp) -> set[str]:
     """The regions that the operations name themselves."""
-    stated = (op.attributes.get(Names.SEGMENT) for op in function.walk() if not isinstance(op, SegmentOp))
+    stated = (op.attributes.get(Names.SEGMENT) for op in every_operation(function) if not isinstance(op, SegmentOp))
     return {region.data for region in stated if isinstance(region, StringAttr)}
 
 

@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import Order
 from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 
@@ -31,7 +32,7 @@ def lower(module: ModuleOp, target: str) -> None:
     if target not in TARGETS:
         raise ValueError(f"unknown target '{target}' for recompute-lower; known are {', '.join(TARGETS)}")
     orders = dict[Block, Order]()
-    for token in [op for op in module.walk() if isinstance(op, TokenOp)]:
+    for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
         block = token.parent
         assert block is not None, "a token stands in a block"
         if block not in orders:

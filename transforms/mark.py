@@ -83,15 +83,16 @@ def _write(decision: Decision) -> None:
     if not decision.recomputed:
         _settle(decision)
         return
+    segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
     for op in decision.operations:
         wanted = [result in decision.values for result in op.results]
         if decision.segment:
-            op.attributes[Names.SEGMENT] = StringAttr(decision.segment)
+            op.attributes[Names.SEGMENT] = segment
         if not any(wanted):
-            op.attributes[Names.CHECKPOINT] = UnitAttr()
+            op.attributes[Names.CHECKPOINT] = kept
         elif explicit_mark(op) is None:
-            marks = [BoolAttr.from_bool(one) for one in wanted]
-            op.attributes[Names.RECOMPUTE] = marks[0] if all(wanted) else ArrayAttr(marks)
+            marks = [recomputed if one else BoolAttr.from_bool(False) for one in wanted]
+            op.attributes[Names.RECOMPUTE] = recomputed if all(wanted) else ArrayAttr(marks)
             op.attributes.pop(Names.CHECKPOINT, None)
 
 

@@ -22,6 +22,7 @@ from ..analysis.step.functions import functions_of
 from ..analysis.step.marks import is_forced
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.every import every_operation
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
@@ -104,10 +105,10 @@ def recompute(
     verify_input(module)
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
-    if any(is_copy(op) for op in work.walk()):
+    if any(is_copy(op) for op in every_operation(work)):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
     emission = Emission(target, staggered)
-    forced = planned is not None or any(is_forced(op) for op in work.walk())
+    forced = planned is not None or any(is_forced(op) for op in every_operation(work))
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
     before = replace(Peaks.of(work, steps), module=lambda: prepare(module, selection).module)

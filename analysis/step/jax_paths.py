@@ -117,6 +117,7 @@ def scope_of(location: Attribute) -> Scope:
     return parse_path(path_of(location))
 
 
+@lru_cache(maxsize=100_000)
 def as_backward(path: str) -> str:
     """The path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
     parts = split_path(path)

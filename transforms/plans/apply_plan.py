@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import itemgetter
 
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, i64
@@ -27,6 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.jax_paths import as_backward, path_of, split_path
 from ...analysis.step.step import Step
 from ...dialects.channels import take_channel
+from ...dialects.every import every_operation
 from ...dialects.recompute import DependOp, Names, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
 from ...rules.names import name_of
@@ -146,7 +148,7 @@ class _Cloner:
             for use in list(now.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
                     use.operation.operands[use.index] = mapping[value]
-                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
+                    reader.attributes[Names.TARGET_GRAD] = _UNIT
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
         """The operation of the step that reads, from the place of a group on; forward operations read originals."""
@@ -156,13 +158,21 @@ class _Cloner:
         return reader
 
 
+_UNIT = UnitAttr()
+
+
+@lru_cache(maxsize=10_000)
+def _number(number: int) -> IntegerAttr:
+    return IntegerAttr(number, i64)
+
+
 def _copy(op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
-    op.attributes[Names.ID] = IntegerAttr(identity, i64)
+    op.attributes[Names.ID] = _number(identity)
     copy = op.clone(mapping)
     for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
         copy.attributes.pop(name, None)
-    copy.attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr(), Names.NEED_CSE: UnitAttr()}
-    for inner in copy.walk():
+    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
+    for inner in every_operation(copy):
         inner.location = _backward(inner.location, path_of(inner.location) or name_of(inner))
     return copy
 

@@ -1,0 +1,66 @@
+"""xDSL's verifier over a module, with the same question asked once: a step has thousands of additions of one type.
+
+What an operation of StableHLO or CHLO without regions must satisfy depends on its class, the types of its operands and
+results, and its properties, and on nothing else: two that are alike in these are right or wrong together.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.ir import Block, ErasedSSAValue, Operation
+from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure
+
+_DIALECTS = frozenset({"stablehlo", "chlo"})
+# Traits that ask nothing of an operation's place, operands or users.
+_LOCAL = (Commutative, ConstantLike, Pure)
+
+
+def verify_nested(root: Operation) -> None:
+    """As `root.verify()`. Raises what that raises, for the first operation of each kind that is wrong."""
+    _Verifier().verify(root)
+
+
+class _Verifier:
+    """`seen` holds ids of types and properties, which live as long as the operations do."""
+
+    def __init__(self) -> None:
+        self.seen = set[tuple[object, ...]]()
+
+    def verify(self, op: Operation) -> None:
+        op.verify(verify_nested_ops=False)
+        for region in op.regions:
+            for block in region.blocks:
+                # Without its operations: the pointers, and whether it may be empty.
+                if block.parent is not region:
+                    raise ValueError("the block does not point to the region that it is in")
+                self._verify_block(block)
+
+    def _verify_block(self, block: Block) -> None:
+        if block.is_empty:
+            block.verify()
+        last = block.last_op
+        for op in block.ops:
+            if op.parent is not block:
+                raise ValueError("the operation does not point to the block that it is in")
+            if op is last or op.regions or not _is_local(type(op)):
+                self.verify(op)
+            elif (key := _key(op)) not in self.seen:
+                op.verify(verify_nested_ops=False)
+                self.seen.add(key)
+
+
+@cache
+def _is_local(kind: type[Operation]) -> bool:
+    if kind.name.partition(".")[0] not in _DIALECTS or kind.has_trait(IsTerminator):
+        return False
+    return all(isinstance(trait, _LOCAL) for trait in kind.traits)
+
+
+def _key(op: Operation) -> tuple[object, ...]:
+    operands, results = op.operands, op.results
+    if any(isinstance(value, ErasedSSAValue) for value in operands):
+        return (id(op),)
+    types = [*[id(value.type) for value in operands], *[id(result.type) for result in results]]
+    properties = [part for name, value in op.properties.items() for part in (name, id(value))]
+    return (type(op), len(operands), len(op.successors), *types, *properties)

@@ -1,0 +1,49 @@
+"""xDSL's elimination of dead code in one sweep, for regions of one block: readers stand behind what they read there."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.ir import Operation, Region
+from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
+from xdsl.transforms.dead_code_elimination import region_dce, would_be_trivially_dead
+
+
+def drop_dead_code(region: Region) -> None:
+    """As `region_dce(region)`: erase every operation that has no effect and that nothing alive reads."""
+    if _is_flat(region):
+        _sweep(region)
+    else:
+        region_dce(region)
+
+
+def _is_flat(region: Region) -> bool:
+    blocks = list(region.blocks)
+    return len(blocks) < 2 and all(_is_flat(inner) for block in blocks for op in block.ops for inner in op.regions)
+
+
+def _sweep(region: Region) -> None:
+    for block in region.blocks:
+        op = block.last_op
+        while op is not None:
+            before = op.prev_op
+            if _is_dead(op):
+                block.erase_op(op, safe_erase=False)
+            else:
+                for inner in op.regions:
+                    _sweep(inner)
+            op = before
+
+
+def _is_dead(op: Operation) -> bool:
+    if any(result.first_use is not None for result in op.results):
+        return False
+    return _never_has_effects(type(op)) or would_be_trivially_dead(op)
+
+
+@cache
+def _never_has_effects(kind: type[Operation]) -> bool:
+    """Whether that is known of every operation of the class: such traits, and no others that say more."""
+    said = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
+    is_free = bool(said) and all(isinstance(trait, NoMemoryEffect) for trait in said)
+    return is_free and not (kind.has_trait(IsTerminator) or kind.has_trait(SymbolOpInterface))

@@ -1,0 +1,24 @@
+"""All operations below one, in a list: xDSL's `walk` is a generator in a generator for each region, which is slow."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+
+def every_operation(root: Operation) -> list[Operation]:
+    """The operation and all inside of it, in the order in which they are printed."""
+    found = [root]
+    if root.regions:
+        _collect(root, found)
+    return found
+
+
+def _collect(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first_op
+            while inner is not None:
+                found.append(inner)
+                if inner.regions:
+                    _collect(inner, found)
+                inner = inner.next_op
