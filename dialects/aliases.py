@@ -93,6 +93,10 @@ class AliasParser(Parser):
                 start = definition.start
                 self.raise_error("an alias is defined between the outermost operations", start, start + len(alias))
 
+    def is_location(self, alias: str) -> bool:
+        definition = self._definitions.get(alias)
+        return definition is not None and isinstance(definition.attribute, LocationAttr)
+
     def aliased_location(self, alias: str) -> LocationAttr:
         """The location of this name, wherever it is defined."""
         definition = self._definitions.get(alias)

@@ -26,13 +26,13 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import make_context
-from .custom_syntax import CustomSyntaxParser, start_of_name
+from .custom_syntax import start_of_name
 from .dense import parse_constant, to_standard
 from .dense_literal import parse_dense
 from .float_repair import repair_floats
 from .functions import FunctionSyntax
-from .location_syntax import LocationParser
 from .number_syntax import NumberParser
+from .repeated_lines import RepeatedLineParser
 from .stablehlo.creation import ConstantOp
 from .symbol_repair import repair_symbols
 from .wellformed import normalize
@@ -55,7 +55,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
-class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
+class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
     An operation that the text gives no location is where it stands in the text, as in MLIR.
@@ -91,7 +91,7 @@ class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
             raise ParseError(self._current_token.span, f"malformed input: {words}") from error
         if module is not self._outermost:
             # xDSL puts a module around operations that stand alone.
-            module.location = self._location_at(0)
+            module.location = self.location_at(0)
         return module
 
     def _at_first_use(self, error: ParseError) -> ParseError:
@@ -108,13 +108,22 @@ class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
         return value
 
     def parse_operation(self) -> Operation:
+        line = self.line_at(self.pos)
+        op = self.parse_repeated(line) if line is not None else None
+        if line is not None and op is None:
+            op = self._parse_anew()
+            self.learn(line, op)
+        op = op or self._parse_anew()
+        self._outermost = op
+        return op
+
+    def _parse_anew(self) -> Operation:
         self._operations.append(self.pos)
         op = super().parse_operation()
         self._normalize(op)
         if self.pos != self._end_of_location:
             op.location = self.operation_location()
         self._operations.pop()
-        self._outermost = op
         return op
 
     def _normalize(self, op: Operation) -> None:
@@ -126,12 +135,12 @@ class ModuleParser(LocationParser, NumberParser, CustomSyntaxParser):
 
     def operation_location(self) -> LocationAttr:
         """Where the name of the operation that is being read stands in the text."""
-        return self._location_at(self._name_start())
+        return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
         return start_of_name(self.lexer.input.content, self._operations[-1])
 
-    def _location_at(self, position: int) -> LocationAttr:
+    def location_at(self, position: int) -> LocationAttr:
         """Line and column, both from one."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))

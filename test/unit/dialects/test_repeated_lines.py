@@ -1,0 +1,92 @@
+"""A line that is read by its likeness to one before says what it would say if it were read on its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from recompute.dialects import parser
+from recompute.dialects.printer import print_module
+from recompute.test.imports import ROOT
+
+FILES = sorted(path for folder in ("test", "examples") for path in (ROOT / folder).rglob("*.mlir"))
+LARGEST = 150_000
+
+
+def outcome(text: str) -> str:
+    """The module with all locations, or the error with its place."""
+    try:
+        return print_module(parser.parse_module(text, "a.mlir"), debuginfo=True)
+    except ParseError as error:
+        return f"{error.span.start}..{error.span.end}: {error.msg}"
+
+
+def line_by_line(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    with monkeypatch.context() as patch:
+        patch.setattr(parser.ModuleParser, "line_at", lambda self, start: None)
+        return outcome(text)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=lambda path: path.name)
+def test_files_are_read_as_without_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in FILES:
+        if path.parent == folder and path.stat().st_size < LARGEST:
+            for text in path.read_text().split("// -----"):
+                # A second reading gives resources other names, for their names live as long as the process.
+                if "dense_resource" not in text:
+                    assert outcome(text) == line_by_line(text, monkeypatch), path
+
+
+START = """func.func @f(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf64>) -> tensor<4xf32> {
+  %0 = stablehlo.subtract %a, %b : tensor<4xf32> loc(#loc1)
+"""
+END = """  func.return %0 : tensor<4xf32>
+}
+#loc1 = loc("x")
+#loc2 = loc("y")
+"""
+LINES = [
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32>",
+    "%1 = stablehlo.subtract %a, %a : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32>  ",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32>\n loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32>\n // nothing\n loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(unknown)",
+    '%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc("here")',
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32> // a comment",
+    "%1 = stablehlo.subtract %b, %a {x = 1 : i32} : tensor<4xf32>",
+    "%1 = stablehlo.subtract %b, %c : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %later : tensor<4xf32> loc(#loc2)\n%later = stablehlo.abs %b : tensor<4xf32>",
+    "%1 = stablehlo.subtract %b, %nowhere : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc3)",
+    "%0 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
+    "%0a = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
+    "%1:1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b#0, %a : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b#1, %a : tensor<4xf32> loc(#loc2)",
+    "%1, %2 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2)",
+    "%1 = stablehlo.subtract %b, %a : tensor<4xf32> loc(#loc2) %2 = stablehlo.abs %b : tensor<4xf32>",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_behind_one_that_is_like_it(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{START}  {line}\n{END}"
+    assert outcome(text) == line_by_line(text, monkeypatch)
+
+
+def test_forward_references_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second line reads what the third, which is like the first, defines."""
+    text = START + "%1 = stablehlo.abs %2 : tensor<4xf32>\n%2 = stablehlo.subtract %b, %a : tensor<4xf32>\n" + END
+    assert outcome(text) == line_by_line(text, monkeypatch)
+    assert "%2" in outcome(text)
+
+
+def test_a_permuted_format_is_learned_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>"
+    reduce = "\n".join(f"%{name} = stablehlo.reduce(%a init: %z) {body} loc(#loc1)" for name in "pq")
+    text = START + f"%z = stablehlo.constant dense<0.0> : tensor<f32>\n{reduce}\n" + END
+    assert outcome(text) == line_by_line(text, monkeypatch)
