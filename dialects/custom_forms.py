@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, UnregisteredOp, i1
@@ -43,6 +44,18 @@ def says_everything(op: Operation, with_locations: bool = False) -> bool:
     """Whether the custom form, read again, is the same operation. `with_locations`: they are printed."""
     if NEVER_PRINTED in op.attributes:
         return False
+    return _says_all_there_is(type(op)) or _says_everything(op, with_locations)
+
+
+@cache
+def _says_all_there_is(kind: type[Operation]) -> bool:
+    """Whether nothing can be lost by any operation of the class."""
+    special = (FuncOp, CallOp, scf.ExecuteRegionOp, scf.WhileOp, WhileOp, OptimizationBarrierOp, NamedOperation)
+    names = MOVE_ELEMENTS | RESULT_IS_SCALAR | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
+    return not issubclass(kind, special) and kind.name not in names
+
+
+def _says_everything(op: Operation, with_locations: bool) -> bool:
     match op:
         case FuncOp(body=body, function_type=type_):
             says_of_positions = (op.arg_attrs or op.res_attrs) is not None

@@ -9,14 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
+from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Operation
-from xdsl.printer import Printer
 
 from .custom_forms import says_everything
 from .dense import standard_text
-from .guards import is_standard_dense, is_tensor
+from .guards import is_standard_dense
 from .locations import is_plain, location_text
+from .remembering import RememberingPrinter
+
+LONGEST_KNOWN = 200
+"""Characters of an attribute that is remembered as text; long ones, such as weights, stand at one place each."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
@@ -39,7 +42,7 @@ def attribute_text(attribute: Attribute) -> str:
 
 
 @dataclass(eq=False, repr=False)
-class ModulePrinter(Printer):
+class ModulePrinter(RememberingPrinter):
     """xDSL's printer with exact constants and locations as aliases."""
 
     definitions: list[str] = field(default_factory=list[str], init=False)
@@ -47,32 +50,36 @@ class ModulePrinter(Printer):
 
     _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
-    _tensors: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+    _texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
+        default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
+    )
+    """What attributes print, by identity, inside of others and outside: a module has few, and names them all the time.
+    """
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
+        if (known := self._texts.get((id(attribute), self._in_attributes))) is not None:
+            return self.print_string(known[1])
         if isinstance(attribute, LocationAttr):
-            # MLIR looks an alias up late at an operation or a block argument only, not inside attributes.
-            aliased = self.print_debuginfo and not self._in_attributes
-            text = self._alias(attribute) if aliased else location_text(attribute)
-            self.print_string(f"loc({text})")
-        elif is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
+            return self._print_location(attribute)
+        text = self.text_of(lambda _: self._print_anew(attribute))
+        if len(text) <= LONGEST_KNOWN:
+            self._texts[id(attribute), self._in_attributes] = attribute, text
+        # Some are text that was read, whose lines are its own: it would move to the right each time.
+        self.print_string(text, indent=0)
+
+    def _print_location(self, location: LocationAttr) -> None:
+        # MLIR looks an alias up late at an operation or a block argument only, not inside attributes.
+        aliased = self.print_debuginfo and not self._in_attributes
+        text = self._alias(location) if aliased else location_text(location)
+        self.print_string(f"loc({text})")
+
+    def _print_anew(self, attribute: Attribute) -> None:
+        if is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
             self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
-        elif is_tensor(attribute) and isinstance(attribute.encoding, NoneAttr):
-            self.print_string(self._tensors.get(attribute) or self._tensor_text(attribute))
         else:
-            # Some are text that was read, whose lines are its own: it would move to the right each time.
-            outer, self._indent = self._indent, 0
             super().print_attribute(attribute)
-            self._indent = outer
-
-    def _tensor_text(self, type_: Attribute) -> str:
-        """A module has few tensor types, and names them at every operation."""
-        outer, self.stream = self.stream, StringIO()
-        super().print_attribute(type_)
-        text, self.stream = self.stream.getvalue(), outer
-        return self._tensors.setdefault(type_, text)
 
     def print_string_literal(self, string: str) -> None:
         if is_plain(string):

@@ -12,6 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from ..remembering import print_alike
 from .structs import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
@@ -132,7 +133,7 @@ class CustomFormatOp(IRDLOperation):
         return {}
 
     def print_own(self, printer: Printer) -> None:
-        """What stands between operands and attributes."""
+        """What stands between operands and attributes; it is a matter of the properties alone."""
 
     @classmethod
     @abstractmethod
@@ -141,7 +142,7 @@ class CustomFormatOp(IRDLOperation):
 
     @abstractmethod
     def print_types(self, printer: Printer) -> None:
-        """The types of operands and results."""
+        """The types of operands and results, a matter of these alone."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -164,10 +165,10 @@ class CustomFormatOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         print_operands(printer, self.operands)
-        self.print_own(printer)
+        print_alike(printer, " ".join((self.name, *self.properties)), tuple(self.properties.values()), self.print_own)
         print_attributes(printer, self, self.SPELLED)
         printer.print_string(" : ")
-        self.print_types(printer)
+        print_alike(printer, f"{self.name} types", (*self.operand_types, *self.result_types), self.print_types)
 
 
 class SameTypeOp(CustomFormatOp):

@@ -24,8 +24,11 @@ def outcome(text: str) -> str:
 
 
 def line_by_line(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    def none(self: object, start: int) -> None:
+        return None
+
     with monkeypatch.context() as patch:
-        patch.setattr(parser.ModuleParser, "line_at", lambda self, start: None)
+        patch.setattr(parser.ModuleParser, "line_at", none)
         return outcome(text)
 
 

@@ -1,0 +1,49 @@
+"""A printer that remembers: what operations of one kind print besides their values is the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+Key = tuple[object, ...]
+
+
+@dataclass(eq=False, repr=False)
+class RememberingPrinter(Printer):
+    """xDSL's printer. The ids in the keys are those of types and properties, which live while a module is printed."""
+
+    _known: dict[Key, str] = field(default_factory=dict[Key, str], init=False)
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if self.stream is None or "\n" in text:
+            return super().print_string(text, indent=indent)
+        self._current_column += len(text)
+        self.stream.write(text)
+
+    def text_of(self, write: Callable[[Printer], None]) -> str:
+        """What would be printed, from the first column on."""
+        state, self.stream = (self.stream, self._current_line, self._current_column, self._indent), StringIO()
+        self._indent = 0
+        write(self)
+        text = self.stream.getvalue()
+        self.stream, self._current_line, self._current_column, self._indent = state
+        return text
+
+    def print_once(self, key: Key, write: Callable[[Printer], None]) -> None:
+        if (text := self._known.get(key)) is None:
+            text = self._known[key] = self.text_of(write)
+        self.print_string(text, indent=0)
+
+
+def print_alike(
+    printer: Printer, what: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
+) -> None:
+    """Print what is the same wherever it is printed of the same attributes."""
+    if isinstance(printer, RememberingPrinter):
+        printer.print_once((what, *map(id, depends_on)), write)
+    else:
+        write(printer)
