@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Operation
 
 from .diagnostics import Refusal
-from .every import every_operation
 from .names import Names
 from .structured import SegmentOp
 
@@ -62,9 +61,9 @@ CONTRADICTIONS = (
 )
 
 
-def verify_marks(root: Operation) -> None:
+def verify_marks(operations: Iterable[Operation]) -> None:
     """Raise a `Refusal` at the first operation that contradicts itself."""
-    for op in every_operation(root):
+    for op in operations:
         if not any(name.startswith(Names.PREFIX) for name in op.attributes):
             continue
         for contradiction in CONTRADICTIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import cast
@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import Refusal
-from .every import every_operation
 from .guards import is_integer_attribute
 from .recompute import Names
 
@@ -109,9 +108,9 @@ def _unknown(name: str) -> str:
     return f"unknown attribute '{name}'; {hint}"
 
 
-def verify_attributes(root: Operation) -> None:
+def verify_attributes(operations: Iterable[Operation]) -> None:
     """Raise a `Refusal` at the first operation with an unknown or ill-typed `recompute.` attribute."""
-    for op in every_operation(root):
+    for op in operations:
         for name, value in op.attributes.items():
             if not name.startswith(Names.PREFIX):
                 continue

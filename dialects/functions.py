@@ -5,19 +5,18 @@ func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Region, TypeAttribute
+from xdsl.ir import Attribute, Operation, Region, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from .diagnostics import Refusal
-from .every import every_operation
 
 VISIBILITIES = ("public", "private", "nested")
 TypeAndAttributes = tuple[TypeAttribute, dict[str, Attribute]]
@@ -86,9 +85,9 @@ def _if_any(attributes: Sequence[dict[str, Attribute]]) -> ArrayAttr[DictionaryA
     return ArrayAttr(map(DictionaryAttr, attributes)) if any(attributes) else None
 
 
-def verify_functions(module: ModuleOp) -> None:
+def verify_functions(operations: Iterable[Operation]) -> None:
     """What xDSL takes for granted of every function. Raises `Refusal` at the first one that is not whole."""
-    for op in every_operation(module):
+    for op in operations:
         if not isinstance(op, FuncOp):
             continue
         try:

@@ -53,7 +53,7 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
         return facts.reason
     if facts.state is not None and facts.state >= len(op.operands):
         return NO_STATE
-    return ON_MEMORY if works_on_memory(op) else None
+    return ON_MEMORY if not facts.on_tensors and works_on_memory(op) else None
 
 
 def works_on_memory(op: Operation) -> bool:

@@ -85,7 +85,8 @@ class Facts:
     `reason`: why it may not run twice. `state`: the operand that holds the random state. `view_of`: the operand that a
     view looks at. `flops`: of one execution, without what its regions do; None is one for each element of the results.
     `body_runs`: how often the regions run; None where `flops` counts them already. `regions`: one for each region that
-    stores values, the last one for all further regions; none where the regions compute scalars.
+    stores values, the last one for all further regions; none where the regions compute scalars. `on_tensors`: it never
+    takes or makes a reference to memory, whatever the operation.
     """
 
     effect: Effect
@@ -97,6 +98,7 @@ class Facts:
     flops: Count | None = None
     body_runs: Count | None = None
     regions: tuple[RegionStorage, ...] = ()
+    on_tensors: bool = False
 
 
 def nothing(op: Operation) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from typing_extensions import override
@@ -22,8 +22,12 @@ from .names import name_of
 
 REMEDY = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
 
-_DIALECTS = (stablehlo, chlo, sdy, arith, math, tensor, linalg, scf, memref, func)
-BUILT_IN: dict[str, Facts] = {name: facts for dialect in _DIALECTS for name, facts in dialect.OPERATIONS.items()}
+_ON_TENSORS = (stablehlo, chlo)
+_ON_ANYTHING = (sdy, arith, math, tensor, linalg, scf, memref, func)
+BUILT_IN: dict[str, Facts] = {
+    **{name: replace(f, on_tensors=True) for dialect in _ON_TENSORS for name, f in dialect.OPERATIONS.items()},
+    **{name: facts for dialect in _ON_ANYTHING for name, facts in dialect.OPERATIONS.items()},
+}
 _declared: dict[str, Facts] = {}
 _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 

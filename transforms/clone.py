@@ -115,7 +115,7 @@ def clone_as_planned(
         for wrong in unknown_operations(step.graph, one.notes):
             raise Refusal(function, f"the plan cannot be carried out: {wrong}")
         write_notes(step, one.notes)
-        verify_attributes(function)
+        verify_attributes(every_operation(function))
         done.append(_carry_out(function, step, one.plan, numbers))
     if plans:
         raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")

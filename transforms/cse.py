@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from ..analysis.step.functions import functions_of, single_block
-from ..analysis.step.phases import BACKWARD, Phases, phases
+from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
@@ -73,13 +75,16 @@ def _same_regions(one: Operation, other: Operation) -> bool:
     return all(mine.is_structurally_equivalent(theirs) for mine, theirs in zip(one.regions, other.regions, strict=True))
 
 
-def cse(module: ModuleOp) -> int:
-    """Merge twins and drop dead operations; returns how many operations went."""
+def cse(module: ModuleOp, known: Mapping[FuncOp, Phases] = MappingProxyType({})) -> int:
+    """Merge twins and drop dead operations; returns how many operations went.
+
+    `known`: the phases of functions before operations were put in that wait for the gradient.
+    """
     before = sum(1 for _ in every_operation(module))
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
-        classified = phases(function)
+        classified = phases_now(known[function]) if function in known else phases(function)
         # A twin reads what the operation reads that it is merged with, so nothing new dies, and no phase changes.
         kinds = _merge_twins(block, _place(classified))
         if classified is not None:
@@ -101,6 +106,9 @@ def _may_merge(op: Operation) -> bool:
 def _merge_twins(block: Block, place: Callable[[Operation], str]) -> dict[Operation, int]:
     """The kinds of the operations that are left, and may be merged."""
     kinds, kind_of = Kinds(), dict[Operation, int]()
+    if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
+        # An operation and its terminator, as in most reductions, or less.
+        return kind_of
     first = dict[tuple[int, str], Operation]()
     for op in list(block.ops):
         for region in op.regions:

@@ -60,7 +60,10 @@ class Instance:
 def inline_segments(module: ModuleOp) -> int:
     """Flatten and mark every segment; returns how many. Raises `Refusal` as `phases` does."""
     flattened = 0
-    for function in [op for op in every_operation(module) if isinstance(op, FuncOp)]:
+    operations = every_operation(module)
+    if not any(isinstance(op, SegmentOp) for op in operations):
+        return 0
+    for function in [op for op in operations if isinstance(op, FuncOp)]:
         taken = _regions_of(function)
         found = list[Instance]()
         for segment in _outermost(function):

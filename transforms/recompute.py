@@ -105,10 +105,11 @@ def recompute(
     verify_input(module)
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
-    if any(is_copy(op) for op in every_operation(work)):
+    operations = every_operation(work)
+    if any(map(is_copy, operations)):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
     emission = Emission(target, staggered)
-    forced = planned is not None or any(is_forced(op) for op in every_operation(work))
+    forced = planned is not None or any(map(is_forced, operations))
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
     before = replace(Peaks.of(work, steps), module=lambda: prepare(module, selection).module)
@@ -121,7 +122,7 @@ def recompute(
         cloned = _carried_out(work, planned, selection.permission, steps)
     if not cloned.copies:
         return _unchanged(module, [*remarks, *cloned.remarks], "nothing is recomputed", steps)
-    best = _emitted(work, cloned, emission)
+    best = _emitted(work, cloned, emission, steps)
     if planned is None and emission.is_ordered and not best.peaks.is_steady:
         best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
     remarks += best.cloned.remarks
@@ -148,18 +149,19 @@ def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emi
     work = prepare(module, selection).module
     steps = numbered_steps(work)
     mark_steps(steps, selection)
-    return _emitted(work, clone(work, replace(how, chain=True), steps), emission)
+    return _emitted(work, clone(work, replace(how, chain=True), steps), emission, steps)
 
 
-def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission) -> Attempt:
-    """The module, which has its copies and tokens, as it is written."""
-    cse(work)
+def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission, before: Steps) -> Attempt:
+    """The module, which has its copies and tokens, as it is written. `before`: its steps before that."""
+    known = {function: step.phases for function, step in before}
+    cse(work, known)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
         verify(work)
     lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
-        stagger(work)
+        stagger(work, known=known)
     steps = numbered_steps(work)
     if emission.is_ordered:
         verify(work, steps)

@@ -10,10 +10,13 @@ breadth first, as XLA:CPU does, otherwise makes the bits of every layer before t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -22,6 +25,7 @@ from ..analysis.copies.stagger import Early, early_parts
 from ..analysis.request.segments import NoSuchSegment
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
+from ..analysis.step.phases import Phases, phases_now
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
@@ -29,10 +33,16 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from .phase import steps_of
 
 
-def stagger(module: ModuleOp, segments: str = "auto") -> list[Early]:
-    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` where there is no such segment."""
+def stagger(
+    module: ModuleOp, segments: str = "auto", known: Mapping[FuncOp, Phases] = MappingProxyType({})
+) -> list[Early]:
+    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` where there is no such segment.
+
+    `known`: the phases of functions before operations were put in that wait for the gradient.
+    """
     found = list[Early]()
-    for function, phases in steps_of(module):
+    steps = ((function, phases_now(before)) for function, before in known.items()) if known else steps_of(module)
+    for function, phases in steps:
         try:
             parts = early_parts(phases, segments)
         except NoSuchSegment as error:

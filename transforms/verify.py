@@ -21,6 +21,7 @@ from ..analysis.verify.invariants import violations
 from ..dialects.contradictions import verify_marks
 from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
+from ..dialects.every import every_operation
 from ..dialects.functions import verify_functions
 from .phase import Steps
 
@@ -28,10 +29,11 @@ from .phase import Steps
 def verify_input(module: ModuleOp) -> None:
     """What xDSL's verifier leaves out or takes for granted: functions that are whole, dominance, and what the
     `recompute.` attributes say. Raises `Refusal`."""
-    verify_functions(module)
+    operations = every_operation(module)
+    verify_functions(operations)
     verify_dominance(module)
-    verify_attributes(module)
-    verify_marks(module)
+    verify_attributes(operations)
+    verify_marks(operations)
 
 
 def verify(module: ModuleOp, steps: Steps | None = None) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import NameLoc, StringAttr
+from xdsl.ir import Attribute, Operation
 
 from ...dialects.recompute import Names
 from ...planning.objective import NEARLY_ALL
@@ -115,6 +115,15 @@ def _instances(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
     return {op: named[op] for op in segment_path}
 
 
+def _place(location: Attribute) -> tuple[object, ...]:
+    """Equal for equal locations; names within names are slow to hash."""
+    parts = list[object]()
+    while isinstance(location, NameLoc):
+        parts.append(location.desc.data)
+        location = location.location
+    return (*parts, location)
+
+
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
     """For each operation of a scope, in which repetition of the scope it runs.
 
@@ -122,7 +131,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
     scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations.
     """
-    places = [None if not op.operands else (name_of(op), op.location) for op in operations]
+    places = [None if not op.operands else (name_of(op), *_place(op.location)) for op in operations]
     occurrences = Counter(place for place in places if place is not None)
     if not occurrences:
         return [0] * len(places)

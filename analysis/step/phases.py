@@ -56,6 +56,12 @@ class Phases:
         return self.phase[op] in BACKWARD
 
 
+def phases_now(known: Phases) -> Phases:
+    """The phases after operations were taken out of the block, and others put in that wait for the gradient."""
+    order = Order.of(known.order.block)
+    return Phases(order, {op: known.phase.get(op, "gradient") for op in order.operations})
+
+
 def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
     """Classify every operation, or None when nothing in the function is a gradient.
 

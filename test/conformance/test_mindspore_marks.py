@@ -46,7 +46,7 @@ def test_mindspore_01_a_mark_is_printed_read_and_checked(mark: str) -> None:
         returns="%b, %h",
     )
     module.verify()
-    verify_attributes(module)
+    verify_attributes(module.walk())
     again = parse_module(print_module(module, debuginfo=True))
     assert maker(again, "a").attributes[Names.RECOMPUTE] == BoolAttr.from_bool(mark == "true")
     assert copies_in(recomputed(module).after) == (["sine"] if mark == "true" else [])
@@ -59,7 +59,7 @@ def test_mindspore_01_a_mark_that_is_no_truth_value_is_an_error_at_its_place() -
         returns="%a, %h",
     )
     with pytest.raises(Refusal, match=r"mlir:\d+:\d+: error: attribute 'recompute.recompute' must be true"):
-        verify_attributes(module)
+        verify_attributes(module.walk())
 
 
 def test_mindspore_02_a_region_holds_for_nested_scopes() -> None:

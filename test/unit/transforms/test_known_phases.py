@@ -1,0 +1,39 @@
+"""After copies the phases need not be found out again: what is new waits for the gradient."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.ir import Operation
+
+from recompute.analysis.request.selection import AUTO
+from recompute.analysis.step.phases import Phases, phases, phases_now
+from recompute.rules.kinds import is_constant
+from recompute.test.examples import original
+from recompute.transforms.clone import clone
+from recompute.transforms.cse import cse
+from recompute.transforms.lower import lower
+from recompute.transforms.mark import mark_steps
+from recompute.transforms.phase import numbered_steps
+from recompute.transforms.plans.prepared import prepare
+
+STEPS = ("mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir", "tied.small.mlir", "branches.small.mlir")
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("target", ["stablehlo", "none"])
+def test_what_is_known_is_what_would_be_found(name: str, target: str) -> None:
+    work = prepare(original(name), AUTO).module
+    steps = numbered_steps(work)
+    mark_steps(steps, AUTO)
+    assert clone(work, steps=steps).copies
+    for change in (lambda: cse(work, {function: step.phases for function, step in steps}), lambda: lower(work, target)):
+        change()
+        for function, step in steps:
+            found = phases(function)
+            assert found is not None
+            assert _without_constants(phases_now(step.phases)) == _without_constants(found)
+
+
+def _without_constants(known: Phases) -> dict[Operation, str]:
+    """A constant is merged with its like of another phase, and nobody asks for its own."""
+    return {op: phase for op, phase in known.phase.items() if not is_constant(op)}
