@@ -95,7 +95,7 @@ def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selec
     first = phases.order.operations[0]
     inside = [op for operations in members.values() for op in operations]
     for option, names in (("names", selection.names), ("save", selection.save)):
-        for name, operations in named_by(inside, names).items():
+        for name, operations in named_by(inside, names).items() if names else ():
             if not operations:
                 yield Remark(first, f"{option}={name} matches no operation of a segment, and saves nothing")
     for text in selection.exclude:

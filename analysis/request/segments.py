@@ -115,13 +115,15 @@ def _instances(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
     return {op: named[op] for op in segment_path}
 
 
-def _place(location: Attribute) -> tuple[object, ...]:
-    """Equal for equal locations; names within names are slow to hash."""
-    parts = list[object]()
+def _place(location: Attribute, known: dict[Attribute, int], seen: dict[int, int]) -> tuple[object, ...]:
+    """Equal for equal locations. Positions in the source are numbered: stacks of calls are slow to hash."""
+    names = list[str]()
     while isinstance(location, NameLoc):
-        parts.append(location.desc.data)
+        names.append(location.desc.data)
         location = location.location
-    return (*parts, location)
+    if (number := seen.get(id(location))) is None:
+        number = seen[id(location)] = known.setdefault(location, len(known))
+    return (*names, number)
 
 
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
@@ -131,7 +133,8 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
     scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations.
     """
-    places = [None if not op.operands else (name_of(op), *_place(op.location)) for op in operations]
+    known, seen = dict[Attribute, int](), dict[int, int]()
+    places = [None if not op.operands else (name_of(op), *_place(op.location, known, seen)) for op in operations]
     occurrences = Counter(place for place in places if place is not None)
     if not occurrences:
         return [0] * len(places)
