@@ -71,12 +71,17 @@ class AliasParser(Parser):
     def read_definitions(self) -> None:
         """Read all definitions, each with the aliases that are defined before it."""
         for alias, definition in self._definitions.items():
-            self._resume_from(definition.value)
-            value = self.parse_type() if alias.startswith("!") else self.parse_attribute()
+            if (value := self.read_at_once(definition)) is None:
+                self._resume_from(definition.value)
+                value = self.parse_type() if alias.startswith("!") else self.parse_attribute()
+                definition.end = self.pos
             definition.attribute = self.attribute_aliases[alias] = value
-            definition.end = self.pos
         self.attribute_aliases.clear()
         self._resume_from(0)
+
+    def read_at_once(self, definition: Definition) -> Attribute | None:
+        """What need not be parsed token by token, and then the end of the definition is noted; else None."""
+        return None
 
     def _parse_alias_def(self) -> None:
         alias, start = self._current_token.text, self.pos

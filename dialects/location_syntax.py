@@ -9,13 +9,18 @@ import re
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.ir import Attribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from .aliases import AliasParser
+from .aliases import AliasParser, Definition
 from .locations import file_range
 
 _GAP = r"[ \t\r\n]*"
 _USE = re.compile(rf"loc{_GAP}\((?:{_GAP}(#[\w$.-]+){_GAP}\))?", re.ASCII)
+_SIMPLE = re.compile(
+    r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
+)
+"""Nearly every definition: a name of another location, or one called from another; and then the next definition."""
 _MOST = 2**32 - 1
 """The last line and the last column that a location of MLIR can name."""
 
@@ -27,6 +32,20 @@ class LocationParser(AliasParser):
         super().__init__(context, text, name)
         self._shared: dict[LocationAttr, LocationAttr] = {}
         self._end_of_location = -1
+        self._parts: dict[tuple[object, ...], LocationAttr] = {}
+        """Locations by the identity of what they are made of: nested ones take long to hash."""
+
+    def read_at_once(self, definition: Definition) -> Attribute | None:
+        found = _SIMPLE.match(self.lexer.input.content, definition.value)
+        if found is None or not all(map(self.is_location, filter(None, found.groups()[1:]))):
+            return None
+        text, named, callee, caller = found.groups()
+        parts = [self.aliased_location(alias) for alias in (named, callee, caller) if alias]
+        key = (text, *map(id, parts))
+        if key not in self._parts:
+            self._parts[key] = CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts)
+        definition.end = found.end()
+        return self._parts[key]
 
     def parse_optional_location(self) -> LocationAttr | None:
         match = _USE.match(self.lexer.input.content, self.pos)

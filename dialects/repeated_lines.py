@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.lexer import Position, Span
 
 from .custom_syntax import CustomSyntaxParser
@@ -22,7 +22,7 @@ from .location_syntax import LocationParser
 # One result, no attributes, regions, strings or comments; and the line behind it begins something new.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
 _LINE = re.compile(
-    rf"(%(?:{_NAME})) = ((?:stablehlo|chlo)\.[^\n\"{{}}/]*)\n(?=[ \t\r\n]*(?:[%}}^\"]|(?!loc\b)[a-z]))",
+    rf"(%(?:{_NAME})) = ((?:(?:stablehlo|chlo)\.|call )[^\n\"{{}}/]*)\n(?=[ \t\r\n]*(?:[%}}^\"]|(?!loc\b)[a-z]))",
     re.ASCII,
 )
 _LOCATION = " loc(#"
@@ -51,6 +51,8 @@ class Template:
     operand_types: Sequence[Attribute]
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
+    body: Region | None
+    """What `applies` stands for, all of it where the operation is."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
@@ -58,11 +60,12 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
-        self._templates: dict[str, Template] = {}
+        self._templates: dict[tuple[str, ...], Template] = {}
+        """By the dialects in whose operations the line stands, which need not be named in it, and by what it says."""
 
     def parse_repeated(self, line: Line) -> Operation | None:
         """The operation of the line; None where there was no such line before, or something is unusual."""
-        template = self._templates.get(line.said)
+        template = self._templates.get((*self._parser_state.dialect_stack, line.said))
         name = line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
             return None
@@ -76,11 +79,13 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             if values[0].type is not type_ and values[0].type != type_:
                 return None
             operands.append(values[0])
+        location = self.aliased_location(line.location) if line.location else self.location_at(line.name)
         op = template.kind.create(
             operands=operands,
             result_types=template.result_types,
             properties=template.properties,
-            location=self.aliased_location(line.location) if line.location else self.location_at(line.name),
+            regions=[] if template.body is None else [_body_at(location, template.body)],
+            location=location,
         )
         self._register_ssa_definition(name, op.results, line.result)
         self._resume_from(line.end)
@@ -110,9 +115,27 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         # A name twice does not tell which operand is which.
         known = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
-        if not known or not ends_here or op.regions or op.attributes or len(op.results) != 1:
+        if not known or not ends_here or op.attributes or len(op.results) != 1 or not _has_known_body(op, line):
             return
         values = [self.ssa_values.get(name) for name, _ in line.operands]
         if [value[0] if value is not None and len(value) == 1 else None for value in values] == list(op.operands):
             types = tuple(op.operand_types), tuple(op.result_types)
-            self._templates[line.said] = Template(type(op), *types, dict(op.properties))
+            body = op.regions[0].clone() if op.regions else None
+            template = Template(type(op), *types, dict(op.properties), body)
+            self._templates[(*self._parser_state.dialect_stack, line.said)] = template
+
+
+def _has_known_body(op: Operation, line: Line) -> bool:
+    """Whether it has no region, or one that the line does not spell, which is where the operation is."""
+    if not op.regions:
+        return True
+    places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]
+    return len(op.regions) == 1 and bool(line.location) and all(place is op.location for place in places)
+
+
+def _body_at(location: LocationAttr, body: Region) -> Region:
+    copy = body.clone()
+    for block in copy.blocks:
+        for place in (*block.args, *block.ops):
+            place.location = location
+    return copy

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
-THRESHOLDS = (100_000, 20, 20)
+THRESHOLDS = (1_000_000, 20, 20)
 
 
 @contextmanager

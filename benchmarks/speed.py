@@ -1,0 +1,119 @@
+"""Processor time of the whole road beside an earlier checkout and beside XLA's compiler, run alternately.
+
+    git worktree add /tmp/before/recompute <commit>
+    python benchmarks/speed.py --against /tmp/before
+
+The step is a 12-layer GPT with dropout and Adam, from JAX alone. Of each figure the least of all rounds counts: what
+else runs on the machine only adds. Printed are ratios, and below 1 is less than before. Without `--against` only the
+ratio to XLA's compile time is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import process_time
+
+from recompute.test.imports import ROOT
+
+LAYERS = 12
+ROAD = "import sys; from recompute.tools.recompute_opt import main; sys.exit(main(sys.argv[1:]))"
+PARSE = """
+import gc, sys
+from time import process_time
+from recompute.dialects.parser import parse_module
+text = open(sys.argv[1]).read()
+gc.disable()
+times = []
+for _ in range(3):
+    start = process_time(); parse_module(text); times.append(process_time() - start)
+print(min(times))
+"""
+VERSION = """
+import sys
+try:
+    from recompute.tools.start import opt as main
+except ImportError:
+    from recompute.tools.recompute_opt import main
+sys.argv[1:] = ["--version"]
+sys.exit(main())
+"""
+
+
+def write_step(path: Path, width: int) -> float:
+    """Write the step as MLIR; returns the CPU seconds in which XLA compiles it."""
+    sys.path.insert(0, str(ROOT))
+    from examples.export import as_text
+    from examples.models import gpt
+
+    gpt.LAYERS = LAYERS
+    gpt.SIZES["small"] = gpt.Config(batch=2, length=128, width=width, heads=width // 64, vocabulary=2048)
+    step = gpt.build("small", train=True)
+    path.write_text(as_text(step))
+    lowered = step.lower()
+    start = process_time()
+    lowered.compile()
+    return process_time() - start
+
+
+def run(parent: Path, code: str, *arguments: str) -> tuple[float, int, str]:
+    """CPU seconds, peak of memory in KiB and output of a Python that imports `recompute` from `parent`."""
+    command = [sys.executable, "-c", code, *arguments]
+    child = subprocess.Popen(
+        command,
+        cwd=parent,
+        env={**os.environ, "PYTHONPATH": str(parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert child.stdout is not None
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"exit status {child.returncode}: {' '.join(command[2:])[:200]} in {parent}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output
+
+
+def measure(parent: Path, step: Path, found: dict[str, list[float]]) -> None:
+    seconds, memory, _ = run(parent, ROAD, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
+    found["whole road"].append(seconds)
+    found["peak of memory"].append(memory)
+    found["parse"].append(float(run(parent, PARSE, str(step))[2]))
+    found["--version"].append(run(parent, VERSION)[0])
+
+
+FIGURES = ("whole road", "peak of memory", "parse", "--version")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", type=Path, help="a folder with an earlier checkout in its folder `recompute`")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--width", type=int, default=768)
+    options = parser.parse_args()
+    now: dict[str, list[float]] = {name: [] for name in FIGURES}
+    before: dict[str, list[float]] = {name: [] for name in FIGURES}
+    with tempfile.TemporaryDirectory() as folder:
+        here, step = Path(folder) / "now", Path(folder) / "step.mlir"
+        here.mkdir()
+        (here / "recompute").symlink_to(ROOT)
+        compiling = write_step(step, options.width)
+        print(f"{step.read_text().count(' = ')} operations", file=sys.stderr)
+        for index in range(options.rounds):
+            for parent, found in ((options.against, before), (here, now)):
+                if parent is not None:
+                    measure(parent, step, found)
+            print(f"round {index + 1} of {options.rounds}", file=sys.stderr)
+    print(f"whole road / XLA's compile time: {min(now['whole road']) / compiling:.2f}")
+    for name in FIGURES if options.against else ():
+        print(f"{name}, now / before: {min(now[name]) / min(before[name]):.2f}")
+
+
+if __name__ == "__main__":
+    main()
