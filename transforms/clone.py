@@ -39,6 +39,7 @@ from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.discardable import verify_attributes
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
@@ -127,13 +128,15 @@ def clone_by(
     """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
     done, remarks, numbers = list[Done](), list[Remark](), _free_numbers(module)
     for function, step in steps or numbered_steps(module):
-        plan = planner(step.graph)
+        with part("plan"):
+            plan = planner(step.graph)
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))
     return Cloned(tuple(done), tuple(remarks))
 
 
+@part("clone")
 def _carry_out(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
     done = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
     apply_plan(step, plan, numbers)

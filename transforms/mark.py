@@ -24,6 +24,7 @@ from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
 from .phase import Steps, numbered_steps
@@ -38,6 +39,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     return mark_steps(numbered_steps(module), selection)
 
 
+@part("mark")
 def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     """The same for steps that are flat and numbered; they stay valid.
 

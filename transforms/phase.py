@@ -19,6 +19,7 @@ from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 
 NO_GRADIENT = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
@@ -43,7 +44,10 @@ Steps = Sequence[tuple[FuncOp, Step]]
 
 def numbered_steps(module: ModuleOp) -> Steps:
     """Raises `Refusal` when there is none, and for storages of unknown size."""
-    return [(function, Step.of(found)) for function, found in steps_of(module)]
+    with part("phases"):
+        classified = list(steps_of(module))
+    with part("graph"):
+        return [(function, Step.of(found)) for function, found in classified]
 
 
 def annotate_phases(module: ModuleOp) -> None:

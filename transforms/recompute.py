@@ -22,6 +22,7 @@ from ..analysis.step.functions import functions_of
 from ..analysis.step.marks import is_forced
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.stopwatch import part
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
@@ -101,7 +102,8 @@ def recompute(
     Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
     or when the result breaks an invariant.
     """
-    verify_input(module)
+    with part("verify"):
+        verify_input(module)
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(is_copy(op) for op in work.walk()):
@@ -152,18 +154,23 @@ def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emi
 
 def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission) -> Attempt:
     """The module, which has its copies and tokens, as it is written."""
-    cse(work)
+    with part("cse"):
+        cse(work)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
-        verify(work)
-    lower(work, emission.target)
+        with part("verify"):
+            verify(work)
+    with part("lower"):
+        lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
-        stagger(work)
+        with part("stagger"):
+            stagger(work)
     steps = numbered_steps(work)
-    if emission.is_ordered:
-        verify(work, steps)
-    else:
-        verify_input(work)
+    with part("verify"):
+        if emission.is_ordered:
+            verify(work, steps)
+        else:
+            verify_input(work)
     return Attempt(work, cloned, Peaks.of(work, steps))
 
 
