@@ -15,8 +15,8 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from ....planning.live_set import Footprint
 from ....planning.orders import Ready
-from .footprint import Footprint
 from .precedence import Precedence
 
 

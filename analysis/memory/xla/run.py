@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....planning.evaluate import Storages, sum_of_lives
+from ....planning.evaluate import Storages, bytes_at_each_step
 from ....rules.names import name_of
 from ...step.constants import constants_only
 from ...step.order import Order
@@ -64,8 +64,7 @@ class Run:
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
     """Bytes alive at each step: of the lives, and inside of the operation that runs there."""
     rows = np.array([(0, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
-    alive = sum_of_lives(Storages(*rows.T), len(inner))
-    return tuple((alive + np.array(inner, np.int64)).tolist())
+    return tuple(bytes_at_each_step(Storages(*rows.T), np.array(inner, np.int64)).tolist())
 
 
 def _inner_bytes(op: Operation) -> int:
