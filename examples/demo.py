@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.labels import Labels
 from recompute.analysis.memory.timeline import Timeline, timeline
 from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
@@ -57,8 +58,8 @@ class Measured:
         inline(copy)
         function, classified = next(steps_of(copy))
         cost = sum(flops(op) for op in classified.order.operations)
-        held = timeline(function, classified)
-        return cls(function, held, eager_timeline(function, classified).peak_bytes, cost)
+        found = timeline(function, classified, Labels.of(classified))
+        return cls(function, found, eager_timeline(function, classified).peak_bytes, cost)
 
 
 def row(words: str, before: int, after: int) -> str:

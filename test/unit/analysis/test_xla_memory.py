@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.memory.xla.run import Run
 from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of, single_block
@@ -254,8 +255,10 @@ def test_the_schedule_is_breadth_first() -> None:
     text = "\n".join(
         [f"{HEAD} {SHAPE} {{", *lines, f"  %z = stablehlo.add %c, %l : {SHAPE}", f"  func.return %z : {SHAPE}", "}"]
     )
-    run = Run.of(single_block(functions_of(parse_module(text))[0]))
-    assert [op.results[0].name_hint for op in run.schedule if op.results] == ["a", "k", "b", "l", "c", "z"]
+    block = single_block(functions_of(parse_module(text))[0])
+    operations, run = list(block.ops), Run.of(program_of(block)[0])
+    names = [result.name_hint for op in run.schedule for result in operations[op].results]
+    assert names == ["a", "k", "b", "l", "c", "z"]
 
 
 def test_what_passes_a_barrier_waits_for_it_and_stays_where_it_is() -> None:
