@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from recompute.analysis.memory.schedules.schedule import low_peak
+from recompute.analysis.step.functions import functions_of
 from recompute.interpreters.prove import prove
-from recompute.test.examples import original, peaks_after, peaks_before, recomputed
+from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
+from recompute.test.unit.transforms.test_hard_cases import outputs_too
 from recompute.tools.recompute_check import verdict
 from recompute.tools.recompute_opt import main
 
 ROOT = Path(__file__).resolve().parents[2]
+TIED = "tied.large.mlir"
 README = (ROOT / "README.md").read_text()
 CONCEPTS = (ROOT / "docs" / "concepts.md").read_text()
 BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", README, re.DOTALL)
@@ -73,6 +77,18 @@ def test_the_measured_numbers_are_those_of_the_file() -> None:
 def test_a_number_of_another_measurement_is_seen() -> None:
     changed = "g.with_quotes('a b\\n0.395 of c', ('a b {x} of c',), {'x': '0.164'})"
     assert made_by("generate_numbers", changed) == "a b\n0.164 of c"
+
+
+def test_the_modelled_numbers_of_the_concepts() -> None:
+    """Those that are not measured are computed, from the same examples."""
+    page = " ".join(CONCEPTS.split())
+    tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
+    assert "from {} to {} MB.".format(*tied) in page
+    one, two = (outputs_too(copies) for copies in (1, 2))
+    assert f"leaves {one:.2f} of the plain peak" in page and f"a second time: {two:.2f}." in page
+    reordered = [low_peak(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)]
+    gpt, paddle = (found.peak_bytes / found.given_peak_bytes for found in reordered)
+    assert f"falls to {gpt:.2f} of its peak, the step of Paddle's four layers to {paddle:.2f}." in page
 
 
 def test_the_demo_and_the_check_say_what_the_readme_says() -> None:

@@ -36,6 +36,7 @@ class Measured:
     xla_bytes: int
 
 
+CONCEPTS = Path(__file__).resolve().parents[3] / "docs" / "concepts.md"
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**one) for one in CORPUS["measured"]]
 PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
@@ -70,6 +71,7 @@ def main_of(module: ModuleOp) -> FuncOp:
     return functions_of(copy)[0]
 
 
+@cache
 def model_bytes(module: ModuleOp) -> int:
     return xla_timeline(main_of(module)).peak_bytes
 
@@ -83,6 +85,15 @@ def test_every_large_example_was_measured() -> None:
 @pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.segments or 'plain'}")
 def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
     assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)
+
+
+def test_the_concepts_say_how_near_the_models_are() -> None:
+    measured = [(as_measured(one), one.xla_bytes) for one in PLAIN_OR_AUTO]
+    xla = [model_bytes(module) / allocated for module, allocated in measured]
+    order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
+    page = " ".join(CONCEPTS.read_text().split())
+    assert f"Its peak is {min(xla):.2f} to {max(xla):.2f} times what XLA:CPU allocates" in page
+    assert f"where `order` is {min(order):.1f} to {max(order):.1f} times" in page
 
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
