@@ -177,9 +177,11 @@ def _taken_back(step: Step, plan: Plan) -> Iterator[Remark]:
 class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
-    `copies`: at most so many copies of one operation. `chain`: each copy group waits for the gradient operation before
-    it. `collectives`: they may be repeated. `preserve_rng_state=false`: unseeded random operations may draw again. With
-    `strict` a mark that has no effect is an error.
+    copies: at most so many copies of one operation; with 2 the outputs of a segment may come before its inside.
+    chain: each copy group also waits for the gradient operation before it.
+    collectives: collectives may be repeated, on all devices alike, with channels of their own.
+    preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
+    strict: a mark that has no effect is an error.
     """
 
     name = "recompute-clone"

@@ -114,12 +114,7 @@ def _what(decision: Decision) -> str:
 
 @dataclass(frozen=True)
 class MarkPass(Selection, ModulePass):
-    """Mark operations by policy; the options are those of `analysis/request/selection.py`.
-
-    `segments` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
-    which segments lie; `skip` numbers segments to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`
-    and `exclude` say what is saved inside.
-    """
+    """Mark operations by policy; the options are those of `Selection`."""
 
     name = "recompute-mark"
 

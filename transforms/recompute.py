@@ -195,10 +195,13 @@ def _replace(module: ModuleOp, work: ModuleOp) -> None:
 class RecomputePass(MarkPass):
     """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
-    What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
-    With `stagger` the forward pass is held back too, as in recompute-stagger. `plan` names a file that an earlier run
-    wrote (`recompute-opt --emit-plan`) or somebody else: it is carried out in place of the policy. With `strict` a step
-    that stays as it is is an error.
+    What is recomputed is said as in recompute-mark.
+
+    copies: at most so many copies of one operation, as in recompute-clone.
+    target: `stablehlo` or `none`, as in recompute-lower.
+    stagger: hold the forward pass back too, as in recompute-stagger.
+    plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
+    strict: a step that stays as it is is an error.
     """
 
     name = "recompute"
