@@ -9,8 +9,7 @@ runs, a part is a look at a variable.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -34,29 +33,44 @@ class Part:
 _current: ContextVar[Part | None] = ContextVar("the part that runs", default=None)
 
 
-@contextmanager
-def timed(name: str = "total") -> Generator[Part]:
+def timed(name: str = "total") -> _Running:
     """Run a stopwatch; its times are complete behind the `with`."""
-    whole = Part(name)
-    with _running(whole):
-        yield whole
+    return _Running(Part(name))
 
 
-@contextmanager
-def part(name: str) -> Generator[None]:
+def part(name: str) -> _Section:
     """Count what happens inside as a part of what runs."""
-    if (outer := _current.get()) is None:
-        yield
-        return
-    with _running(outer.parts.setdefault(name, Part(name))):
-        yield
+    return _Section(name)
 
 
-@contextmanager
-def _running(one: Part) -> Generator[None]:
-    before, start = _current.set(one), perf_counter()
-    try:
-        yield
-    finally:
-        one.seconds += perf_counter() - start
-        _current.reset(before)
+class _Running:
+    # No generator: `contextlib` writes to the exceptions that pass through one, and ours may be frozen.
+    def __init__(self, one: Part):
+        self._one = one
+
+    def __enter__(self) -> Part:
+        self._before, self._start = _current.set(self._one), perf_counter()
+        return self._one
+
+    def __exit__(self, *error: object) -> None:
+        self._one.seconds += perf_counter() - self._start
+        _current.reset(self._before)
+
+
+class _Section(ContextDecorator):
+    def __init__(self, name: str):
+        self._name = name
+        self._running: _Running | None = None
+
+    def _recreate_cm(self) -> _Section:
+        """A function that is decorated may call itself."""
+        return _Section(self._name)
+
+    def __enter__(self) -> None:
+        if (outer := _current.get()) is not None:
+            self._running = _Running(outer.parts.setdefault(self._name, Part(self._name)))
+            self._running.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._running is not None:
+            self._running.__exit__(*error)

@@ -115,9 +115,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--print-debuginfo", action="store_true", help="print locations")
     add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
     add("--print-ir-after-change", action="store_true", help="the same, after passes that changed it")
-    add(
-        "--pass-statistics", nargs="?", const="text", choices=("text", "json"), help="count and time, to standard error"
-    )
+    add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help=STATISTICS)
     add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
     add("--emit-plan", metavar="FILE", help="write what 'recompute' decides, for 'recompute{plan=FILE}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,6 +11,13 @@ from recompute.dialects.stopwatch import Part, part, timed
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
 from recompute.tools.recompute_opt import main
 from recompute.tools.statistics import times
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """What may not be written to on its way through."""
+
+    word: str
 
 
 def _names(one: Part) -> object:
@@ -32,10 +40,21 @@ def test_parts_lie_in_parts_in_the_order_in_which_they_began():
     assert whole.seconds >= sum(one.seconds for one in whole.parts.values()) > 0
 
 
+def test_a_function_that_calls_itself_is_a_part_of_itself():
+    @part("down")
+    def down(depth: int) -> None:
+        if depth:
+            down(depth - 1)
+
+    with timed() as whole:
+        down(1)
+    assert _names(whole) == {"down": {"down": {}}}
+
+
 def test_a_part_that_fails_is_counted_and_ended():
     with timed() as whole:
-        with pytest.raises(ValueError, match="no"), part("fails"):
-            raise ValueError("no")
+        with pytest.raises(Frozen), part("fails"):
+            raise Frozen("no")
         with part("goes on"):
             pass
     assert list(whole.parts) == ["fails", "goes on"]
