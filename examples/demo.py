@@ -45,7 +45,7 @@ def progress(words: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The step of a module, inlined, with what it holds and what it costs."""
+    """The step of a module, inlined, with its memory and what it costs."""
 
     function: FuncOp
     timeline: Timeline

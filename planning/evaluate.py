@@ -1,8 +1,8 @@
 """How many bytes are alive at each operation of a graph, in any order: the one count that everything else reads.
 
 Every result is stored, views share the storage of their operand, a storage is freed after its last reader. Temporaries
-are what is neither from outside nor returned; constants, and what is computed from constants alone, cost nothing. An
-operation holds what it reads and makes, and what its regions hold (`inner_bytes`), while it runs.
+are what is neither from outside nor returned; constants, and what is computed from constants alone, cost nothing. What
+an operation reads and makes is alive while it runs, and so is what its regions need (`inner_bytes`).
 
 `Counted` is what all this says of a graph. A whole order is summed from it here; `live_set.py` sums it step by step.
 """

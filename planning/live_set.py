@@ -17,7 +17,7 @@ class Footprint:
     """What `Counted` says, by storage and by operation.
 
     `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
-    `inner[i]`: what its regions hold beyond that.
+    `inner[i]`: what its regions need beyond that.
     """
 
     bytes: tuple[int, ...]

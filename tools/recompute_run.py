@@ -1,4 +1,4 @@
-"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it holds.
+"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it uses.
 
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json

@@ -73,12 +73,12 @@ def _write_offloads(values: Iterable[SSAValue]) -> None:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Values that later segments read past the checkpoints: they are held, and a better cut would not hold them."""
+    """Values that later segments read past the checkpoints: they are saved; a better cut would not save them."""
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
-                held = f"{name_of(op)} of segment '{decision.segment}' is held"
-                yield Remark(op, f"{held}: operations of another segment read it past the checkpoints")
+                saved = f"{name_of(op)} of segment '{decision.segment}' is saved"
+                yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
 
 
 def _write(decision: Decision) -> None:

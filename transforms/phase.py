@@ -28,7 +28,7 @@ NO_GRADIENT = (
 
 
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """The functions that hold a gradient. Raises `Refusal` when there is none."""
+    """The functions with a gradient. Raises `Refusal` when there is none."""
     found = False
     for function in functions_of(module):
         if (classified := phases(function)) is not None:
@@ -39,7 +39,7 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
-"""The functions that hold a gradient, numbered; valid until the module is changed."""
+"""The functions with a gradient, numbered; valid until the module is changed."""
 
 
 def numbered_steps(module: ModuleOp) -> Steps:

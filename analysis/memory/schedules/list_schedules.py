@@ -1,4 +1,4 @@
-"""Orders of a stretch of operations that hold little, each by a rule of its own; which is best differs among steps.
+"""Orders of a stretch of operations in which little is alive, each by its own rule; which is best differs among steps.
 
 by_bytes_freed      forward, of what is ready the operation that frees most (Goodman and Hsu, "Code scheduling and
                     register allocation in large basic blocks", 1988; XLA's list scheduler)

@@ -51,7 +51,7 @@ class Run:
         return tuple([self._inner_bytes(op) for op in self.schedule])
 
     def _inner_bytes(self, op: int) -> int:
-        """What the regions of a loop or a branch hold; a loop also copies what it carries and changes."""
+        """What the regions of a loop or a branch need; a loop also copies what it carries and changes."""
         peaks = [Run.of(body).peak_bytes() for body in self.program.bodies.get(op, ())]
         return max(peaks, default=0) + self.program.iteration_bytes.get(op, 0)
 
