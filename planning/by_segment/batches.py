@@ -3,8 +3,8 @@
 A segment is often two computations that meet late: random bits, which run through many large values and leave a small
 mask, and the layer itself. An executor that starts what it can would run both side by side, the temporaries of both
 alive. So the part that runs through much more than it leaves comes first, and the rest waits for what it leaves. For
-two independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation of
-optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
+two independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation
+of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
 matrix factorization", 1987.
 """
 
