@@ -109,7 +109,7 @@ def main() -> int:
     if not proof:
         print(f"not proved: {proof.reason}")
         return 1
-    progress("measuring: liveness in program order, and over the eager schedule")
+    progress("measuring: what is alive in program order, and over the eager schedule")
     before, after = Measured.of(original), Measured.of(module)
     print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
     print(report(before, after, done))
