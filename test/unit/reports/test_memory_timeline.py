@@ -116,7 +116,7 @@ alive at the peak
 def test_text_names_the_largest_groups_and_adds_up_the_others():
     small = (forward(f"block{index}", (index + 1) * MIB, 0, 7) for index in range(14))
     rows = to_text(timeline_of(*small)).split("alive at the peak\n")[1].split("\n\n")[0].splitlines()
-    assert rows[0].split() == ["block13", "kept", "for", "the", "backward", "14.0", "MiB", "13.3", "%"]
+    assert rows[0].split() == ["block13", "saved", "for", "the", "backward", "14.0", "MiB", "13.3", "%"]
     assert rows[-1].split() == ["2", "more", "3.0", "MiB", "2.9", "%"]
     assert len(rows) == 13
 
