@@ -2,6 +2,7 @@
 
     python benchmarks/against_jax_checkpoint.py
     python benchmarks/against_jax_checkpoint.py gpt --json results.json
+    python benchmarks/against_jax_checkpoint.py --write      # and write docs/measured.json, and the pages that quote it
 
 Each example is compiled three times with barriers kept: as it is, with every block under `jax.checkpoint`, and as it is
 but sent through `recompute-opt`, which proves what it writes. Nothing runs: `distances.py` compares results.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import jax
+import jaxlib
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -27,7 +30,11 @@ from examples.export import BUILDERS
 from examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
 from recompute.reports.bytes import human_bytes
 
+ROOT = Path(__file__).resolve().parent.parent
+MEASURED, PAGES = ROOT / "docs" / "measured.json", ROOT / "docs" / "generate_numbers.py"
 PLAIN, CHECKPOINT, OURS = "plain", "jax.checkpoint", "ours"
+# For the pages alone: what is left without recompute-stagger.
+UNSTAGGERED, UNSTAGGERED_PIPELINE = "ours, stagger=false", "recompute{stagger=false}"
 TEMP_SLACK = 0.01
 FLOPS_SLACK = 0.005
 
@@ -84,24 +91,36 @@ def cost_of(lowered: jax.stages.Lowered) -> Cost:
     )
 
 
-def compare(example: str, size: str, pipeline: str) -> Comparison:
+def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -> Comparison:
     lowered = lower_all(example, size, pipeline)
+    if unstaggered:
+        lowered[UNSTAGGERED] = recompute(lowered[PLAIN], UNSTAGGERED_PIPELINE)
     return Comparison(example, size, {name: cost_of(each) for name, each in lowered.items()})
 
 
 def table(comparison: Comparison) -> Iterator[str]:
     plain, checkpoint = comparison.costs[PLAIN], comparison.costs[CHECKPOINT]
     yield (
-        f"{comparison.example + ' ' + comparison.size:16} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "
+        f"{comparison.example + ' ' + comparison.size:21} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "
         f"{'GFLOP':>8} {'/plain':>7} {'/ckpt':>7} {'dots':>5} {'aliased':>10} {'arguments':>9} {'results':>9} {'s':>4}"
     )
     for name, cost in comparison.costs.items():
         yield (
-            f"  {name:14} {human_bytes(cost.temp_bytes):>11} {cost.temp_bytes / plain.temp_bytes:7.3f} "
+            f"  {name:19} {human_bytes(cost.temp_bytes):>11} {cost.temp_bytes / plain.temp_bytes:7.3f} "
             f"{cost.temp_bytes / checkpoint.temp_bytes:7.3f} {cost.flops / 1e9:8.2f} {cost.flops / plain.flops:7.3f} "
             f"{cost.flops / checkpoint.flops:7.3f} {cost.dots:5} {human_bytes(cost.alias_bytes):>10} "
             f"{human_bytes(cost.argument_bytes):>9} {human_bytes(cost.output_bytes):>9} {cost.compile_seconds:4.1f}"
         )
+
+
+def measured(comparisons: list[Comparison]) -> str:
+    """What is the same on every machine with these versions, for the pages."""
+    costs = {
+        one.example: {name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in one.costs.items()}
+        for one in comparisons
+    }
+    found = {"versions": {"jax": jax.__version__, "jaxlib": jaxlib.__version__}, "against_jax_checkpoint": costs}
+    return json.dumps(found, indent=1) + "\n"
 
 
 def main() -> None:
@@ -110,19 +129,25 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--pipeline", default=PIPELINE, help="for recompute-opt -p (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
+    parser.add_argument("--write", action="store_true", help=f"write {MEASURED.name} and the pages that quote it")
     options = parser.parse_args()
+    if options.write and (options.examples or options.size != "large" or options.pipeline != PIPELINE):
+        parser.error("--write measures all examples as they are: it takes no other options")
     unknown = set(options.examples) - BUILDERS.keys()
     if unknown:
         parser.error(f"no example {', '.join(sorted(unknown))}; there are {', '.join(BUILDERS)}")
     comparisons: list[Comparison] = []
     for example in options.examples or BUILDERS:
-        comparison = compare(example, options.size, options.pipeline)
+        comparison = compare(example, options.size, options.pipeline, options.write)
         comparisons.append(comparison)
         lines = [*table(comparison), *(f"  MISSED: {line}" for line in comparison.missed())]
         print("\n".join(lines), flush=True)
     if options.json:
         records = [asdict(comparison) | {"missed": list(comparison.missed())} for comparison in comparisons]
         options.json.write_text(json.dumps(records, indent=1) + "\n")
+    if options.write:
+        MEASURED.write_text(measured(comparisons))
+        subprocess.run([sys.executable, PAGES], check=True)
     sys.exit(any(list(comparison.missed()) for comparison in comparisons))
 
 

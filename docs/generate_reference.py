@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from argparse import SUPPRESS, Action, ArgumentParser
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 from xdsl.ir import Operation
@@ -22,6 +22,10 @@ from recompute.dialects import recompute, structured
 from recompute.dialects.discardable import KNOWN
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
+from recompute.tools.command_line import argument_parser as recompute_opt
+from recompute.tools.options import options_of, summary
+from recompute.tools.recompute_check import argument_parser as recompute_check
+from recompute.tools.recompute_run import argument_parser as recompute_run
 from recompute.universe import PASSES, TARGETS
 
 OUTPUT = Path(__file__).with_name("reference.md")
@@ -29,7 +33,7 @@ HEAD = "# Reference\n\nGenerated from the code by `docs/generate_reference.py`; 
 
 
 def reference() -> str:
-    return "\n".join([HEAD, *passes(), *targets(), *operations(), *attributes(), *stablehlo()])
+    return "\n".join([HEAD, *passes(), *targets(), *command_lines(), *operations(), *attributes(), *stablehlo()])
 
 
 def passes() -> Iterator[str]:
@@ -46,7 +50,7 @@ def targets() -> Iterator[str]:
     for name, factory in TARGETS.items():
         found = factory()
         yield f"### `{name}`\n"
-        yield f"{inspect.getdoc(found)}\n"
+        yield f"{summary(found)}\n"
         yield from options(found)
 
 
@@ -59,10 +63,45 @@ def module_text(found: type[ModulePass]) -> str:
 
 
 def options(found: type[ModulePass] | type[Target]) -> Iterator[str]:
-    for field in fields(found):
-        yield f"- option `{field.name}`: {field.type}, default `{field.default}`"
-    if fields(found):
+    if listed := options_of(found):
+        yield "| option | type | default | meaning |\n|---|---|---|---|"
+        for one in listed:
+            default = f"`{one.default}`" if one.default else ""
+            yield _row(f"`{one.name}`", f"`{one.type}`", default, one.meaning)
         yield ""
+
+
+def _row(*cells: str) -> str:
+    escaped = [cell.replace("|", r"\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
+
+
+def command_lines() -> Iterator[str]:
+    yield "## Command lines\n"
+    for parser in (recompute_opt(), recompute_check(), recompute_run()):
+        yield f"### `{parser.prog}`\n"
+        yield "| option | default | meaning |\n|---|---|---|"
+        for action in documented(parser):
+            nothing = action.default is None or action.default is False or action.default in ([], "", SUPPRESS)
+            default = "" if nothing else f"`{action.default}`"
+            yield _row(_spelled(action), default, meaning(parser, action))
+        yield ""
+
+
+def documented(parser: ArgumentParser) -> list[Action]:
+    return [action for action in parser._actions if action.dest != "help"]
+
+
+def meaning(parser: ArgumentParser, action: Action) -> str:
+    return (action.help or "") % {**vars(action), "prog": parser.prog}
+
+
+def _spelled(action: Action) -> str:
+    """`-p PASSES`, `--passes PASSES`; `FILE` for what has its place and no name."""
+    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    value = "" if action.nargs == 0 else str(action.metavar or choices or action.dest.upper())
+    shown = f"[={value}]" if action.nargs == "?" and value else f" {value}" if value else ""
+    return ", ".join(f"`{name}{shown}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
 
 
 def operations() -> Iterator[str]:

@@ -120,7 +120,7 @@ def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
 
 
 def explain(step: ModuleOp | str, selection: Selection = AUTO) -> list[Explanation]:
-    """What each step of the module holds for its backward pass, and what recomputing each segment would change."""
+    """What each step of the module saves for its backward pass, and what recomputing each segment would change."""
     return explanations_of(_verified(step), selection)
 
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.explain.explanation import Explanation, explain
+from ..analysis.memory.labels import Labels
 from ..analysis.memory.timeline import Timeline, timeline
 from ..analysis.memory.xla.memory import xla_timeline
 from ..analysis.request.selection import BadSelection, Selection
@@ -19,14 +20,17 @@ from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
 from ..transforms.phase import steps_of
 
-MODELS: dict[str, Callable[[FuncOp, Phases | None], Timeline]] = {"order": timeline, "xla": xla_timeline}
+MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {"order": timeline, "xla": xla_timeline}
 """Program order with every result stored; and as XLA:CPU stores and runs them."""
 
 
 def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     """(function name, timeline) of every function that can be called from outside, inlined."""
     copy = _flat(module)
-    return [(function.sym_name.data, MODELS[model](function, phases(function))) for function in functions_of(copy)]
+    classified = [(function, phases(function)) for function in functions_of(copy)]
+    return [
+        (function.sym_name.data, MODELS[model](function, found, Labels.of(found))) for function, found in classified
+    ]
 
 
 def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:

@@ -9,6 +9,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import Proof, prove
 from ..rules.names import name_of
@@ -33,14 +34,19 @@ def take(module: ModuleOp, changes: Iterable[Change], verify: bool = True, proof
     the last out. Returns None without changes, and without proof.
     """
     if verify:
-        verify_module(module)
+        _verify(module)
     listed = list(changes)
     original = module.clone() if listed and proof else None
     for change in listed:
         change(module)
         if verify:
-            verify_module(module)
+            _verify(module)
     return None if original is None else _demanded(original, module)
+
+
+@part("verify")
+def _verify(module: ModuleOp) -> None:
+    verify_module(module)
 
 
 def belief(proof: Proof, module: ModuleOp) -> list[Remark]:
@@ -49,6 +55,7 @@ def belief(proof: Proof, module: ModuleOp) -> list[Remark]:
     return [Remark(module, f"the proof takes your word that these are pure: {believed}")] if believed else []
 
 
+@part("prove")
 def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
     proof = prove(before, after, one_source=True)
     if not proof.proved:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.eager import eager_timeline
+from recompute.analysis.memory.labels import Labels
 from recompute.analysis.memory.timeline import Timeline, timeline
 from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
@@ -44,7 +45,7 @@ def progress(words: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The step of a module, inlined, with what it holds and what it costs."""
+    """The step of a module, inlined, with its memory and what it costs."""
 
     function: FuncOp
     timeline: Timeline
@@ -57,8 +58,8 @@ class Measured:
         inline(copy)
         function, classified = next(steps_of(copy))
         cost = sum(flops(op) for op in classified.order.operations)
-        held = timeline(function, classified)
-        return cls(function, held, eager_timeline(function, classified).peak_bytes, cost)
+        found = timeline(function, classified, Labels.of(classified))
+        return cls(function, found, eager_timeline(function, classified).peak_bytes, cost)
 
 
 def row(words: str, before: int, after: int) -> str:
@@ -108,7 +109,7 @@ def main() -> int:
     if not proof:
         print(f"not proved: {proof.reason}")
         return 1
-    progress("measuring: liveness in program order, and over the eager schedule")
+    progress("measuring: what is alive in program order, and over the eager schedule")
     before, after = Measured.of(original), Measured.of(module)
     print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
     print(report(before, after, done))

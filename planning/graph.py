@@ -22,7 +22,7 @@ OUTSIDE = -1
 class Graph:
     """For each operation: `names`; `phases`, as in `recompute.phase` ("" where nothing is known); `reads`, the values
     that it and its regions read from outside of it, each once; `makes`; `flops` of one execution; `inner_bytes`, what
-    its regions hold beyond its results; `looks_at`, the operand that it is a view or a cast of, or None; `effects`, why
+    its regions need beyond its results; `looks_at`, the operand that it is a view or a cast of, or None; `effects`, why
     running it twice could change a result, or None.
 
     For each value: `maker`, an operation or `OUTSIDE`; `root`, the value that owns its storage; `sizes`, its bytes.

@@ -30,7 +30,7 @@ class CopyGroup:
 
     Whoever of the backward pass reads one of the values that the group `replaces`, from there on, reads its copy: of
     several copies the latest. `numbers` says which copy of its original each copy is, from 1 on. Bytes and FLOPs are
-    what the planner reckoned: `freed_bytes` need not be kept for the backward pass any more, `pinned_bytes` are kept
+    what the planner reckoned: `freed_bytes` need not be saved for the backward pass any more, `pinned_bytes` are kept
     alive for the copies instead.
     """
 

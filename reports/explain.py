@@ -9,11 +9,11 @@ from dataclasses import asdict
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from .bytes import human_bytes
 
-_COLUMNS = ("segment", "held", "freed", "kept instead", "extra FLOPs", "copies", "decision")
+_COLUMNS = ("segment", "saved", "freed", "kept instead", "extra FLOPs", "copies", "decision")
 
 
 def to_text(explanation: Explanation) -> str:
-    """What the step holds, then one line per segment."""
+    """What the step saves, then one line per segment."""
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
@@ -21,8 +21,8 @@ def to_text(explanation: Explanation) -> str:
         f"{human_bytes(explanation.eager_peak_bytes)} if operations start as soon as they can",
         f"  device       {human_bytes(timeline.device_bytes)} = arguments {human_bytes(timeline.argument_bytes)} "
         f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
-        f"  held         {human_bytes(explanation.held_bytes)} in {explanation.residuals} forward values that the "
-        f"backward pass reads, {human_bytes(explanation.held_outside_bytes)} of it outside every segment",
+        f"  saved        {human_bytes(explanation.saved_bytes)} in {explanation.residuals} forward values that the "
+        f"backward pass reads, {human_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
         f"  operations   {_counted(explanation)}",
@@ -34,16 +34,16 @@ def to_text(explanation: Explanation) -> str:
 
 
 def _counted(explanation: Explanation) -> str:
-    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 held values cross segments`."""
+    """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
-    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} held values cross segments"
+    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} saved values cross segments"
 
 
 def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
     share = row.extra_flops / explanation.step_flops if explanation.step_flops else 0.0
     return (
         row.segment,
-        human_bytes(row.held_bytes),
+        human_bytes(row.saved_bytes),
         human_bytes(row.freed_bytes),
         human_bytes(row.pinned_bytes),
         f"{row.extra_flops:.3g} ({share:.1%})",
@@ -80,8 +80,8 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "result_bytes": timeline.result_bytes,
         "aliased_bytes": timeline.aliased_bytes,
         "residuals": explanation.residuals,
-        "held_bytes": explanation.held_bytes,
-        "held_outside_bytes": explanation.held_outside_bytes,
+        "saved_bytes": explanation.saved_bytes,
+        "saved_outside_bytes": explanation.saved_outside_bytes,
         "step_flops": explanation.step_flops,
         "operations": asdict(explanation.operations),
         "crossing": [one.value for one in explanation.values if one.crosses],

@@ -1,4 +1,4 @@
-"""A memory timeline in layers: what is kept for the backward by segment, recomputed copies, gradients, the rest."""
+"""A memory timeline in layers: what is saved for the backward by segment, recomputed copies, gradients, the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORWARD_PHASES = ("primal", "residual")
 
 
 class Kind(Enum):
-    KEPT = "kept for the backward"
+    SAVED = "saved for the backward"
     RECOMPUTED = "recomputed"
     GRADIENT = "gradient"
     FORWARD = "forward only"
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Band:
-    """One layer: how many bytes of this kind (and of this segment, if it is `KEPT`) live at each operation."""
+    """One layer: how many bytes of this kind (and of this segment, if it is `SAVED`) live at each operation."""
 
     kind: Kind
     segment: str
@@ -40,7 +40,7 @@ class Stage:
 
 
 def kinds_of(timeline: Timeline) -> list[Kind]:
-    """The kind of each buffer. A forward value is kept if a gradient operation runs while it is alive."""
+    """The kind of each buffer. A forward value is saved if a gradient operation runs while it is alive."""
     gradients_until = list(accumulate((phase == "gradient" for phase in timeline.phases), initial=0))
     by_phase = {"gradient": Kind.GRADIENT, "update": Kind.UPDATE}
     kinds: list[Kind] = []
@@ -48,8 +48,8 @@ def kinds_of(timeline: Timeline) -> list[Kind]:
         if buffer.recomputed:
             kinds.append(Kind.RECOMPUTED)
         elif buffer.phase in FORWARD_PHASES:
-            kept = gradients_until[buffer.last + 1] > gradients_until[buffer.first]
-            kinds.append(Kind.KEPT if kept else Kind.FORWARD)
+            saved = gradients_until[buffer.last + 1] > gradients_until[buffer.first]
+            kinds.append(Kind.SAVED if saved else Kind.FORWARD)
         else:
             kinds.append(by_phase.get(buffer.phase, Kind.OTHER))
     return kinds
@@ -61,8 +61,8 @@ def bands(timeline: Timeline) -> list[Band]:
     count = len(timeline.operations)
     changes: dict[tuple[Kind, str], list[int]] = {}
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
-        if kind in (Kind.KEPT, Kind.RECOMPUTED, Kind.GRADIENT):
-            segment = short[buffer.segment] if kind is Kind.KEPT else ""
+        if kind in (Kind.SAVED, Kind.RECOMPUTED, Kind.GRADIENT):
+            segment = short[buffer.segment] if kind is Kind.SAVED else ""
             change = changes.setdefault((kind, segment), [0] * (count + 1))
             change[buffer.first] += buffer.bytes
             change[buffer.last + 1] -= buffer.bytes

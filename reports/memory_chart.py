@@ -82,7 +82,7 @@ class Scale:
     first_peak_bytes: int
 
     def colour(self, layer: Band) -> Colour | str:
-        return self.colours[layer.segment] if layer.kind is Kind.KEPT else COLOURS[layer.kind]
+        return self.colours[layer.segment] if layer.kind is Kind.SAVED else COLOURS[layer.kind]
 
 
 def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
@@ -108,7 +108,7 @@ def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
 def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequence[Band]]) -> Scale:
     peak = max(timeline.peak_bytes for _, timeline in timelines)
     power = min(max(peak.bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is Kind.KEPT))
+    segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is Kind.SAVED))
     segments.sort(key=lambda segment: segment == "")
     steps = max(len(segments) - 1, 1)
     return Scale(
@@ -137,7 +137,7 @@ def legend(drawing: Figure, scale: Scale, kinds: set[Kind], height: float) -> No
     segments = list(scale.colours)
     if segments:
         handles.append(tuple(Patch(facecolor=colour) for colour in scale.colours.values()))
-        labels.append(f"kept for the backward ({names_of(segments)})")
+        labels.append(f"saved for the backward ({names_of(segments)})")
     for kind, colour in COLOURS.items():
         if kind in kinds:
             handles.append(Patch(facecolor=colour))

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
-from .names import name_of
-from .storage import type_bytes
-
 _CHEAP = """
 abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert count_leading_zeros divide
 dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or pad popcnt real reduce_precision
@@ -31,10 +26,6 @@ FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 
 
-def reuses_elements(op: Operation) -> bool:
-    """Whether the operation reads an element of an operand more than once."""
-    if name_of(op) == "stablehlo.gather":
-        return True
-    if name_of(op) != "stablehlo.broadcast_in_dim":
-        return False
-    return (type_bytes(op.results[0].type) or 0) > (type_bytes(op.operands[0].type) or 0)
+def reuses_elements(name: str, operand_bytes: int, result_bytes: int) -> bool:
+    """Whether an operation reads an element of its first operand more than once."""
+    return name == "stablehlo.gather" or (name == "stablehlo.broadcast_in_dim" and result_bytes > operand_bytes)

@@ -17,11 +17,13 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.target import Target
 
 from ..universe import UNIVERSE
+from .options import options_of, spelled
 from .renamed import new_name_of_option, new_name_of_pass
 from .rule_files import add_rules_option
 from .start import version_of
 
 CHUNK = "// -----"
+STATISTICS = "count after each pass, then tell the seconds of each pass and of its parts; to standard error"
 MLIR = "mlir"
 # An option value that xDSL's lexer takes for punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_])[^"{},\s]*)""")
@@ -113,7 +115,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--print-debuginfo", action="store_true", help="print locations")
     add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
     add("--print-ir-after-change", action="store_true", help="the same, after passes that changed it")
-    add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help="count, to standard error")
+    add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help=STATISTICS)
     add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
     add("--emit-plan", metavar="FILE", help="write what 'recompute' decides, for 'recompute{plan=FILE}'")
@@ -197,7 +199,7 @@ def explain_pass(found: type[ModulePass]) -> str:
     # Not the docstring of the base class, which says what a pass is.
     own = inspect.cleandoc(found.__doc__) if found.__doc__ else None
     text = (module.__doc__ if ours and module is not None else own) or f"{found.name}: xDSL says nothing about it."
-    options = [f"  {field.name}=<{field.type}>, default {field.default}" for field in fields(found)]
+    options = list(spelled(options_of(found)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])
 
 

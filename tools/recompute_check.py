@@ -37,7 +37,7 @@ PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
 @rare_collections()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
-    parser = _argument_parser()
+    parser = argument_parser()
     options = parser.parse_args(arguments)
     if options.before == options.after == "-":
         parser.error("only one of the programs can come from standard input")
@@ -95,7 +95,7 @@ def verdict(proof: Proof) -> str:
     return f"{text}; pure on your word: {', '.join(proof.believed)}" if proof.believed else text
 
 
-def _argument_parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="recompute-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

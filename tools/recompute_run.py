@@ -1,4 +1,4 @@
-"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it holds.
+"""recompute-run: run a program on numpy arrays, operation by operation, and meter the memory that it uses.
 
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
@@ -41,7 +41,7 @@ from .start import version_of
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
-    options = _argument_parser().parse_args(arguments)
+    options = argument_parser().parse_args(arguments)
     try:
         return run(options)
     except ParseError as error:
@@ -127,7 +127,7 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
-def _argument_parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import interpreters, rules
+from ..analysis.step import phase_sources
 from .files import FileError, read_text
 
 
@@ -29,7 +30,8 @@ def add_rules_option(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def loaded_rules(paths: Sequence[str]) -> Generator[None]:
     """What the files declare holds inside. Raises `FileError` for one that is missing, no Python, or raises itself."""
-    with rules.registrations_undone(), interpreters.registrations_undone():
+    undone = phase_sources.registrations_undone()
+    with rules.registrations_undone(), interpreters.registrations_undone(), undone:
         for path in paths:
             _run(path)
         yield

@@ -39,9 +39,10 @@ _TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {
 
 @dataclass(frozen=True)
 class MemoryTimelineTarget(Target):
-    """Live bytes over the step; `format` is text, json, html or svg (svg needs the `plot` extra).
+    """Live bytes over the step.
 
-    `model` is order (every result is stored, in program order) or xla (as XLA:CPU stores and runs them).
+    format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
+    model: `order` (every result is stored, in program order) or `xla` (as XLA:CPU stores and runs them).
     """
 
     name = "memory-timeline"
@@ -65,9 +66,11 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """What the step holds, and per segment what recomputing frees and costs, or why it is not worth it.
+    """What the step saves, and per segment what recomputing frees and costs, or why it is not worth it.
 
-    `segments` and `checkpoints` are those of recompute-mark. The format json says of each held value why it is held.
+    format: `text`, or `json`, which says of each saved value why it is saved.
+    segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
+    checkpoints: names of values between which the segments lie, as in recompute-mark.
     """
 
     name = "explain"

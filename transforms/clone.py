@@ -40,6 +40,7 @@ from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.discardable import verify_attributes
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
@@ -128,13 +129,15 @@ def clone_by(
     """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
     done, remarks, numbers = list[Done](), list[Remark](), _free_numbers(module)
     for function, step in steps or numbered_steps(module):
-        plan = planner(step.graph)
+        with part("plan"):
+            plan = planner(step.graph)
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))
     return Cloned(tuple(done), tuple(remarks))
 
 
+@part("clone")
 def _carry_out(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
     done = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
     apply_plan(step, plan, numbers)
@@ -175,9 +178,11 @@ def _taken_back(step: Step, plan: Plan) -> Iterator[Remark]:
 class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
-    `copies`: at most so many copies of one operation. `chain`: each copy group waits for the gradient operation before
-    it. `collectives`: they may be repeated. `preserve_rng_state=false`: unseeded random operations may draw again. With
-    `strict` a mark that has no effect is an error.
+    copies: at most so many copies of one operation; with 2 the outputs of a segment may come before its inside.
+    chain: each copy group also waits for the gradient operation before it.
+    collectives: collectives may be repeated, on all devices alike, with channels of their own.
+    preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
+    strict: a mark that has no effect is an error.
     """
 
     name = "recompute-clone"

@@ -132,14 +132,14 @@ def _merge_twins(block: Block, place: Callable[[Operation], str]) -> dict[Operat
 def _one_is_held(one: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
     """Whether one of two twins is recomputed, and the backward pass reads the other one, which is not.
 
-    Merged they would be held, and the copy would be for nothing.
+    Merged they would be saved, and the copy would be for nothing.
     """
     if (Names.ID in one.attributes) == (Names.ID in other.attributes):
         return False
-    held = other if Names.ID in one.attributes else one
-    block = held.parent
+    saved = other if Names.ID in one.attributes else one
+    block = saved.parent
     assert block is not None, "twins stand in a block"
-    readers = (block.find_ancestor_op_in_block(use.operation) for result in held.results for use in result.uses)
+    readers = (block.find_ancestor_op_in_block(use.operation) for result in saved.results for use in result.uses)
     return any(reader is not None and place(reader) in BACKWARD for reader in readers)
 
 

@@ -96,7 +96,10 @@ TARGETS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _to_stableh
 
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
-    """Lower tokens for a target: `stablehlo` (barriers, for XLA) or `none` (in-order executors)."""
+    """Turn tokens into what the target understands.
+
+    target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
+    """
 
     name = "recompute-lower"
 

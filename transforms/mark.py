@@ -24,6 +24,7 @@ from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
 from .phase import Steps, numbered_steps
@@ -38,6 +39,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     return mark_steps(numbered_steps(module), selection)
 
 
+@part("mark")
 def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     """The same for steps that are flat and numbered; they stay valid.
 
@@ -71,12 +73,12 @@ def _write_offloads(values: Iterable[SSAValue]) -> None:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Values that later segments read past the checkpoints: they are held, and a better cut would not hold them."""
+    """Values that later segments read past the checkpoints: they are saved; a better cut would not save them."""
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
-                held = f"{name_of(op)} of segment '{decision.segment}' is held"
-                yield Remark(op, f"{held}: operations of another segment read it past the checkpoints")
+                saved = f"{name_of(op)} of segment '{decision.segment}' is saved"
+                yield Remark(op, f"{saved}: operations of another segment read it past the checkpoints")
 
 
 def _write(decision: Decision) -> None:
@@ -113,12 +115,7 @@ def _what(decision: Decision) -> str:
 
 @dataclass(frozen=True)
 class MarkPass(Selection, ModulePass):
-    """Mark operations by policy; the options are those of `analysis/request/selection.py`.
-
-    `segments` is `auto` or a pattern such as `block*`; `segments` groups them; `checkpoints` names the values between
-    which segments lie; `skip` numbers segments to leave alone; `outputs` marks outputs too; `policy`, `names`, `save`
-    and `exclude` say what is saved inside.
-    """
+    """Mark operations by policy; the options are those of `Selection`."""
 
     name = "recompute-mark"
 

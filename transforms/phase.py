@@ -19,6 +19,7 @@ from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
 from ..dialects.recompute import Names
+from ..dialects.stopwatch import part
 
 NO_GRADIENT = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
@@ -27,7 +28,7 @@ NO_GRADIENT = (
 
 
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """The functions that hold a gradient. Raises `Refusal` when there is none."""
+    """The functions with a gradient. Raises `Refusal` when there is none."""
     found = False
     for function in functions_of(module):
         if (classified := phases(function)) is not None:
@@ -38,12 +39,15 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
-"""The functions that hold a gradient, numbered; valid until the module is changed."""
+"""The functions with a gradient, numbered; valid until the module is changed."""
 
 
 def numbered_steps(module: ModuleOp) -> Steps:
     """Raises `Refusal` when there is none, and for storages of unknown size."""
-    return [(function, Step.of(found)) for function, found in steps_of(module)]
+    with part("phases"):
+        classified = list(steps_of(module))
+    with part("graph"):
+        return [(function, Step.of(found)) for function, found in classified]
 
 
 def annotate_phases(module: ModuleOp) -> None:

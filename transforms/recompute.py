@@ -23,6 +23,7 @@ from ..analysis.step.marks import is_forced
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
+from ..dialects.stopwatch import part
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
@@ -102,7 +103,8 @@ def recompute(
     Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
     or when the result breaks an invariant.
     """
-    verify_input(module)
+    with part("verify"):
+        verify_input(module)
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     operations = every_operation(work)
@@ -155,18 +157,23 @@ def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emi
 def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission, before: Steps) -> Attempt:
     """The module, which has its copies and tokens, as it is written. `before`: its steps before that."""
     known = {function: step.phases for function, step in before}
-    cse(work, known)
+    with part("cse"):
+        cse(work, known)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
-        verify(work)
-    lower(work, emission.target)
+        with part("verify"):
+            verify(work)
+    with part("lower"):
+        lower(work, emission.target)
     if emission.staggered and emission.target == "stablehlo":
-        stagger(work, known=known)
+        with part("stagger"):
+            stagger(work, known=known)
     steps = numbered_steps(work)
-    if emission.is_ordered:
-        verify(work, steps)
-    else:
-        verify_input(work)
+    with part("verify"):
+        if emission.is_ordered:
+            verify(work, steps)
+        else:
+            verify_input(work)
     return Attempt(work, cloned, Peaks.of(work, steps))
 
 
@@ -191,10 +198,13 @@ def _replace(module: ModuleOp, work: ModuleOp) -> None:
 class RecomputePass(MarkPass):
     """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
-    What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
-    With `stagger` the forward pass is held back too, as in recompute-stagger. `plan` names a file that an earlier run
-    wrote (`recompute-opt --emit-plan`) or somebody else: it is carried out in place of the policy. With `strict` a step
-    that stays as it is is an error.
+    What is recomputed is said as in recompute-mark.
+
+    copies: at most so many copies of one operation, as in recompute-clone.
+    target: `stablehlo` or `none`, as in recompute-lower.
+    stagger: hold the forward pass back too, as in recompute-stagger.
+    plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
+    strict: a step that stays as it is is an error.
     """
 
     name = "recompute"

@@ -82,7 +82,10 @@ def _read_later(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
 
 @dataclass(frozen=True)
 class StaggerPass(ModulePass):
-    """Hold back the early parts of segments, such as random bits, until the segment's own input has come."""
+    """Hold back the early parts of segments, such as random bits, until the segment's own input has come.
+
+    segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
+    """
 
     name = "recompute-stagger"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
+from ...dialects.stopwatch import part
 from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, SKIPPED
 from ...planning.by_segment.sinking import sinkable
 from ...planning.by_segment.targets import Targets
@@ -64,6 +65,7 @@ class Decisions:
     resolved: Resolved
 
 
+@part("decide")
 def decide(step: Step, selection: Selection) -> Decisions:
     """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
     resolved = resolve(step.phases, selection)

@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects.diagnostics import Remark
 from ...dialects.recompute import Names
+from ...dialects.stopwatch import part
 from ...planning.by_segment.reasons import NO_GATE
 from ...planning.by_segment.targets import Targets, with_views
 from ...planning.plan import Kept, Plan
@@ -30,6 +31,7 @@ def refused_marks(step: Step, how: Copying) -> Iterator[tuple[Operation, str]]:
             yield op, reason
 
 
+@part("plan")
 def plan_of_marks(step: Step, how: Copying, without: Iterable[Operation] = ()) -> Plan:
     """The plan that the marks ask for, those on `without` left out."""
     targets, spoken_of = _targets(step, frozenset(without))

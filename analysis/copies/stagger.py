@@ -1,7 +1,7 @@
 """Which parts of a segment an executor would run long before the segment: those that need no value from before it.
 
 The random bits of every layer depend on keys alone. An executor that goes through the program breadth first (XLA:CPU)
-makes those of all layers before the first layer, and holds them; the layer's own input would have come in time.
+makes those of all layers before the first layer, and keeps them alive; the layer's own input would have come in time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a step holds for its backward pass, and what recomputing each segment would change: the data of `-t explain`."""
+"""What a step saves for its backward pass, and what recomputing each segment would change: the data of `-t explain`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SegmentRow:
     segment: str
     position: str
     operations: int
-    held_bytes: int
+    saved_bytes: int
     copies: int
     tokens: int
     gates: int
@@ -40,10 +40,10 @@ class SegmentRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`held_bytes`: forward values that the backward pass reads, in and outside of segments.
+    """`saved_bytes`: forward values that the backward pass reads, in and outside of segments.
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
-    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is held, value by value.
+    `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is saved, value by value.
     """
 
     function: str
@@ -51,8 +51,8 @@ class Explanation:
     eager_peak_bytes: int
     xla_peak_bytes: int
     residuals: int
-    held_bytes: int
-    held_outside_bytes: int
+    saved_bytes: int
+    saved_outside_bytes: int
     step_flops: int
     segments: tuple[SegmentRow, ...]
     operations: OperationCounts
@@ -64,12 +64,12 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
     crossing = residuals(phases)
     shared = storages(phases.order)
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
-    held = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
+    saved = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
     decided = decide(Step.of(phases), selection)
     decisions = decided.decisions
     segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
     by_segment = dict[str, int]()
-    for root, size in held.items():
+    for root, size in saved.items():
         assert isinstance(root.owner, Operation), "arguments were left out above"
         segment = segment_of.get(root.owner, "")
         by_segment[segment] = by_segment.get(segment, 0) + size
@@ -79,8 +79,8 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
         xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
         residuals=len(crossing),
-        held_bytes=sum(held.values()),
-        held_outside_bytes=by_segment.get("", 0),
+        saved_bytes=sum(saved.values()),
+        saved_outside_bytes=by_segment.get("", 0),
         step_flops=sum(flops(op) for op in phases.order.operations),
         segments=tuple(_row(decision, by_segment.get(decision.segment, 0)) for decision in decisions),
         operations=count_operations(phases),
@@ -88,13 +88,13 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
     )
 
 
-def _row(decision: Decision, held: int) -> SegmentRow:
+def _row(decision: Decision, saved: int) -> SegmentRow:
     groups = decision.groups
     return SegmentRow(
         segment=decision.segment,
         position=position_of(decision.first),
         operations=len(decision.operations),
-        held_bytes=held,
+        saved_bytes=saved,
         copies=sum(len(group.operations) for group in groups),
         tokens=sum(len(group.batches) for group in groups),
         gates=sum(len(group.gates) for group in groups),

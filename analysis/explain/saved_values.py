@@ -1,6 +1,6 @@
 """What the forward pass hands to the backward pass, value by value, and why each is not recomputed; operations counted.
 
-The data behind `-t explain{format=json}`: which values a step holds, how big they are, whom they are held for.
+The data behind `-t explain{format=json}`: which values a step saves, how big they are, whom they are saved for.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OperationCounts:
 class SavedValue:
     """One forward value that the backward pass reads.
 
-    `crosses`: other segments whose forward operations read it. `reason`: why it is held; None where it is recomputed.
+    `crosses`: other segments whose forward operations read it. `reason`: why it is saved; None where it is recomputed.
     """
 
     value: str

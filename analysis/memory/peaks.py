@@ -9,6 +9,7 @@ from functools import cached_property
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ...dialects.stopwatch import part
 from ...planning.evaluate import peak_bytes
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
@@ -30,6 +31,7 @@ class Peaks:
     eager: int
 
     @classmethod
+    @part("peaks")
     def of(cls, module: ModuleOp, steps: Sequence[tuple[FuncOp, Step]] | None = None) -> Peaks:
         """The highest peaks among the functions of an inlined module. `steps`: those with a gradient, where known.
 
@@ -52,7 +54,8 @@ class Peaks:
     @cached_property
     def xla(self) -> int:
         """Bytes of temporaries under XLA:CPU, by the model of `analysis/memory/xla`."""
-        return max(xla_timeline(function).peak_bytes for function in functions_of(self.module()))
+        with part("peaks"):
+            return max(xla_timeline(function).peak_bytes for function in functions_of(self.module()))
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:

@@ -11,32 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...dialects.recompute import Names
 from ...planning import evaluate
-from ...rules.names import name_of
-from ..request.segments import find_segments
 from ..step.functions import single_block
 from ..step.graph_of import graph_of
 from ..step.order import Order
 from ..step.phases import Phases
 from ..step.storage import value_bytes
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive."""
-
-    label: str
-    phase: str
-    segment: str
-    bytes: int
-    first: int
-    last: int
-    recomputed: bool
+from .labels import Buffer, Labels
 
 
 @dataclass(frozen=True)
@@ -66,45 +51,24 @@ class Timeline:
         return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
 
 
-def timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
-    """The timeline of an inlined function of one block. Raises `Refusal` for dynamic shapes."""
+def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
+    """The timeline of an inlined function of one block, in the order of `phases`. `labels`: for reports.
+
+    Raises `Refusal` for dynamic shapes.
+    """
     order = phases.order if phases is not None else Order.of(single_block(function))
     numbered = graph_of(order, phases.phase if phases is not None else None)
     graph = numbered.graph
     return Timeline(
         operations=graph.names,
         phases=graph.phases,
-        buffers=tuple(_buffers(numbered.values, evaluate.storages(graph), Labels.of(phases))),
+        buffers=tuple(_buffers(numbered.values, evaluate.storages(graph), labels or Labels(phases))),
         inner_bytes=graph.inner_bytes,
         live_bytes=tuple(evaluate.live_bytes(graph).tolist()),
         argument_bytes=sum(map(value_bytes, order.block.args)),
         result_bytes=sum(map(value_bytes, order.operations[-1].operands)),
         aliased_bytes=aliased_bytes(function, order.block),
     )
-
-
-@dataclass(frozen=True)
-class Labels:
-    """What is said of an operation in a timeline."""
-
-    phases: Phases | None
-    segments: dict[Operation, str]
-
-    @classmethod
-    def of(cls, phases: Phases | None) -> Labels:
-        return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
-
-    def buffer(self, op: Operation, size: int, first: int, last: int) -> Buffer:
-        stated = op.attributes.get(Names.SEGMENT)
-        return Buffer(
-            label=name_of(op),
-            phase="" if self.phases is None else self.phases.phase[op],
-            segment=stated.data if isinstance(stated, StringAttr) else self.segments.get(op, ""),
-            bytes=size,
-            first=first,
-            last=last,
-            recomputed=Names.DUPLICATED in op.attributes,
-        )
 
 
 def _buffers(values: Sequence[SSAValue], found: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:

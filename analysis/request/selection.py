@@ -20,10 +20,14 @@ class Selection:
     checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `segments`.
     skip: numbers of segments that are left alone: Paddle's `no_recompute_segments`.
     outputs: recompute what leaves a segment too: MindSpore's `output_recompute`.
-    policy: what is saved inside, by the name of a `jax.checkpoint_policies`; `names` are those that it speaks of.
+    policy: what is saved inside, by the name of a `jax.checkpoint_policies`.
+    names: the names that the policy speaks of: of scopes, of operations, or given by `recompute.name`.
     save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
-    exclude: chains of operations of which some are saved: Paddle's `refined_ops_patterns`, see `chains.py`.
-    collectives, preserve_rng_state: see `rules/permission.py`.
+    exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
+    `refined_ops_patterns`.
+    collectives: collectives may be repeated, on all devices alike, with channels of their own: MindSpore's
+    `mp_comm_recompute`.
+    preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
     """
 
     segments: str = "auto"

@@ -142,12 +142,12 @@ class _InnerBytes:
 
 
 def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:
-    """What the regions of a loop or a branch hold at their peak beyond the results of the operation.
+    """What the regions of a loop or a branch need at their peak beyond the results of the operation.
 
     The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
     them. What an iteration yields is the next carry, and is alive together with the running one. What a branch yields
     becomes the results. The first region of `scf.while` has a carry of its own, which may have other types: it is alive
-    until the region has handed on what becomes the results. The regions of a reduction see scalars, and hold nothing.
+    until the region has handed on what becomes the results. The regions of a reduction see scalars, and need nothing.
     """
     if all(result in constants for result in op.results):
         return 0

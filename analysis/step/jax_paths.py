@@ -12,24 +12,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
+from .direction import Direction
+
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
 # Parts that JAX and we put in; nobody's scopes.
 _PLUMBING = frozenset({"checkpoint", "rematted_computation", "recompute"})
 _CALLS = frozenset({"jit", "pjit"})
-
-
-class Direction(Enum):
-    NONE = "neither direction"
-    FORWARD = "the forward pass"
-    BACKWARD = "the backward pass"
-    NESTED = "a gradient of a gradient"
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@
     update     after the gradient, not needed by it: the optimizer
 
 "Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
-Sources, in order: `recompute.phase` attributes, locations, program position. They are checked against each other.
+Sources, in order: those of `phase_sources.py`, `recompute.phase` attributes first, then locations; then program
+position. They are checked against each other.
 Where every operation has the attribute, position says nothing: several gradients may alternate with their forward
 passes, f1 b1 f2 b2, as pipeline schedules and accumulated gradients have them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
@@ -24,19 +24,13 @@ from ...dialects.diagnostics import Refusal
 from ...dialects.recompute import Names
 from ...rules.names import name_of
 from .constants import constants_only
+from .direction import Direction
 from .functions import single_block
-from .jax_paths import Direction, path_of, scope_of
 from .order import Order
+from .phase_sources import PhaseSource, directions_of, sources, stated_phase, who_says
 
 FORWARD = frozenset({"primal", "residual"})
 BACKWARD = frozenset({"gradient"})
-
-_FROM_PHASE = {
-    "primal": Direction.FORWARD,
-    "residual": Direction.FORWARD,
-    "gradient": Direction.BACKWARD,
-    "update": Direction.NONE,
-}
 
 
 @dataclass(frozen=True)
@@ -71,15 +65,16 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
     order = Order.of(single_block(function))
     if not structured:
         _check_flat(order)
+    asked = sources(use_attributes)
     explicit = _explicit_phases(order) if use_attributes else {}
-    direction = {op: _direction(op, explicit.get(op)) for op in order.operations}
+    direction = directions_of(order.operations, asked)
     backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
     if not backward:
         return None
     if (stated := _stated_phases(order, explicit)) is not None:
         return Phases(order, stated)
     boundary = order.position[backward[0]]
-    _check_position(order, direction, backward[0], explicit)
+    _check_position(order, direction, backward[0], asked)
     gradient = _gradient_operations(order, direction, boundary)
     returned = _ancestors_of_early_results(order, boundary)
     phase = dict[Operation, str]()
@@ -104,14 +99,7 @@ def _check_flat(order: Order) -> None:
 
 
 def _explicit_phases(order: Order) -> dict[Operation, str]:
-    found = dict[Operation, str]()
-    for op in order.operations:
-        stated = op.attributes.get(Names.PHASE)
-        if isinstance(stated, StringAttr):
-            found[op] = stated.data
-        elif name_of(op) == "recompute.gradient":
-            found[op] = "gradient"
-    return found
+    return {op: stated for op in order.operations if (stated := stated_phase(op)) is not None}
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
@@ -133,41 +121,19 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
     return found
 
 
-def _direction(op: Operation, stated: str | None) -> Direction:
-    scope = scope_of(op.location)
-    if scope.direction is Direction.NESTED:
-        raise Refusal(
-            op, f"'{path_of(op.location)}' is a gradient of a gradient; only first-order gradients are supported"
-        )
-    if stated is None:
-        return scope.direction
-    located, said = scope.direction, _FROM_PHASE[stated]
-    if Direction.NONE not in (located, said) and located is not said:
-        raise Refusal(
-            op, f"the attribute says phase '{stated}', the location '{path_of(op.location)}' says {located.value}"
-        )
-    return said
-
-
 def _check_position(
-    order: Order, direction: Mapping[Operation, Direction], first: Operation, explicit: Mapping[Operation, str]
+    order: Order, direction: Mapping[Operation, Direction], first: Operation, asked: Sequence[PhaseSource]
 ) -> None:
     """Forward operations come before the first gradient operation, as every tape-based differentiation writes them."""
     for op in order.operations[order.position[first] :]:
         if direction[op] is Direction.FORWARD:
             raise Refusal(
                 op,
-                f"sources disagree: {_source(op, explicit)} puts {name_of(op)} in the forward pass, but it stands "
-                f"after the gradient operation {name_of(first)}, by {_source(first, explicit)}; "
+                f"sources disagree: {who_says(op, asked)} puts {name_of(op)} in the forward pass, but it stands "
+                f"after the gradient operation {name_of(first)}, by {who_says(first, asked)}; "
                 "a step with several gradients needs one function each, or recompute.gradient regions, or "
                 f"{Names.PHASE} on every operation",
             )
-
-
-def _source(op: Operation, explicit: Mapping[Operation, str]) -> str:
-    if op in explicit:
-        return f'the attribute {Names.PHASE} = "{explicit[op]}"'
-    return f"the location '{path_of(op.location)}'"
 
 
 def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:

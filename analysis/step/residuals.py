@@ -1,4 +1,4 @@
-"""What crosses from the forward into the backward pass: the values that a training step holds on to."""
+"""What crosses from the forward into the backward pass: the values that a training step saves."""
 
 from __future__ import annotations
 

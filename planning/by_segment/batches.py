@@ -1,10 +1,10 @@
 """Which copies of a segment run first, where one token for all of them would set too much loose at once.
 
 A segment is often two computations that meet late: random bits, which run through many large values and leave a small
-mask, and the layer itself. An executor that starts what it can would run both side by side and hold the temporaries of
-both. So the part that runs through much more than it leaves comes first, and the rest waits for what it leaves. For two
-independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation of
-optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
+mask, and the layer itself. An executor that starts what it can would run both side by side, the temporaries of both
+alive. So the part that runs through much more than it leaves comes first, and the rest waits for what it leaves. For
+two independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation
+of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
 matrix factorization", 1987.
 """
 

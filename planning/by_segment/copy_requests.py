@@ -1,7 +1,7 @@
 """When the backward pass asks for copies: of a segment's inside as it enters it, of outputs as it reads them.
 
 A segment that the backward pass enters several times asks several times. A segment asks for its inside and its outputs
-together, unless other segments are entered between the two: then the inside would be held all the while, and is asked
+together, unless other segments are entered between the two: then the inside would be alive all the while, and is asked
 for on its own, later.
 """
 

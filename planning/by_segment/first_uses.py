@@ -36,7 +36,7 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
     Where a way leads out of a segment and back into it, through other forward operations, the segment is entered twice,
     and the cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle,
-    and copies of both would be held while the backward pass works on what lies between. Entries that know nothing of
+    and copies of both would be alive while the backward pass works on what lies between. Entries that know nothing of
     each other are apart too, where the backward pass is done with one before it comes to the next.
     """
     first = dict[int, int]()

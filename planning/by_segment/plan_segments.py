@@ -3,8 +3,8 @@
 The copies of a segment form a group, in front of their first reader. Two things make it more than one:
 
 - A segment's output that is recomputed too is needed before the segment's own backward pass, for the copies of the
-  segments after it. To hold the whole inside from then on would save nothing. So the outputs come first, on a *spine*
-  whose inside is not held, and the inside is copied a second time when the segment's own gradient arrives.
+  segments after it. With the whole inside alive from then on nothing would be gained. So the outputs come first, on a
+  *spine* whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives.
 - A segment whose readers come in several arrivals has a group for each (`first_uses.py`).
 
 Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
@@ -130,7 +130,7 @@ class _Planner:
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
-        """Copies of outputs that are read now, and of every output on the way to them; their inside is not held."""
+        """Copies of outputs that are read now, and of every output on the way to them; their inside dies at once."""
         values = list(values)
         self._leave_out_late(self._needed_for(values), request.before)
         operations = self._needed_for(values)
@@ -148,7 +148,7 @@ class _Planner:
         return sorted(found)
 
     def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
-        """What was not copied for an earlier reader, for want of a gate, is not copied at all: it is held for that
+        """What was not copied for an earlier reader, for want of a gate, is not copied at all: it is saved for that
         reader anyway, and a copy from here on would come too late for it."""
         late = {
             value

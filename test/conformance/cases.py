@@ -51,7 +51,7 @@ CASES = (
         "uniform",
         "mindspore",
         "UniformReal without a seed, 4000 numbers",
-        without="stablehlo.rng is held, never copied",
+        without="stablehlo.rng is kept, never copied",
     ),
     Case(
         "batch_norm",

@@ -62,7 +62,7 @@ ROWS: dict[str, str] = {
     "clones_after_cse": "copies left by a later CSE",
     "gates": "gates",
     "empty_gates": "gates that wait for nothing",
-    "held": "values held, plain and recomputed",
+    "held": "values saved, plain and recomputed",
     "peak_bytes": "peak, plain and recomputed",
     "gradient_change": "change of loss and gradients by recomputing",
     "mask_mismatches": "masks that differ between value and gradient",

@@ -14,7 +14,7 @@ from pathlib import Path
 _NODE = re.compile(r"^\s+%(\d+)\([^)]*\) = (\S+?)\((.*)$")
 _SCOPE = re.compile(r"# Fullname with scope: \(([^)]*)\)")
 _PEAK = re.compile(r"actual peak memory usage.*|peak used mem:(\d+)M")
-# They hand on other values; a value is held for who reads it behind them.
+# They hand on other values; a value is saved for who reads it behind them.
 _PASSING = ("MakeTuple", "Depend", "TupleGetItem", "Load", "UpdateState", "Return")
 
 

@@ -32,7 +32,7 @@ a parameter that changes after the segment: copies read the old value | must
 a counter or an assignment inside a segment runs once | must
 output inside a segment is written once | must
 running statistics are updated once: the copy has no effect on them | must
-dropout with an explicit key: the mask is the same; without a key it is held | must
+dropout with an explicit key: the mask is the same; without a key it is saved | must
 random numbers from a given state may be copied | must
 an operation with several results is copied once for all of them | must
 recomputing collectives can be switched on and off; a copy has a channel of its own | must

@@ -12,13 +12,13 @@ no checkpoint, or none that helps: the step stays as it is, with a remark | pari
 a checkpoint that does not lead to the loss is warned of, at its place; the others still work | better
 an argument, a parameter or a value of another block as a checkpoint: an error or a warning that names it | better
 parallel branches by data flow, not by ranges of operations: both are recomputed | better
-a value that crosses a segment is held, and named in the report | parity
+a value that crosses a segment is saved, and named in the report | parity
 segments of one operation are recomputed, or left alone with a reason | better
 only what gradient operations read is copied: 3 copies where Paddle makes 7 | better
 what makes a checkpoint is not copied | parity
 an operation with several results, one of them a checkpoint: the copy does not make the checkpoint again | better
 what a gradient needs the shape of only is not recomputed for it | better
-no gradient operation reads a forward value that is not held | parity
+no gradient operation reads a forward value that is not saved | parity
 marks survive printing and parsing | parity
 no copy can run before the gradient arrives: 32 layers under an eager schedule | better
 every root of a segment waits, not only the first | better
@@ -28,7 +28,7 @@ canonicalization and dead code elimination afterwards: the numbers are the same,
 dropout: gradient and value see the same mask | parity
 every random operation, not only dropout: gumbel, rrelu, bernoulli give the gradients of the plain step | better
 recomputing does not change the stream of random numbers of the forward pass | better
-a random operation without a state is held, never copied | better
+a random operation without a state is kept, never copied | better
 the random state that the step returns is the same with and without | parity
 drawing other random numbers in the recomputation, on request | parity
 operations with state or effects are never copied | better
@@ -40,16 +40,16 @@ inputs without gradient, parameters with: the parameters get theirs | better
 several results of a segment, some without gradient | better
 nested segments | better
 the same function marked twice is two segments | better
-what reads or writes memory is held | better
+what reads or writes memory is kept | better
 running the pass twice changes nothing; each function with a gradient is treated | better
 operations are kept by patterns along the data flow, with a limit on their number, and by attribute | parity
 segments can be left out by number; a number that does not exist is an error | parity
 a minimum cut chooses, with weights and operations that are never recomputed | parity
-what comes from constants alone is made again, not held | parity
+what comes from constants alone is made again, not saved | parity
 the copies of a unit stand right in front of the first operation that needs one of them | parity
 offloading: a mark that keeps a value for whoever moves it to the host, relu's own gradient included | better
 a sequence of stages is split into k segments; k beyond their number is an error | better
-statistics: forward, backward, copied operations, held bytes, crossing values | parity
+statistics: forward, backward, copied operations, saved bytes, crossing values | parity
 casts of parameters travel with their segment | parity
 the last segment, whose values are needed at once, is not recomputed | better
 the peak of living bytes falls, under an adversarial schedule too | better

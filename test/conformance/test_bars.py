@@ -111,7 +111,7 @@ def test_bar_dropout_masks() -> None:
     assert value.shape == (4000,) and int(np.sum((value != 1) != (gradient != 0))) == 0
 
 
-def test_bar_unseeded_numbers_are_held() -> None:
+def test_bar_unseeded_numbers_are_saved() -> None:
     """MindSpore's UniformReal with default seeds: 1960 to 2036 of 4000 numbers differ."""
     done = by_hand(with_effect(RNG.replace("MARK", ""), "%n"), Selection("cell"))
     assert "rng" not in done.copies and done.said(
@@ -140,7 +140,7 @@ def test_bar_batch_norm() -> None:
 
 
 def test_bar_four_layers_with_two_checkpoints() -> None:
-    """Paddle: 7 copies, 9 values held."""
+    """Paddle: 7 copies, 9 values saved."""
     module = mlp()
     done = by_hand(module, Selection(checkpoints=("r0", "r2")))
     assert done.copies == ["dot_general", "add", "maximum"]

@@ -138,7 +138,7 @@ def test_mindspore_40_a_report_for_each_region() -> None:
     rows = explain(functions_of(module)[0], classified(module)).segments
     assert [row.segment for row in rows] == ["block0", "block1", "block2"]
     assert [(row.copies, row.tokens, row.gates) for row in rows[:2]] == [(3, 1, 1)] * 2
-    assert [(row.held_bytes, row.freed_bytes) for row in rows[:2]] == [(4096, 3072)] * 2
+    assert [(row.saved_bytes, row.freed_bytes) for row in rows[:2]] == [(4096, 3072)] * 2
     assert rows[0].extra_flops >= 3 * 256 and rows[0].reason is None
     assert rows[2].reason and rows[2].reason.startswith("its values are needed as soon as")
 
@@ -205,7 +205,7 @@ def test_mindspore_42_an_unmarked_view_does_not_undo_the_saving() -> None:
     assert copies_in(after) == ["logistic", "multiply", "reshape", "multiply"]
     assert peak(after) < peak(module)
     check_equal(module, after)
-    # Unless it is said to be kept: that is then held.
+    # Unless it is said to be kept: that is then saved.
     kept = silu_times("recompute.recompute = false")
     assert "reshape" not in copies_in(by_hand(kept, Selection("cell")).after)
 
@@ -225,7 +225,7 @@ def test_mindspore_43_a_forward_function_beside_a_step_stays_as_it_is() -> None:
 
 
 def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> None:
-    """MindSpore: Depend(x, MakeTuple()), a copy that may run at once. Here the value is held, and that is said."""
+    """MindSpore: Depend(x, MakeTuple()), a copy that may run at once. Here the value is saved, and that is said."""
     module = step(
         forward("e", "exponential %x", "cell", marks="recompute.recompute = true"),
         forward("y", "cosine %e", "cell"),
@@ -238,7 +238,7 @@ def test_mindspore_13_a_mark_by_hand_on_the_last_cell_gets_no_empty_gate() -> No
     assert done.said("needed as soon as the backward pass begins: no gradient has arrived that could gate them")
 
 
-def test_mindspore_31_uniform_numbers_without_a_seed_are_held_with_one_they_are_copied() -> None:
+def test_mindspore_31_uniform_numbers_without_a_seed_are_saved_with_one_they_are_copied() -> None:
     """MindSpore's UniformReal without a seed: about 2000 of 4000 numbers differ between value and gradient."""
     seeded = step(
         "  %s2, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : "

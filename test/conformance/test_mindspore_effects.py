@@ -55,7 +55,7 @@ def test_mindspore_27_a_counter_runs_once() -> None:
     module = with_effect(line, "%n")
     after = cloned(module, "cell")
     assert names_in(after).count("test.count") == 1
-    # Its result is held, and what needs it is recomputed from there.
+    # Its result is saved, and what needs it is recomputed from there.
     assert copies_in(after) == ["sine", "add"]
     assert classified(after).is_forward(maker(after, "n"))
     assert prove(module, after).proved
@@ -114,7 +114,7 @@ def test_mindspore_30_dropout_has_the_same_mask_in_value_and_gradient() -> None:
     check_equal(module, after)
 
 
-def test_mindspore_30_unseeded_random_is_held() -> None:
+def test_mindspore_30_unseeded_random_is_kept() -> None:
     module = with_effect(RNG.replace("MARK", ""), "%n")
     after = cloned(module, "cell")
     assert names_in(after).count("rng") == 1

@@ -180,7 +180,7 @@ def test_paddle_08_an_unknown_checkpoint_is_an_error_with_the_nearest_name() -> 
 
 
 def test_paddle_09_both_branches_by_checkpoints() -> None:
-    """Paddle, with both tips as checkpoints: 'Could not recompute op range [15] - [15]', and the second is held."""
+    """Paddle, with both tips as checkpoints: 'Could not recompute op range [15] - [15]', and the second is saved."""
     branches = [
         forward(f"{name}{index}", f"{text} {previous}")
         for name in "lr"
@@ -209,7 +209,7 @@ def test_paddle_09_both_branches_by_checkpoints() -> None:
     check_equal(module, after)
 
 
-def test_paddle_10_a_value_that_crosses_a_segment_is_held_and_named() -> None:
+def test_paddle_10_a_value_that_crosses_a_segment_is_saved_and_named() -> None:
     module = step(
         forward("a", "sine %x"),
         forward("s", "exponential %a"),
@@ -229,7 +229,7 @@ def test_paddle_10_a_value_that_crosses_a_segment_is_held_and_named() -> None:
     selection = Selection(checkpoints=("b0", "b1"))
     done = by_hand(module, selection)
     assert done.copies == ["sine", "exponential", "sine"]
-    assert done.said("stablehlo.exponential of segment 'segment0' is held: operations of another segment read it past")
+    assert done.said("stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past")
     assert Names.CHECKPOINT in maker(done.after, "s").attributes
     explained = explain(functions_of(module)[0], classified(module), selection)
     assert [(one.value, one.crosses) for one in explained.values if one.crosses] == [("%s", ("segment1",))]

@@ -175,7 +175,7 @@ def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 
-def test_paddle_47_operations_by_phase_held_values_and_reasons(
+def test_paddle_47_operations_by_phase_saved_values_and_reasons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "layers.mlir"
@@ -183,7 +183,7 @@ def test_paddle_47_operations_by_phase_held_values_and_reasons(
     assert main([str(source), "-t", "explain{format=json checkpoints=r0,r2}"]) == 0
     (explained,) = json.loads(capsys.readouterr().out)
     assert explained["operations"] == {"forward": 12, "gradient": 16, "copies": 0, "tokens": 0, "update": 0}
-    assert explained["residuals"] == 4 and explained["held_bytes"] == 4 * 1024
+    assert explained["residuals"] == 4 and explained["saved_bytes"] == 4 * 1024
     assert explained["crossing"] == ["%r0"]
     assert [(row["segment"], row["copies"], row["tokens"]) for row in explained["segments"]] == [
         ("segment0", 0, 0),

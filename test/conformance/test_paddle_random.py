@@ -96,7 +96,7 @@ def test_paddle_25_the_stream_of_the_forward_pass_is_the_same() -> None:
     assert prove(noisy(), after).proved
 
 
-def test_paddle_26_a_random_operation_without_a_state_is_held() -> None:
+def test_paddle_26_a_random_operation_without_a_state_is_kept() -> None:
     after = cloned(noisy(), "cell")
     found = classified(after)
     held = named(after, "n")
@@ -222,7 +222,7 @@ def test_paddle_31_operations_with_regions_are_copied_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["test.load", "test.read"])
-def test_paddle_38_what_reads_memory_is_held(name: str) -> None:
+def test_paddle_38_what_reads_memory_is_kept(name: str) -> None:
     """Something writes the buffer in the same step."""
     module = step(
         '  %buffer = "test.buffer"() : () -> index loc("jit(f)/buffer")',

@@ -1,4 +1,4 @@
-"""Segments: what is copied, what is held, what is left alone. Segments are named scopes here."""
+"""Segments: what is copied, what is saved, what is left alone. Segments are named scopes here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_paddle_15_a_gradient_that_needs_no_value_recomputes_none() -> None:
     assert not read & {"s0", "s1", "s2", "m0", "m1", "m2"}
 
 
-def test_paddle_16_the_gradient_reads_held_values_only() -> None:
+def test_paddle_16_the_gradient_reads_saved_values_only() -> None:
     after = cloned(mlp(), "segment*")
     verify(after)
     held = {residual.value.name_hint for residual in residuals(classified(after))}
@@ -80,7 +80,7 @@ def test_paddle_16_the_gradient_reads_held_values_only() -> None:
 
 
 def test_paddle_09_both_branches_are_recomputed() -> None:
-    """Paddle: 'Could not recompute op range', and the second branch is held."""
+    """Paddle: 'Could not recompute op range', and the second branch is saved."""
     result = recomputed(net("branches"), "*")
     assert sorted(regions_of_copies(result.after)) == ["left", "right"]
     assert result.copies.count("dot_general") == result.copies.count("tanh") == 2

@@ -160,7 +160,7 @@ def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -
     assert print_module(module, debuginfo=True) == text
 
 
-def test_paddle_43_what_comes_from_constants_is_not_held() -> None:
+def test_paddle_43_what_comes_from_constants_is_not_saved() -> None:
     module = step(
         '  %c = stablehlo.constant dense<2.0> : tensor<f32> loc("jit(f)")',
         forward("full", "broadcast_in_dim %c, dims = []", "cell", types="(tensor<f32>) -> tensor<256xf32>"),

@@ -10,8 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from recompute.analysis.request.selection import AUTO, Selection
+from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.analysis.step.jax_paths import Direction, scope_of
+from recompute.analysis.step.jax_paths import scope_of
 from recompute.analysis.step.marks import Policy
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names

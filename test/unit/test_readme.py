@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -9,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from recompute.analysis.memory.schedules.schedule import low_peak
+from recompute.analysis.step.functions import functions_of
+from recompute.interpreters.prove import prove
+from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
+from recompute.test.unit.transforms.test_hard_cases import outputs_too
+from recompute.tools.recompute_check import verdict
 from recompute.tools.recompute_opt import main
 
 ROOT = Path(__file__).resolve().parents[2]
+TIED = "tied.large.mlir"
 README = (ROOT / "README.md").read_text()
 CONCEPTS = (ROOT / "docs" / "concepts.md").read_text()
 BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", README, re.DOTALL)
@@ -48,12 +56,43 @@ def test_links_lead_somewhere() -> None:
         assert (ROOT / link).exists(), link
 
 
+def made_by(script: str, text: str) -> str:
+    """What a script of docs/ makes of the code."""
+    code = f"import {script} as g; print({text}, end='')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def test_the_reference_is_fresh() -> None:
-    made = subprocess.run(
-        [sys.executable, "-c", "import generate_reference as g; print(g.reference(), end='')"],
-        cwd=ROOT / "docs",
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    made = made_by("generate_reference", "g.reference()")
     assert (ROOT / "docs" / "reference.md").read_text() == made, "run python docs/generate_reference.py"
+
+
+def test_the_measured_numbers_are_those_of_the_file() -> None:
+    made = made_by("generate_numbers", "g.json.dumps({str(path): text for path, text in g.pages().items()})")
+    for path, text in json.loads(made).items():
+        assert Path(path).read_text() == text, f"{path}: run python docs/generate_numbers.py"
+
+
+def test_a_number_of_another_measurement_is_seen() -> None:
+    changed = "g.with_quotes('a b\\n0.395 of c', ('a b {x} of c',), {'x': '0.164'})"
+    assert made_by("generate_numbers", changed) == "a b\n0.164 of c"
+
+
+def test_the_modelled_numbers_of_the_concepts() -> None:
+    """Those that are not measured are computed, from the same examples."""
+    page = " ".join(CONCEPTS.split())
+    tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
+    assert "from {} to {} MB.".format(*tied) in page
+    one, two = (outputs_too(copies) for copies in (1, 2))
+    assert f"leaves {one:.2f} of the plain peak" in page and f"a second time: {two:.2f}." in page
+    reordered = [low_peak(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)]
+    gpt, paddle = (found.peak_bytes / found.given_peak_bytes for found in reordered)
+    assert f"falls to {gpt:.2f} of its peak, the step of Paddle's four layers to {paddle:.2f}." in page
+
+
+def test_the_demo_and_the_check_say_what_the_readme_says() -> None:
+    name = "gpt_train.large.mlir"
+    before, after = (round(peaks.in_order / 2**20) for peaks in (peaks_before(name), peaks_after(name)))
+    assert f"{before} -> {after} MiB" in README
+    assert f"# {verdict(prove(original(name), recomputed(name)))}" in README

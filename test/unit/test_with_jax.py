@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,15 @@ def test_the_recipe_saves_memory_and_computes_the_same():
     assert float(relative) < 1e-5
 
 
-def test_as_little_memory_and_work_as_jax_checkpoint():
-    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp")
+def test_as_little_memory_and_work_as_jax_checkpoint(tmp_path: Path):
+    found = tmp_path / "found.json"
+    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(found))
     assert re.findall(r"^(\w+) large", output, re.MULTILINE) == ["chain", "mlp"]
     assert "MISSED" not in output
+    measured = json.loads((ROOT / "docs" / "measured.json").read_text())
+    if version("jax") == measured["versions"]["jax"]:
+        for one in json.loads(found.read_text()):
+            kept = measured["against_jax_checkpoint"][one["example"]]
+            for name, cost in one["costs"].items():
+                same = all(cost[what] == number for what, number in kept[name].items())
+                assert same, f"{one['example']}, {name}: run benchmarks/against_jax_checkpoint.py --write"

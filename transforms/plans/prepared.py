@@ -11,6 +11,7 @@ from ...analysis.request.selection import Selection
 from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Remark
+from ...dialects.stopwatch import part
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
@@ -26,11 +27,13 @@ class Prepared:
     remarks: tuple[Remark, ...]
 
 
+@part("prepare")
 def prepare(module: ModuleOp, selection: Selection) -> Prepared:
     work = module.clone()
-    inline(work)
-    structured = inline_gradient(work) > 0
-    inline_segments(work)
+    with part("inline"):
+        inline(work)
+        structured = inline_gradient(work) > 0
+        inline_segments(work)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
     return Prepared(work, selection, structured, tuple(dead))

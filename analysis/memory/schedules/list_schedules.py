@@ -1,4 +1,4 @@
-"""Orders of a stretch of operations that hold little, each by a rule of its own; which is best differs among steps.
+"""Orders of a stretch of operations in which little is alive, each by its own rule; which is best differs among steps.
 
 by_bytes_freed      forward, of what is ready the operation that frees most (Goodman and Hsu, "Code scheduling and
                     register allocation in large basic blocks", 1988; XLA's list scheduler)
@@ -15,8 +15,8 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from ....planning.live_set import Footprint
 from ....planning.orders import Ready
-from .footprint import Footprint
 from .precedence import Precedence
 
 

@@ -14,12 +14,11 @@ from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.recompute import Names
 from ....rules.effects import why_impure
 from ....rules.kinds import is_ordering
 from ...step.constants import constants_only
-from ...step.jax_paths import Direction, scope_of
 from ...step.order import Order, producers
+from ...step.phase_sources import sources, who_says
 from ...step.phases import Phases
 
 
@@ -69,7 +68,7 @@ def _stretches(order: Order, phases: Phases | None, values: Container[SSAValue])
 
 
 def _says_its_phase(op: Operation) -> bool:
-    return Names.PHASE in op.attributes or scope_of(op.location).direction is not Direction.NONE
+    return who_says(op, sources()) is not None
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:

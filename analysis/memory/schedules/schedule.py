@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 
+from ....planning.evaluate import peak_bytes
+from ....planning.live_set import Footprint, LiveSet
+from ....planning.orders import eager
 from ...step.functions import single_block
 from ...step.graph_of import graph_of
 from ...step.order import Order
 from ...step.phases import Phases, phases
-from ..eager import eager_timeline
-from ..timeline import timeline
-from .footprint import Footprint, Held
 from .list_schedules import RULES, Stretch
 from .precedence import Precedence
 
@@ -42,11 +42,11 @@ def low_peak(function: FuncOp) -> Schedule:
     """
     found = phases(function)
     given = found.order if found is not None else Order.of(single_block(function))
-    before = _Peaks.of(function, given, found)
+    before = _Peaks.of(given, found)
     stretches = _ordered(given, found)
     for takes in _CHOICES:
         order = _joined(given, stretches, takes)
-        after = _Peaks.of(function, order, found)
+        after = _Peaks.of(order, found)
         if after.in_order < before.in_order and after.eager <= before.eager:
             return Schedule(order, before.in_order, after.in_order)
     return Schedule(given, before.in_order, before.in_order)
@@ -75,24 +75,22 @@ class _Peaks:
     eager: int
 
     @classmethod
-    def of(cls, function: FuncOp, order: Order, found: Phases | None) -> _Peaks:
-        if found is None:
-            return cls(timeline(function, Phases(order, dict.fromkeys(order.operations, ""))).peak_bytes, 0)
-        moved = Phases(order, found.phase)
-        return cls(timeline(function, moved).peak_bytes, eager_timeline(function, moved).peak_bytes)
+    def of(cls, order: Order, found: Phases | None) -> _Peaks:
+        graph = graph_of(order, found.phase if found is not None else None).graph
+        return cls(peak_bytes(graph), peak_bytes(graph, eager(graph)) if found is not None else 0)
 
 
 def _ordered(given: Order, found: Phases | None) -> list[_Ordered]:
     """Each stretch in the order that has the lowest peak; the given order where none is lower."""
     precedence, footprint = Precedence.of(given, found), Footprint.of(graph_of(given).graph)
-    held = Held.at_start(footprint)
+    live = LiveSet.at_start(footprint)
     ordered = list[_Ordered]()
     for operations in precedence.stretches:
-        stretch = Stretch(operations, precedence, footprint, held.unread)
+        stretch = Stretch(operations, precedence, footprint, live.unread)
         candidates = [list(operations), *(_constants_where_used(rule(stretch), precedence) for rule in RULES)]
-        chosen = min(candidates, key=held.peak_of)
+        chosen = min(candidates, key=live.peak_of)
         for operation in chosen:
-            held.run(operation)
+            live.run(operation)
         is_forward = found is not None and found.is_forward(given.operations[operations.start])
         ordered.append(_Ordered(operations, chosen, is_forward))
     return ordered

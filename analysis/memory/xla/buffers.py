@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from xdsl.ir import Operation, SSAValue
-
 from ....rules.fusion import FUSIBLE
-from ....rules.names import name_of
 from ....rules.storage import FORWARDS
-from ...step.storage import value_bytes
-from .fusion import Fusion, seen_through_reshapes
+from .fusion import Fusion
 
 
 @dataclass(frozen=True)
 class Life:
     """A stored value; `first` and `last` are positions in the schedule, both inclusive."""
 
-    value: SSAValue
+    value: int
     bytes: int
     first: int
     last: int
@@ -32,58 +28,55 @@ class Life:
         return self.first <= other.last and other.first <= self.last
 
 
-def lives(fused: Fusion, schedule: Sequence[Operation], constants: Set[SSAValue]) -> list[Life]:
+def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
     """One for each storage that is made in the block, in the order of the schedule."""
-    owners = storage_owners(fused, constants)
+    program, owners = fused.program, storage_owners(fused)
     position = {op: index for index, op in enumerate(schedule)}
-    last = dict[SSAValue, int]()
+    last = dict[int, int]()
     for op in schedule:
         for value in fused.reads[op]:
             last[owners.get(value, value)] = position[op]
     for value, owner in owners.items():
-        assert isinstance(value.owner, Operation), "only results are in another value's place"
-        last[owner] = max(last.get(owner, 0), position[value.owner])
+        last[owner] = max(last.get(owner, 0), position[program.maker[value]])
     return [
-        Life(result, value_bytes(result), index, max(index, last.get(result, index)))
+        Life(result, program.sizes[result], index, max(index, last.get(result, index)))
         for index, op in enumerate(schedule)
-        for result in op.results
-        if result not in constants and result not in owners
+        for result in program.makes[op]
+        if result not in program.constants and result not in owners
     ]
 
 
-def storage_owners(fused: Fusion, constants: Set[SSAValue]) -> Mapping[SSAValue, SSAValue]:
+def storage_owners(fused: Fusion) -> Mapping[int, int]:
     """Results of barriers and loops, and the value in whose place each is."""
-    readers = dict[SSAValue, set[Operation]]()
+    program, readers = fused.program, dict[int, set[int]]()
     for op, values in fused.reads.items():
         for value in values:
             readers.setdefault(value, set()).add(op)
-    owners = dict[SSAValue, SSAValue]()
+    owners = dict[int, int]()
     for op in fused.kernels:
-        if name_of(op) not in FORWARDS and name_of(op) != "stablehlo.while":
+        if program.names[op] not in FORWARDS and program.names[op] != "stablehlo.while":
             continue
-        for result, operand in zip(op.results, op.operands, strict=False):
-            value = seen_through_reshapes(operand)
+        for result, operand in zip(program.makes[op], program.operands[op], strict=False):
+            value = program.root[operand]
             # A loop overwrites its initial values: it starts from copies of those that others read or own.
-            taken = value.owner in fused.reads and value not in constants and readers.get(value) == {op}
-            if name_of(op) in FORWARDS or taken:
+            own = program.maker[value] in fused.reads and value not in program.constants
+            if program.names[op] in FORWARDS or (own and readers.get(value) == {op}):
                 owners[result] = owners.get(value, value)
     return owners
 
 
-def returned_storages(fused: Fusion, terminator: Operation, constants: Set[SSAValue]) -> set[SSAValue]:
-    owners = storage_owners(fused, constants)
-    return {owners.get(value, value) for value in map(seen_through_reshapes, terminator.operands)}
+def returned_storages(fused: Fusion) -> set[int]:
+    owners = storage_owners(fused)
+    return {owners.get(value, value) for value in fused.program.returned}
 
 
-def written_in_place(
-    found: Sequence[Life], fused: Fusion, schedule: Sequence[Operation], kept: Set[SSAValue]
-) -> list[Life]:
+def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
     """The lives, each shorter by one step where an elementwise kernel takes its place. `kept` are never overwritten."""
     dying = {life.value: life for life in found if life.value not in kept}
-    shorter = dict[SSAValue, Life]()
+    shorter = dict[int, Life]()
     for life in found:
         op = schedule[life.first]
-        if name_of(op) not in FUSIBLE:
+        if fused.program.names[op] not in FUSIBLE:
             continue
         for value in fused.reads[op]:
             operand = dying.get(value)

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
 
-from ...step.storage import value_bytes
+from ....planning.graph import OUTSIDE
 from .buffers import Life
-from .fusion import seen_through_reshapes
 from .run import Run
 
 
@@ -24,7 +22,7 @@ from .run import Run
 class Donation:
     """`held`: how long the argument itself stays in the place of `result`; `copy`: how long its copy lives, if any."""
 
-    result: SSAValue
+    result: int
     held: Life
     copy: Life | None
 
@@ -33,26 +31,27 @@ def donations(function: FuncOp, run: Run) -> Iterator[Donation]:
     """For each argument of `function` that carries `tf.aliasing_output`."""
     if not isinstance(function.arg_attrs, ArrayAttr):
         return
-    for argument, attributes in zip(function.args, function.arg_attrs.data, strict=True):
+    for argument, attributes in enumerate(function.arg_attrs.data):
         target = attributes.data.get("tf.aliasing_output")
         if isinstance(target, IntegerAttr):
-            yield _donation(argument, seen_through_reshapes(run.schedule[-1].operands[target.value.data]), run)
+            yield _donation(argument, run.program.returned[target.value.data], run)
 
 
-def _donation(argument: SSAValue, result: SSAValue, run: Run) -> Donation:
+def _donation(argument: int, result: int, run: Run) -> Donation:
+    maker, size = run.program.maker[result], run.program.sizes[argument]
     readers = [index for index, op in enumerate(run.schedule) if argument in run.fused.reads[op]]
-    before = _all_needed(run, result.owner) if isinstance(result.owner, Operation) else set[Operation]()
-    alive = Life(argument, value_bytes(argument), 0, max(readers, default=0))
+    before = _all_needed(run, maker) if maker != OUTSIDE else set[int]()
+    alive = Life(argument, size, 0, max(readers, default=0))
     if all(run.schedule[index] in before for index in readers):
         return Donation(result, alive, None)
-    return Donation(result, Life(argument, alive.bytes, -1, -1), alive)
+    return Donation(result, Life(argument, size, -1, -1), alive)
 
 
-def _all_needed(run: Run, op: Operation) -> set[Operation]:
+def _all_needed(run: Run, op: int) -> set[int]:
     """The kernel and all kernels that it waits for."""
     found, waiting = {op}, [op]
     while waiting:
-        new = run.needs.get(waiting.pop(), frozenset[Operation]()) - found
+        new = run.needs.get(waiting.pop(), frozenset[int]()) - found
         found |= new
         waiting.extend(new)
     return found

@@ -11,169 +11,139 @@ things are worth knowing when bytes are counted:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.ir import Operation, SSAValue
-
 from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS, reuses_elements
-from ....rules.names import name_of
-from ....rules.storage import DENSE_VIEWS, viewed_operand
-from ...step.order import Order, read_values
-from ...step.storage import rank_of, value_bytes
+from .program import Program
 
 
 @dataclass(frozen=True)
 class Fusion:
     """`reads`: for each operation that runs as a kernel of its own, the stored values that it reads."""
 
-    reads: Mapping[Operation, tuple[SSAValue, ...]]
+    program: Program
+    reads: Mapping[int, tuple[int, ...]]
 
     @property
-    def kernels(self) -> tuple[Operation, ...]:
+    def kernels(self) -> tuple[int, ...]:
         return tuple(self.reads)
 
 
-def fusion(order: Order, constants: Set[SSAValue]) -> Fusion:
-    """Fuse the operations of a block. `constants` are values that cost nothing and are made where they are used."""
-    rules = _Rules(order, constants)
-    stored = {op for op in order.operations if rules.is_stored(op)}
-    return Fusion({op: rules.reads(op) for op in order.operations if op in stored})
+def fusion(program: Program) -> Fusion:
+    """Fuse the operations of a block."""
+    rules = _Rules(program)
+    stored = [op for op in range(len(program)) if rules.is_stored(op)]
+    return Fusion(program, {op: rules.reads(op) for op in stored})
 
 
 @dataclass
 class _Rules:
-    order: Order
-    constants: Set[SSAValue]
-    shared_everywhere: dict[Operation, bool] = field(default_factory=dict[Operation, bool])
+    program: Program
+    shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
 
-    @cached_property
-    def readers(self) -> dict[Operation, tuple[Operation, ...]]:
-        """Who reads the results of each operation, reshapes looked through."""
-        found: dict[Operation, tuple[Operation, ...]] = {}
-        for op in reversed(self.order.operations):
-            direct = dict.fromkeys(reader for result in op.results for reader in self.order.readers(result))
-            through = dict[Operation, None]()
-            for reader in direct:
-                through.update(dict.fromkeys(found[reader]) if is_reshape(reader) else {reader: None})
-            found[op] = tuple(through)
-        return found
-
-    def is_stored(self, op: Operation) -> bool:
+    def is_stored(self, op: int) -> bool:
         """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""
-        if is_reshape(op) or (op.results and all(result in self.constants for result in op.results)):
+        program = self.program
+        results = program.makes[op]
+        if op in program.reshapes or (results and program.constants.issuperset(results)):
             return False
-        return not op.results or not all(self.fuses(op, reader) for reader in self.readers[op])
+        return not results or not all(self.fuses(op, reader) for reader in program.readers[op])
 
-    def fuses(self, producer: Operation, reader: Operation) -> bool:
+    def fuses(self, producer: int, reader: int) -> bool:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
-    def may_fuse(self, producer: Operation, reader: Operation) -> bool:
+    def may_fuse(self, producer: int, reader: int) -> bool:
         """What one edge says, whatever the other readers do."""
-        if name_of(producer) not in FUSIBLE:
+        names, readers = self.program.names, self.program.readers[producer]
+        if names[producer] not in FUSIBLE:
             return False
         if reader in self.in_reductions:
-            return len(self.readers[producer]) == 1
-        if name_of(reader) not in FUSIBLE:
+            return len(readers) == 1
+        if names[reader] not in FUSIBLE:
             return False
-        expensive = name_of(producer) in EXPENSIVE
-        return not expensive or (len(self.readers[producer]) == 1 and not reuses_elements(reader))
+        return names[producer] not in EXPENSIVE or (len(readers) == 1 and not self.reuses_elements(reader))
+
+    def reuses_elements(self, op: int) -> bool:
+        program = self.program
+        return reuses_elements(
+            program.names[op], program.sizes[program.operands[op][0]], program.sizes[program.makes[op][0]]
+        )
 
     @cached_property
-    def in_reductions(self) -> set[Operation]:
+    def in_reductions(self) -> set[int]:
         """Reductions and what is computed inside of them: that which nobody else reads."""
-        found = set[Operation]()
-        for op in reversed(self.order.operations):
-            inside = name_of(op) in FUSIBLE and len(self.readers[op]) == 1 and self.readers[op][0] in found
-            if inside or name_of(op) in REDUCTIONS:
+        found, names = set[int](), self.program.names
+        for op in reversed(range(len(self.program))):
+            readers = self.program.readers[op]
+            inside = names[op] in FUSIBLE and len(readers) == 1 and readers[0] in found
+            if inside or names[op] in REDUCTIONS:
                 found.add(op)
         return found
 
-    def do_not_duplicate(self, producer: Operation) -> bool:
+    def do_not_duplicate(self, producer: int) -> bool:
         """Several copies would read more memory than the one result: fuse into every reader, or into none."""
         if producer not in self.shared_everywhere:
+            program = self.program
             self.shared_everywhere[producer] = False
             self.shared_everywhere[producer] = (
                 len(self.large_operands(producer)) > 1
-                and sum(map(value_bytes, dict.fromkeys(producer.operands))) > value_bytes(producer.results[0])
-                and not all(self.fuses_on_all_paths(producer, reader) for reader in self.readers[producer])
+                and sum(program.sizes[one] for one in set(program.operands[producer]))
+                > program.sizes[program.makes[producer][0]]
+                and not all(self.fuses_on_all_paths(producer, reader) for reader in program.readers[producer])
             )
         return self.shared_everywhere[producer]
 
-    def fuses_on_all_paths(self, producer: Operation, reader: Operation) -> bool:
+    def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
         """Also where another operand of the reader comes from the producer: that way must be fused too."""
         if not self.may_fuse(producer, reader):
             return False
-        for other in self.sources(reader):
-            if other is producer or not self.comes_from(other, producer):
+        for other in self.program.sources[reader]:
+            if other == producer or not self.comes_from(other, producer):
                 continue
             if not self.fuses(other, reader) or not self.fuses_on_all_paths(producer, other):
                 return False
         return True
 
-    def comes_from(self, op: Operation, producer: Operation) -> bool:
-        return bool(self.ancestors[op] >> self.order.position[producer] & 1)
+    def comes_from(self, op: int, producer: int) -> bool:
+        return bool(self.ancestors[op] >> producer & 1)
 
     @cached_property
-    def ancestors(self) -> dict[Operation, int]:
-        """The positions of all that an operation needs, as the bits of a number."""
-        found: dict[Operation, int] = {}
-        for op in self.order.operations:
+    def ancestors(self) -> Sequence[int]:
+        """All that an operation needs, as the bits of a number."""
+        found = list[int]()
+        for sources in self.program.sources:
             bits = 0
-            for source in self.sources(op):
-                bits |= found[source] | 1 << self.order.position[source]
-            found[op] = bits
+            for source in sources:
+                bits |= found[source] | 1 << source
+            found.append(bits)
         return found
 
-    def sources(self, op: Operation) -> list[Operation]:
-        values = map(seen_through_reshapes, read_values(op))
-        return [value.owner for value in values if self.is_made_here(value)]  # pyright: ignore[reportReturnType]
-
-    def is_made_here(self, value: SSAValue) -> bool:
-        return value not in self.constants and self.order.definition(value) >= 0
-
-    def large_operands(self, op: Operation) -> Sequence[SSAValue]:
+    def large_operands(self, op: int) -> Sequence[int]:
         """Operands that are as large as the result in every dimension; a broadcast or a constant is not."""
-        rank = rank_of(op.results[0])
-        values = [seen_through_reshapes(value) for value in op.operands]
+        program = self.program
+        rank = program.ranks[program.makes[op][0]]
         return [
             value
-            for value in values
-            if value not in self.constants and not is_broadcast(value) and rank_of(value) >= rank
+            for value in (program.root[operand] for operand in program.operands[op])
+            if value not in program.constants and value not in program.broadcasts and program.ranks[value] >= rank
         ]
 
-    def reads(self, op: Operation) -> tuple[SSAValue, ...]:
+    def reads(self, op: int) -> tuple[int, ...]:
         """The stored values that the kernel of `op` reads, through everything that is fused into it."""
-        found = dict[SSAValue, None]()
+        program, found = self.program, dict[int, None]()
         waiting, seen = [op], {op}
         while waiting:
             current = waiting.pop()
-            for value in map(seen_through_reshapes, read_values(current)):
-                owner = value.owner
-                if value in self.constants:
+            for value in (program.root[one] for one in program.reads[current]):
+                if value in program.constants:
                     continue
-                if isinstance(owner, Operation) and self.is_made_here(value) and self.fuses(owner, current):
-                    if owner not in seen:
-                        seen.add(owner)
-                        waiting.append(owner)
+                maker = program.maker[value]
+                if program.is_made_here(value) and self.fuses(maker, current):
+                    if maker not in seen:
+                        seen.add(maker)
+                        waiting.append(maker)
                     continue
                 found[value] = None
         return tuple(found)
-
-
-def is_reshape(op: Operation) -> bool:
-    return name_of(op) in DENSE_VIEWS
-
-
-def is_broadcast(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
-
-
-def seen_through_reshapes(value: SSAValue) -> SSAValue:
-    """The value whose memory a chain of reshapes is."""
-    while isinstance(value.owner, Operation) and is_reshape(value.owner):
-        viewed = viewed_operand(value.owner)
-        assert viewed is not None, "a reshape is a view of an operand"
-        value = viewed
-    return value

@@ -11,43 +11,45 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
-from ....rules.names import name_of
+from ....planning.graph import OUTSIDE
+from ...step.functions import single_block
 from ...step.phases import Phases
-from ...step.storage import value_bytes
-from ..timeline import Buffer, Labels, Timeline, aliased_bytes
+from ..labels import Buffer, Labels
+from ..timeline import Timeline, aliased_bytes
 from .buffers import Life, outside_results
 from .donation import donations
 from .form import XlaForm, xla_form
 from .run import Run, live_bytes
 
 
-def xla_timeline(function: FuncOp, phases: Phases | None = None) -> Timeline:
-    """Live bytes over XLA's schedule, a step for each kernel. Raises `Refusal` for dynamic shapes."""
+def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
+    """Live bytes over XLA's schedule, a step for each kernel. `labels`: for reports.
+
+    Raises `Refusal` for dynamic shapes.
+    """
     form = xla_form(function)
-    run = Run.of(form.block)
-    phase_of = {op: phases.phase[origin] for op, origin in form.origin.items()} if phases is not None else {}
-    labels = Labels.of(phases)
-    alive = sorted(_temporaries(form, run), key=lambda life: life.first)
+    program, run = form.program, Run.of(form.program)
+    named = labels or Labels(phases)
+    alive = sorted(_temporaries(function, run), key=lambda life: life.first)
     inner = run.inner_bytes()
     return Timeline(
-        operations=tuple(name_of(op) for op in run.schedule),
-        phases=tuple(phase_of.get(op, "") for op in run.schedule),
-        buffers=tuple(_buffer(life, form, labels) for life in alive),
+        operations=tuple([program.names[op] for op in run.schedule]),
+        phases=tuple(["" if phases is None else phases.phase[form.origin[op]] for op in run.schedule]),
+        buffers=tuple(_buffer(life, form, named) for life in alive),
         inner_bytes=inner,
         live_bytes=live_bytes(alive, inner),
-        argument_bytes=sum(value_bytes(argument) for argument in form.block.args),
-        result_bytes=sum(value_bytes(value) for value in run.schedule[-1].operands),
-        aliased_bytes=aliased_bytes(form.function, form.block),
+        argument_bytes=sum(program.sizes[: program.arguments]),
+        result_bytes=sum([program.sizes[value] for value in program.operands[program.terminator]]),
+        aliased_bytes=aliased_bytes(function, single_block(function)),
     )
 
 
-def _temporaries(form: XlaForm, run: Run) -> list[Life]:
+def _temporaries(function: FuncOp, run: Run) -> list[Life]:
     """What lies neither in an argument's nor in a result's place."""
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
     temporaries = run.temporaries()
-    for donation in donations(form.function, run):
+    for donation in donations(function, run):
         if donation.result in places:
             places[donation.result].append(donation.held)
         if donation.copy is not None:
@@ -56,7 +58,7 @@ def _temporaries(form: XlaForm, run: Run) -> list[Life]:
 
 
 def _buffer(life: Life, form: XlaForm, labels: Labels) -> Buffer:
-    op = life.value.owner
-    if not isinstance(op, Operation):
+    op = form.program.maker[life.value]
+    if op == OUTSIDE:
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
-    return replace(labels.buffer(form.origin[op], life.bytes, life.first, life.last), label=name_of(op))
+    return replace(labels.buffer(form.origin[op], life.bytes, life.first, life.last), label=form.program.names[op])

@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Block, Operation, SSAValue
 
-from ....planning.evaluate import Storages, sum_of_lives
-from ....rules.names import name_of
-from ...step.constants import constants_only
-from ...step.order import Order
-from ...step.storage import value_bytes
+from ....planning.evaluate import Storages, bytes_at_each_step
 from .breadth_first import breadth_first
 from .buffers import Life, lives, returned_storages, written_in_place
 from .fusion import Fusion, fusion
-
-# Their regions run with memory of their own; the regions of a reduction see scalars.
-LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+from .program import Program
 
 
 @dataclass(frozen=True)
@@ -29,25 +22,25 @@ class Run:
     """
 
     fused: Fusion
-    needs: Mapping[Operation, Set[Operation]]
-    schedule: Sequence[Operation]
+    needs: Mapping[int, Set[int]]
+    schedule: Sequence[int]
     lives: Sequence[Life]
-    returned: Set[SSAValue]
+    returned: Set[int]
 
     @classmethod
-    def of(cls, block: Block) -> Run:
-        order = Order.of(block)
-        constants = constants_only(order)
-        fused = fusion(order, constants)
-        terminator = order.operations[-1]
+    def of(cls, program: Program) -> Run:
+        fused = fusion(program)
         needs = {
-            op: {value.owner for value in fused.reads[op] if isinstance(value.owner, Operation)} & fused.reads.keys()
+            op: {program.maker[value] for value in fused.reads[op]} & fused.reads.keys()
             for op in fused.kernels
-            if op is not terminator
+            if op != program.terminator
         }
-        schedule = [*breadth_first(needs), terminator]
-        returned = returned_storages(fused, terminator, constants)
-        return cls(fused, needs, schedule, lives(fused, schedule, constants), returned)
+        schedule = [*breadth_first(needs, program.names), program.terminator]
+        return cls(fused, needs, schedule, lives(fused, schedule), returned_storages(fused))
+
+    @property
+    def program(self) -> Program:
+        return self.fused.program
 
     def temporaries(self) -> list[Life]:
         """What the block stores and does not hand on."""
@@ -55,35 +48,18 @@ class Run:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        return tuple(map(_inner_bytes, self.schedule))
+        return tuple([self._inner_bytes(op) for op in self.schedule])
+
+    def _inner_bytes(self, op: int) -> int:
+        """What the regions of a loop or a branch need; a loop also copies what it carries and changes."""
+        peaks = [Run.of(body).peak_bytes() for body in self.program.bodies.get(op, ())]
+        return max(peaks, default=0) + self.program.iteration_bytes.get(op, 0)
 
     def peak_bytes(self) -> int:
         return max(live_bytes(self.temporaries(), self.inner_bytes()))
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Bytes alive at each step: of the lives, and inside of the operation that runs there."""
-    rows = np.array([(0, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
-    alive = sum_of_lives(Storages(*rows.T), len(inner))
-    return tuple((alive + np.array(inner, np.int64)).tolist())
-
-
-def _inner_bytes(op: Operation) -> int:
-    """What the regions of a loop or a branch hold; a loop also copies each carried value that an iteration changes."""
-    if name_of(op) not in LOOPS_AND_BRANCHES:
-        return 0
-    peak = max(Run.of(block).peak_bytes() for region in op.regions for block in region.blocks)
-    return peak + (_changed_bytes(op.regions[1].blocks[0]) if name_of(op) == "stablehlo.while" else 0)
-
-
-def _changed_bytes(body: Block) -> int:
-    assert body.last_op is not None, "a loop's body has a terminator"
-    pairs = zip(body.args, body.last_op.operands, strict=True)
-    return sum(value_bytes(argument) for argument, value in pairs if _updated(value) is not argument)
-
-
-def _updated(value: SSAValue) -> SSAValue:
-    """What is left when updates of a part, which are done in place, are looked through."""
-    while isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.dynamic_update_slice":
-        value = value.owner.operands[0]
-    return value
+    """Bytes alive at each step, counted as in every other model: of the lives, and inside of what runs there."""
+    rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
+    return tuple(bytes_at_each_step(Storages(*rows.T), np.array(inner, np.int64)).tolist())

@@ -34,9 +34,23 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // ALL:         IR after recompute-inline
 // ALL-NEXT:    builtin.module
 
-// STATISTICS: recompute-mark: 9 -> 9 operations, 0 copies, changed,
-// STATISTICS: recompute-clone: 9 -> 12 operations, 1 copies, changed,
-// JSON:       {"name": "recompute-clone", "operations_before": 9, "operations_after": 12, "copies_after": 1, "changed": true, "seconds":
+// Counts after each pass, and at the end the times: parts below and inside of what they are parts of.
+// STATISTICS:      recompute-mark: 9 -> 9 operations, 0 copies{{$}}
+// STATISTICS-NEXT: recompute-clone: 9 -> 12 operations, 1 copies{{$}}
+// STATISTICS-NEXT: seconds  percent  part
+// STATISTICS-NEXT: 100.0%  total
+// STATISTICS-NEXT: {{[0-9]+\.[0-9]+}}%    parse
+// STATISTICS-NEXT: %    verify
+// STATISTICS-NEXT: %    recompute-mark
+// STATISTICS-NEXT: %      phases
+// STATISTICS:      %    recompute-clone
+// STATISTICS:      %      plan
+// STATISTICS-NEXT: %      clone
+// STATISTICS:      %    prove
+// STATISTICS-NEXT: %    print
+// JSON:            {"name": "recompute-clone", "operations_before": 9, "operations_after": 12, "copies_after": 1}
+// JSON-NEXT:       {"part": "total", "seconds": {{[0-9.e-]+}}, "percent": 100.0}
+// JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
 // LIST:      recompute-inline
 // LIST-NEXT: recompute-inline-segments

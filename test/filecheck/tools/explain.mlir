@@ -18,8 +18,8 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // CHECK:      function @step
 // CHECK-NEXT:   temporaries  16.0 KiB at their peak in program order, 20.0 KiB if operations start as soon as they can
 // CHECK-NEXT:   device       28.0 KiB = arguments 4.0 KiB + results 8.0 KiB + temporaries - aliased 0 B
-// CHECK-NEXT:   held         12.0 KiB in 3 forward values that the backward pass reads, 0 B of it outside every segment
-// CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 held values cross segments
+// CHECK-NEXT:   saved        12.0 KiB in 3 forward values that the backward pass reads, 0 B of it outside every segment
+// CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 saved values cross segments
 // CHECK:        block0  8.0 KiB  8.0 KiB           0 B  2.05e+03 (25.0%)       2  recompute
 // CHECK-NEXT:   block1  4.0 KiB      0 B           0 B          0 (0.0%)       0  keep: its values are needed as soon as
 

@@ -2,7 +2,7 @@
 // RUN: recompute-opt %s -p 'recompute-clone{copies=1}' --split-input-file | filecheck %s --check-prefix=ONE
 
 // R2: the output %b of segment p is recomputed too, and segment q needs it first. A spine brings %b; its inside %a is not
-// held until p's own gradient arrives, but copied a second time. With one copy it is held.
+// alive until p's own gradient arrives, but copied a second time. With one copy it is.
 func.func @spine(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -104,7 +104,7 @@ func.func @by_hand(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 // -----
 
 // The output %b of segment p is read on its own, before segment q is entered and then the inside of p: the reader's spine
-// brings %b, the inside is not held.
+// brings %b, the inside dies at once.
 func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")
@@ -131,7 +131,7 @@ func.func @read_early(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, 
 
 // -----
 
-// A spine has brought %b, which is held. The inside of p that comes later reads that copy: only %a is copied again.
+// A spine has brought %b, which is alive. The inside of p that comes later reads that copy: only %a is copied again.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/sin")
   %b = stablehlo.exponential %a {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/exp")

@@ -33,7 +33,7 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %c1 = stablehlo.sine
 // CHECK-NEXT:    %g3 = stablehlo.add %c1, %c1
 
-// %f is recomputed. Its twin %h is held for the backward pass, and merged with it %f would be held too.
+// %f is recomputed. Its twin %h is saved for the backward pass, and merged with it %f would be saved too.
 func.func @held(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32> {
   %f = stablehlo.sine %x {recompute.id = 0} : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
   %e = stablehlo.exponential %f : tensor<4xf32> loc("jit(f)/jvp(b)/exp")

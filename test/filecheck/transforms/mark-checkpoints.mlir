@@ -4,7 +4,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark{checkpoints=exp0/exponential,tanh}' 2> /dev/null | filecheck %s --check-prefix=PLACE
 
 // What leads to a checkpoint and to none before it is its segment; the order of the names means nothing. %h0 and %h1 are
-// kept, %d and %y come after the last checkpoint. %a is read by the second segment past %h0: it is held, and named.
+// kept, %d and %y come after the last checkpoint. %a is read by the second segment past %h0: it is saved, and named.
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %s = stablehlo.sine %x : tensor<64xf32> loc("jit(f)/jvp()/sine")
   %a = stablehlo.cosine %s : tensor<64xf32> loc("jit(f)/jvp()/cosine"("net.py":3:5))
@@ -31,7 +31,7 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // CHECK-NEXT:    %h1 = stablehlo.tanh %c {recompute.segment = "segment1", recompute.checkpoint}
 // CHECK-NEXT:    %d = stablehlo.cosine %h1 :
 // CHECK-NEXT:    %y = stablehlo.sine %d :
-// REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is held: operations of another segment read it past the checkpoints
+// REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is saved: operations of another segment read it past the checkpoints
 
 // A checkpoint is also named by its scope and operation, or by the last part of its place.
 // PLACE:       %h0 = stablehlo.exponential %a {recompute.segment = "segment0", recompute.checkpoint}

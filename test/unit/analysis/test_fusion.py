@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from dataclasses import dataclass
 
 from recompute.analysis.memory.xla.fusion import Fusion, fusion
-from recompute.analysis.step.constants import constants_only
+from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.analysis.step.order import Order
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.binary import BINARY
@@ -20,7 +19,15 @@ from recompute.dialects.stablehlo.unary import UNARY
 from recompute.rules.fusion import FUSIBLE
 
 
-def fused(body: str, returned: str = "%z") -> Fusion:
+@dataclass(frozen=True)
+class Fused:
+    """`labels`: the names of the values."""
+
+    fusion: Fusion
+    labels: dict[int, str]
+
+
+def fused(body: str, returned: str = "%z") -> Fused:
     """Of a function of %x, %y: 8 x 8 and %v: 8. The result must be 8 x 8."""
     text = f"""
 func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>) -> tensor<8x8xf32> {{
@@ -28,21 +35,21 @@ func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>) -> ten
   func.return {returned} : tensor<8x8xf32>
 }}
 """
-    order = Order.of(single_block(functions_of(parse_module(text))[0]))
-    return fusion(order, constants_only(order))
+    block = single_block(functions_of(parse_module(text))[0])
+    program, _ = program_of(block)
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    return Fused(fusion(program), {number: value.name_hint or "" for number, value in enumerate(values)})
 
 
-def stored(found: Fusion) -> list[str]:
-    return [result.name_hint or "" for op in found.kernels for result in op.results]
+def stored(found: Fused) -> list[str]:
+    program = found.fusion.program
+    return [found.labels[result] for op in found.fusion.kernels for result in program.makes[op]]
 
 
-def reads(found: Fusion, name: str) -> set[str]:
-    (op,) = (op for op in found.kernels for result in op.results if result.name_hint == name)
-    return {label(value) for value in found.reads[op]}
-
-
-def label(value: SSAValue) -> str:
-    return value.name_hint or ""
+def reads(found: Fused, name: str) -> set[str]:
+    program = found.fusion.program
+    (op,) = (op for op in found.fusion.kernels for result in program.makes[op] if found.labels[result] == name)
+    return {found.labels[value] for value in found.fusion.reads[op]}
 
 
 TYPE = "(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.step.jax_paths import Direction, as_backward, parse_path
+from recompute.analysis.step.direction import Direction
+from recompute.analysis.step.jax_paths import as_backward, parse_path
 
 PATHS = {
     "jit(f)/jvp(block0)/tanh": (("block0",), (), Direction.FORWARD),

@@ -1,4 +1,4 @@
-"""Of each held value the report says why it is held; operations are counted by what they are for."""
+"""Of each saved value the report says why it is saved; operations are counted by what they are for."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def reasons(selection: Selection) -> dict[str, str | None]:
     return {one.value: one.reason for one in explained(selection).values}
 
 
-def test_why_each_value_is_held() -> None:
+def test_why_each_value_is_saved() -> None:
     found = reasons(Selection("block*"))
     assert found["%a"] is None
     assert found["%o"] == OUTSIDE and found["%m"] == MARKED and found["%b"] == OUTPUT

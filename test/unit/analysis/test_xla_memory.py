@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.memory.xla.run import Run
 from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of, single_block
@@ -35,6 +36,7 @@ class Measured:
     xla_bytes: int
 
 
+CONCEPTS = Path(__file__).resolve().parents[3] / "docs" / "concepts.md"
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**one) for one in CORPUS["measured"]]
 PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
@@ -69,6 +71,7 @@ def main_of(module: ModuleOp) -> FuncOp:
     return functions_of(copy)[0]
 
 
+@cache
 def model_bytes(module: ModuleOp) -> int:
     return xla_timeline(main_of(module)).peak_bytes
 
@@ -82,6 +85,15 @@ def test_every_large_example_was_measured() -> None:
 @pytest.mark.parametrize("one", PLAIN_OR_AUTO, ids=lambda one: f"{one.example}-{one.segments or 'plain'}")
 def test_within_15_percent_of_what_xla_allocated(one: Measured) -> None:
     assert model_bytes(as_measured(one)) == pytest.approx(one.xla_bytes, rel=0.15)
+
+
+def test_the_concepts_say_how_near_the_models_are() -> None:
+    measured = [(as_measured(one), one.xla_bytes) for one in PLAIN_OR_AUTO]
+    xla = [model_bytes(module) / allocated for module, allocated in measured]
+    order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
+    page = " ".join(CONCEPTS.read_text().split())
+    assert f"Its peak is {min(xla):.2f} to {max(xla):.2f} times what XLA:CPU allocates" in page
+    assert f"where `order` is {min(order):.1f} to {max(order):.1f} times" in page
 
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
@@ -254,8 +266,10 @@ def test_the_schedule_is_breadth_first() -> None:
     text = "\n".join(
         [f"{HEAD} {SHAPE} {{", *lines, f"  %z = stablehlo.add %c, %l : {SHAPE}", f"  func.return %z : {SHAPE}", "}"]
     )
-    run = Run.of(single_block(functions_of(parse_module(text))[0]))
-    assert [op.results[0].name_hint for op in run.schedule if op.results] == ["a", "k", "b", "l", "c", "z"]
+    block = single_block(functions_of(parse_module(text))[0])
+    operations, run = list(block.ops), Run.of(program_of(block)[0])
+    names = [result.name_hint for op in run.schedule for result in operations[op].results]
+    assert names == ["a", "k", "b", "l", "c", "z"]
 
 
 def test_what_passes_a_barrier_waits_for_it_and_stays_where_it_is() -> None:

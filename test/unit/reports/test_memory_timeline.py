@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recompute.analysis.memory.timeline import Buffer, Timeline
+from recompute.analysis.memory.labels import Buffer
+from recompute.analysis.memory.timeline import Timeline
 from recompute.reports.memory_bands import Kind, bands, kinds_of, shortened, stages
 from recompute.reports.memory_chart import COLUMNS, columns_of
 from recompute.reports.memory_timeline import to_json, to_svg, to_text
@@ -50,15 +51,15 @@ RECOMPUTED = timeline_of(
 
 
 def test_what_is_kept_is_what_lives_while_a_gradient_operation_runs():
-    assert kinds_of(PLAIN) == [Kind.KEPT, Kind.FORWARD, Kind.KEPT, Kind.GRADIENT, Kind.UPDATE]
-    assert kinds_of(RECOMPUTED) == [Kind.KEPT, Kind.FORWARD, Kind.RECOMPUTED]
+    assert kinds_of(PLAIN) == [Kind.SAVED, Kind.FORWARD, Kind.SAVED, Kind.GRADIENT, Kind.UPDATE]
+    assert kinds_of(RECOMPUTED) == [Kind.SAVED, Kind.FORWARD, Kind.RECOMPUTED]
 
 
 def test_layers_are_ordered_by_kind_and_region_and_add_up_to_the_live_bytes():
     layers = bands(PLAIN)
     assert [(layer.kind, layer.segment) for layer in layers] == [
-        (Kind.KEPT, "model/block0"),
-        (Kind.KEPT, "model/block1"),
+        (Kind.SAVED, "model/block0"),
+        (Kind.SAVED, "model/block1"),
         (Kind.GRADIENT, ""),
         (Kind.OTHER, ""),
     ]
@@ -95,9 +96,9 @@ device bytes         18.0 MiB
   = arguments 3.0 MiB + results 2.0 MiB + peak - aliased 1.0 MiB
 
 alive at the peak
-  model/block1  kept for the backward     8.0 MiB   57.1 %
-  model/block0  kept for the backward     4.0 MiB   28.6 %
-  model/block1  gradient                  2.0 MiB   14.3 %
+  model/block1  saved for the backward     8.0 MiB   57.1 %
+  model/block0  saved for the backward     4.0 MiB   28.6 %
+  model/block1  gradient                   2.0 MiB   14.3 %
 
 14.0 MiB │                    ██████████
          │          ▇▇▇▇▇▇▇▇▇▇██████████
@@ -115,7 +116,7 @@ alive at the peak
 def test_text_names_the_largest_groups_and_adds_up_the_others():
     small = (forward(f"block{index}", (index + 1) * MIB, 0, 7) for index in range(14))
     rows = to_text(timeline_of(*small)).split("alive at the peak\n")[1].split("\n\n")[0].splitlines()
-    assert rows[0].split() == ["block13", "kept", "for", "the", "backward", "14.0", "MiB", "13.3", "%"]
+    assert rows[0].split() == ["block13", "saved", "for", "the", "backward", "14.0", "MiB", "13.3", "%"]
     assert rows[-1].split() == ["2", "more", "3.0", "MiB", "2.9", "%"]
     assert len(rows) == 13
 

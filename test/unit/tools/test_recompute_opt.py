@@ -72,7 +72,7 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         STEP.replace("stablehlo.sine %x", 'stablehlo.sine %x {recompute.phase = "gradient"}'),
         "recompute",
         1,
-        "the attribute says phase 'gradient', the location .* says the forward pass",
+        'the attribute recompute.phase = "gradient" says the backward pass, the location .* says the forward pass',
     ),
     "gradient of a gradient": (
         STEP.replace("transpose(jvp(block0))", "transpose(jvp(transpose(jvp(block0))))"),

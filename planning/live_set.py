@@ -1,7 +1,6 @@
-"""Which storages each operation makes and reads, as numbers: what an order of operations costs in bytes, quickly.
+"""The count of `evaluate.py` step by step: what is alive while operations run one after the other, whatever comes next.
 
-The same model as `planning/evaluate.py`: views share the storage of their operand, constants and results of the
-function cost nothing, and an operation holds what it reads and what it makes.
+For who chooses an order as it goes. Of any order it gives what `live_bytes` gives, step by step the same number.
 """
 
 from __future__ import annotations
@@ -9,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ....planning.evaluate import storages
-from ....planning.graph import Graph
+from .evaluate import Counted
+from .graph import Graph
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """By positions in program order, and by numbers of storages.
+    """What `Counted` says, by storage and by operation.
 
     `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
-    `inner[i]`: what its regions hold beyond that.
+    `inner[i]`: what its regions need beyond that.
     """
 
     bytes: tuple[int, ...]
@@ -29,37 +28,35 @@ class Footprint:
 
     @classmethod
     def of(cls, graph: Graph) -> Footprint:
-        counted: list[int] = storages(graph).values.tolist()
-        number: dict[int, int] = {value: index for index, value in enumerate(counted)}
-        readers: list[list[int]] = [[] for _ in counted]
-        read = list[tuple[int, ...]]()
-        for op, values in enumerate(graph.reads):
-            roots = dict.fromkeys([graph.root[value] for value in values])
-            read.append(tuple([number[root] for root in roots if root in number]))
-            for storage in read[-1]:
-                readers[storage].append(op)
-        return cls(
-            tuple([graph.sizes[value] for value in counted]),
-            tuple(map(tuple, readers)),
-            tuple([tuple([number[one] for one in made if one in number]) for made in graph.makes]),
-            tuple(read),
-            graph.inner_bytes,
-        )
+        counted = Counted.of(graph)
+        sizes: list[int] = counted.sizes.tolist()
+        makers: list[int] = counted.makers.tolist()
+        reads: Iterable[tuple[int, int]] = zip(counted.read.tolist(), counted.reader.tolist(), strict=True)
+        made: list[list[int]] = [[] for _ in range(len(graph))]
+        for storage, maker in enumerate(makers):
+            made[maker].append(storage)
+        read: list[list[int]] = [[] for _ in range(len(graph))]
+        readers: list[list[int]] = [[] for _ in sizes]
+        # An operation that reads a storage through two views reads it once.
+        for storage, reader in dict.fromkeys(reads):
+            read[reader].append(storage)
+            readers[storage].append(reader)
+        return cls(tuple(sizes), _tuples(readers), _tuples(made), _tuples(read), graph.inner_bytes)
 
     def made_bytes(self, operation: int) -> int:
         return sum(self.bytes[storage] for storage in self.made[operation])
 
 
 @dataclass
-class Held:
-    """What is alive while operations run one after the other. `unread[s]`: how many readers storage s still has."""
+class LiveSet:
+    """`unread[s]`: how many readers storage s still has; `alive_bytes`: between the operations."""
 
     footprint: Footprint
     unread: list[int]
     alive_bytes: int = 0
 
     @classmethod
-    def at_start(cls, footprint: Footprint) -> Held:
+    def at_start(cls, footprint: Footprint) -> LiveSet:
         return cls(footprint, [len(readers) for readers in footprint.readers])
 
     def run(self, operation: int) -> int:
@@ -76,5 +73,9 @@ class Held:
 
     def peak_of(self, operations: Iterable[int]) -> int:
         """The most bytes alive while the operations run, in this order, from here on. Nothing runs."""
-        copy = Held(self.footprint, list(self.unread), self.alive_bytes)
+        copy = LiveSet(self.footprint, list(self.unread), self.alive_bytes)
         return max((copy.run(operation) for operation in operations), default=0)
+
+
+def _tuples(lists: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, lists))

@@ -1,0 +1,52 @@
+"""How XLA:CPU's kernels want their operands to lie in memory.
+
+Convolutions want `[b, 0, 1, f]` and `[0, 1, i, o]`, and matrix products the contracted dimensions last on the left and
+first on the right. A plain matrix they read either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.ir import Operation
+
+from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr
+from ...step.storage import rank_of
+
+
+def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
+    numbers = op.properties["dot_dimension_numbers"]
+    assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
+    left, right = (rank_of(operand) for operand in op.operands)
+    batch, contracted = numbers.data.lhs_batching_dimensions, numbers.data.lhs_contracting_dimensions
+    lhs = [*batch, *(d for d in range(left) if d not in (*batch, *contracted)), *contracted]
+    batch, contracted = numbers.data.rhs_batching_dimensions, numbers.data.rhs_contracting_dimensions
+    rhs = [*batch, *contracted, *(d for d in range(right) if d not in (*batch, *contracted))]
+    return [
+        range(len(permutation)) if _is_read_either_way(permutation, len(contracted)) else permutation
+        for permutation in (lhs, rhs)
+    ]
+
+
+def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
+    """A matrix, or a batch of matrices, whose last two dimensions are exchanged."""
+    *batch, row, column = permutation if len(permutation) > 1 else (0, 1)
+    return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
+
+
+def _of_convolution(op: Operation) -> Sequence[Sequence[int]]:
+    numbers = op.properties["dimension_numbers"]
+    assert isinstance(numbers, ConvolutionAttr), "convolution is registered and verified"
+    spatial = [str(dimension) for dimension in range(rank_of(op.operands[0]) - 2)]
+    lhs, rhs = ["b", *spatial, "f"], [*spatial, "i", "o"]
+    return [
+        [numbers.data.lhs.index(name) for name in lhs],
+        [numbers.data.rhs.index(name) for name in rhs],
+    ]
+
+
+WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
+    "stablehlo.dot_general": _of_dot,
+    "stablehlo.convolution": _of_convolution,
+}
+"""For each of the two operands the order of its dimensions in memory."""

@@ -1,0 +1,82 @@
+"""A block as XLA:CPU is given it, as numbers: what fusion, schedule and places are found on.
+
+Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and come
+from an operation or from outside. Nothing here is IR: what XLA changes before it fuses is changed while the numbers are
+given out (`form.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ....planning.graph import OUTSIDE
+
+
+@dataclass(frozen=True)
+class Program:
+    """For each operation: `names`; `operands`, with repetitions; `reads`, what it and its regions read, each once;
+    `makes`.
+
+    For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the value whose memory a
+    chain of reshapes is.
+
+    `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of their
+    operand. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
+    by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
+    copies of what it carries.
+    """
+
+    arguments: int
+    names: tuple[str, ...]
+    operands: tuple[tuple[int, ...], ...]
+    reads: tuple[tuple[int, ...], ...]
+    makes: tuple[tuple[int, ...], ...]
+    maker: tuple[int, ...]
+    sizes: tuple[int, ...]
+    ranks: tuple[int, ...]
+    root: tuple[int, ...]
+    reshapes: frozenset[int]
+    constants: frozenset[int]
+    broadcasts: frozenset[int]
+    bodies: Mapping[int, tuple[Program, ...]]
+    iteration_bytes: Mapping[int, int]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def terminator(self) -> int:
+        return len(self) - 1
+
+    @property
+    def returned(self) -> tuple[int, ...]:
+        """What the block hands on, reshapes looked through."""
+        return tuple([self.root[value] for value in self.operands[self.terminator]])
+
+    def is_made_here(self, value: int) -> bool:
+        return self.maker[value] != OUTSIDE and value not in self.constants
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation those that read its results, reshapes looked through."""
+        direct: list[list[int]] = [[] for _ in self.maker]
+        for op, values in enumerate(self.reads):
+            for value in values:
+                direct[value].append(op)
+        found: list[tuple[int, ...]] = [()] * len(self)
+        for op in reversed(range(len(self))):
+            through = dict[int, None]()
+            for reader in dict.fromkeys([one for result in self.makes[op] for one in direct[result]]):
+                through.update(dict.fromkeys(found[reader]) if reader in self.reshapes else {reader: None})
+            found[op] = tuple(through)
+        return tuple(found)
+
+    @cached_property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation those that make what it reads, reshapes looked through, constants left out."""
+        looked_through = ([self.root[value] for value in values] for values in self.reads)
+        return tuple(
+            tuple([self.maker[value] for value in values if self.is_made_here(value)]) for values in looked_through
+        )

@@ -1,0 +1,207 @@
+"""From a block of IR to a `Program`, with the copies that XLA:CPU's kernels ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import bf16, f32
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects.diagnostics import Refusal
+from ....dialects.guards import is_tensor
+from ....planning.graph import OUTSIDE
+from ....rules.names import name_of
+from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
+from ...step.constants import constants_only
+from ...step.order import Order, read_values
+from ...step.storage import rank_of, value_bytes
+from .layouts import WANTED
+from .program import Program
+
+# Their regions run with memory of their own; the regions of a reduction see scalars.
+LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+
+
+def program_of(block: Block, as_kernels_want: bool = False) -> tuple[Program, Sequence[Operation]]:
+    """The program, and for each of its operations the one of the block that it is, or is a copy for.
+
+    `as_kernels_want`: with the copies of operands that kernels ask for. Raises `Refusal` for dynamic shapes.
+    """
+    order = Order.of(block)
+    reader = _Reader(order, constants_only(order))
+    for op in order.operations:
+        if as_kernels_want and name_of(op) in WANTED:
+            reader.add_kernel(op)
+        else:
+            reader.add(op, [reader.number[operand] for operand in op.operands])
+    return reader.program(), reader.origin
+
+
+@dataclass
+class _Reader:
+    """Gives out the numbers. `number`: of each value what stands for it now, which may be a converted one."""
+
+    order: Order
+    constant: Set[SSAValue]
+    number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    origin: list[Operation] = field(default_factory=list[Operation])
+    names: list[str] = field(default_factory=list[str])
+    operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    maker: list[int] = field(default_factory=list[int])
+    sizes: list[int] = field(default_factory=list[int])
+    ranks: list[int] = field(default_factory=list[int])
+    root: list[int] = field(default_factory=list[int])
+    reshapes: set[int] = field(default_factory=set[int])
+    constants: set[int] = field(default_factory=set[int])
+    broadcasts: set[int] = field(default_factory=set[int])
+
+    def __post_init__(self) -> None:
+        for argument in self.order.block.args:
+            self._from_outside(argument)
+        for op in self.order.operations:
+            for value in read_values(op):
+                if self.order.definition(value) < 0:
+                    self._from_outside(value)
+
+    def _from_outside(self, value: SSAValue) -> int:
+        """What a captured reshape is the memory of comes from outside too."""
+        if value in self.number:
+            return self.number[value]
+        source = _reshaped(value)
+        root = None if source is None else self.root[self._from_outside(source)]
+        self.number[value] = self._new_value(OUTSIDE, _size(value, 0), rank_of(value), root)
+        if _is_broadcast(value):
+            self.broadcasts.add(self.number[value])
+        return self.number[value]
+
+    def _new_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
+        number = len(self.maker)
+        self.maker.append(maker)
+        self.sizes.append(size)
+        self.ranks.append(rank)
+        self.root.append(number if root is None else root)
+        return number
+
+    def add(self, op: Operation, operands: Sequence[int]) -> None:
+        """An operation as it is, but for its operands."""
+        number = len(self.names)
+        captured = [self.number[value] for value in read_values(op)] if op.regions else []
+        source = _reshaped(op.results[0]) if op.results else None
+        if source is not None:
+            self.reshapes.add(number)
+        for result in op.results:
+            free = result in self.constant or source is not None
+            root = None if source is None else self.root[self.number[source]]
+            made = self._new_value(number, _size(result, 0 if free else None), rank_of(result), root)
+            self.number[result] = made
+            if result in self.constant:
+                self.constants.add(made)
+            if _is_broadcast(result):
+                self.broadcasts.add(made)
+        self._append(op, name_of(op), operands, captured, [self.number[result] for result in op.results])
+
+    def _append(
+        self, origin: Operation, name: str, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
+    ) -> None:
+        self.origin.append(origin)
+        self.names.append(name)
+        self.operands.append(tuple(operands))
+        self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
+        self.makes.append(tuple(makes))
+
+    def add_kernel(self, op: Operation) -> None:
+        """A product or a convolution, with its operands as it wants them: transposed, and in f32 in place of bf16."""
+        operands = [self.number[operand] for operand in op.operands]
+        for index, operand in enumerate(op.operands):
+            if _is_bf16(operand):
+                operands[index] = self._copy(op, "stablehlo.convert", operands[index], _bytes_in_f32(operand))
+        for index, dimensions in enumerate(WANTED[name_of(op)](op)):
+            if list(dimensions) != sorted(dimensions):
+                size = self.sizes[operands[index]]
+                operands[index] = self._copy(op, "stablehlo.transpose", operands[index], size)
+        self.add(op, operands)
+        (result,) = op.results
+        if _is_bf16(result):
+            # Stored in f32, and rounded by who reads it.
+            wide, narrow = self.number[result], self.sizes[self.number[result]]
+            self.sizes[wide] = _bytes_in_f32(result)
+            self.number[result] = self._copy(op, "stablehlo.convert", wide, narrow)
+
+    def _copy(self, origin: Operation, name: str, operand: int, size: int) -> int:
+        made = self._new_value(len(self.names), size, self.ranks[operand])
+        if operand in self.constants:
+            self.constants.add(made)
+        self._append(origin, name, [operand], [], [made])
+        return made
+
+    def program(self) -> Program:
+        bodies = {
+            number: tuple([program_of(block)[0] for region in op.regions for block in region.blocks])
+            for number, op in enumerate(self.origin)
+            if self.names[number] in LOOPS_AND_BRANCHES
+        }
+        loops = [one for one in bodies if self.names[one] == "stablehlo.while"]
+        return Program(
+            arguments=len(self.order.block.args),
+            names=tuple(self.names),
+            operands=tuple(self.operands),
+            reads=tuple(self.reads),
+            makes=tuple(self.makes),
+            maker=tuple(self.maker),
+            sizes=tuple(self.sizes),
+            ranks=tuple(self.ranks),
+            root=tuple(self.root),
+            reshapes=frozenset(self.reshapes),
+            constants=frozenset(self.constants),
+            broadcasts=frozenset(self.broadcasts),
+            bodies=bodies,
+            iteration_bytes={one: _changed_bytes(self.origin[one]) for one in loops},
+        )
+
+
+def _reshaped(value: SSAValue) -> SSAValue | None:
+    """What the value is a reshape of."""
+    op = value.owner
+    return viewed_operand(op) if isinstance(op, Operation) and name_of(op) in DENSE_VIEWS else None
+
+
+def _is_broadcast(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
+
+
+def _is_bf16(value: SSAValue) -> bool:
+    return is_tensor(value.type) and value.type.element_type == bf16
+
+
+def _bytes_in_f32(value: SSAValue) -> int:
+    wide, narrow = element_bytes(f32), element_bytes(bf16)
+    assert wide is not None and narrow is not None, "both are numbers"
+    return value_bytes(value) // narrow * wide
+
+
+def _size(value: SSAValue, if_unknown: int | None) -> int:
+    """Bytes of a value. What has no memory of its own may be of unknown size."""
+    try:
+        return value_bytes(value)
+    except Refusal:
+        if if_unknown is None:
+            raise
+        return if_unknown
+
+
+def _changed_bytes(loop: Operation) -> int:
+    """A loop copies each carried value that an iteration changes."""
+    body = loop.regions[1].blocks[0]
+    assert body.last_op is not None, "a loop's body has a terminator"
+    pairs = zip(body.args, body.last_op.operands, strict=True)
+    return sum(value_bytes(argument) for argument, value in pairs if _updated(value) is not argument)
+
+
+def _updated(value: SSAValue) -> SSAValue:
+    """What is left when updates of a part, which are done in place, are looked through."""
+    while isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.dynamic_update_slice":
+        value = value.owner.operands[0]
+    return value

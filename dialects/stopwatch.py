@@ -1,0 +1,76 @@
+"""Where the time of a run goes: parts within parts, each with its seconds.
+
+    with timed() as times:              # who wants to know
+        with part("clone"): ...         # who works; as a decorator too: @part("clone")
+
+A stopwatch changes no result, so nobody hands it on: the one that runs is asked for when a part begins. Where none
+runs, a part is a look at a variable.
+"""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import perf_counter
+
+
+@dataclass
+class Part:
+    """`seconds` are those of its `parts` too. A part that runs several times within another one is told once, where it
+    first began."""
+
+    name: str
+    seconds: float = 0.0
+    parts: dict[str, Part] = field(default_factory=dict[str, "Part"])
+
+    @property
+    def rest_seconds(self) -> float:
+        """What belongs to none of the parts within."""
+        return self.seconds - sum(inner.seconds for inner in self.parts.values())
+
+
+_current: ContextVar[Part | None] = ContextVar("the part that runs", default=None)
+
+
+def timed(name: str = "total") -> _Running:
+    """Run a stopwatch; its times are complete behind the `with`."""
+    return _Running(Part(name))
+
+
+def part(name: str) -> _Section:
+    """Count what happens inside as a part of what runs."""
+    return _Section(name)
+
+
+class _Running:
+    # No generator: `contextlib` writes to the exceptions that pass through one, and ours may be frozen.
+    def __init__(self, one: Part):
+        self._one = one
+
+    def __enter__(self) -> Part:
+        self._before, self._start = _current.set(self._one), perf_counter()
+        return self._one
+
+    def __exit__(self, *error: object) -> None:
+        self._one.seconds += perf_counter() - self._start
+        _current.reset(self._before)
+
+
+class _Section(ContextDecorator):
+    def __init__(self, name: str):
+        self._name = name
+        self._running: _Running | None = None
+
+    def _recreate_cm(self) -> _Section:
+        """A function that is decorated may call itself."""
+        return _Section(self._name)
+
+    def __enter__(self) -> None:
+        if (outer := _current.get()) is not None:
+            self._running = _Running(outer.parts.setdefault(self._name, Part(self._name)))
+            self._running.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._running is not None:
+            self._running.__exit__(*error)

@@ -1,0 +1,117 @@
+"""Write the numbers of docs/measured.json into the pages that quote them.
+
+    python docs/generate_numbers.py
+
+`benchmarks/against_jax_checkpoint.py --write` measures them, and then runs this. A test compares the pages with what
+this script makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MEASURED = ROOT / "docs" / "measured.json"
+PLAIN = "plain"
+FORMS = {"jax": "jax.checkpoint", "ours": "ours", "unstaggered": "ours, stagger=false"}
+# In bold: where ours needs less than this share of what `jax.checkpoint` needs.
+CLEARLY_LESS = 0.9
+
+TITLES = {
+    "gpt": "GPT with dropout, loss and gradients",
+    "gpt_train": "GPT with dropout, whole Adam step",
+    "gpt_bf16": "GPT in bf16",
+    "mlp": "MLP with dropout, gradient descent",
+    "mindspore_attention": "MindSpore's ten attention blocks",
+    "branches": "six blocks of eight branches",
+    "resnet": "residual conv net",
+    "unet": "U-Net",
+    "mlp20": "MLP of twenty layers",
+    "chain": "sin-exp-cos-tanh, ten blocks",
+    "tied": "one encoder on two inputs",
+    "paddle_fc": "Paddle's four layers",
+    "paddle_fleet": "Paddle's Fleet page, five blocks with dropout",
+}
+
+# Page -> sentences with holes. A hole is a version, or an example, a form and what is said of it.
+QUOTES: Mapping[str, tuple[str, ...]] = {
+    "README.md": (
+        "(`python benchmarks/against_jax_checkpoint.py`, jax {jax}), as multiples",
+        "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
+    ),
+    "docs/coming_from_jax.md": (
+        "under XLA:CPU a GPT with dropout takes {gpt jax temporaries} of the plain step's temporaries with "
+        "`jax.checkpoint`, {gpt ours temporaries} here, and {gpt unstaggered temporaries} here with `stagger=false`",
+        "as measured with jax {jax}",
+        "| {gpt jax temporaries} of the plain step's temporaries, {gpt jax flops} of its FLOPs | "
+        "{gpt ours temporaries} and {gpt ours flops} |",
+    ),
+    "docs/concepts.md": (
+        "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib}",
+        "That leaves {gpt ours mib} MiB.",
+        "Paddle's four layers fall to {paddle_fc ours temporaries} there",
+    ),
+}
+
+
+def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, str]:
+    """What the holes stand for."""
+    found = dict[str, str]()
+    for example, costs in measured["against_jax_checkpoint"].items():
+        plain = costs[PLAIN]
+        for short, name in {PLAIN: PLAIN, **FORMS}.items():
+            found[f"{example} {short} mib"] = f"{costs[name]['temp_bytes'] / 2**20:.0f}"
+            found[f"{example} {short} temporaries"] = f"{costs[name]['temp_bytes'] / plain['temp_bytes']:.3f}"
+            found[f"{example} {short} flops"] = f"{costs[name]['flops'] / plain['flops']:.3f}"
+    return found | {name: str(version) for name, version in measured["versions"].items()}
+
+
+def table(known: Mapping[str, str]) -> Iterator[str]:
+    """The table of the README."""
+    yield "| step | temporaries: `jax.checkpoint` per block | ours | FLOPs: `jax.checkpoint` | ours |"
+    yield "|---|---|---|---|---|"
+    for example, title in TITLES.items():
+        theirs, ours = (known[f"{example} {form} temporaries"] for form in ("jax", "ours"))
+        shown = f"**{ours}**" if float(ours) < CLEARLY_LESS * float(theirs) else ours
+        flops = [known[f"{example} {form} flops"] for form in ("jax", "ours")]
+        yield f"| {title} | {theirs} | {shown} | {' | '.join(flops)} |"
+
+
+def with_table(page: str, lines: Iterator[str]) -> str:
+    before, place, rest = page.partition("<!-- against jax.checkpoint -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    assert place and end, "the README has no place for the table"
+    return f"{before}{place}{chr(10).join(lines)}\n{end}{after}"
+
+
+def with_quotes(page: str, sentences: tuple[str, ...], known: Mapping[str, str]) -> str:
+    """Only what fills the holes changes; lines may break anywhere."""
+    for sentence in sentences:
+        texts, holes = re.split(r"\{[^}]*\}", sentence), re.findall(r"\{([^}]*)\}", sentence)
+        pattern = r"[\d.]*\d".join(map(_group, texts))
+        match = re.search(pattern, page)
+        assert match is not None, f"not on the page: {sentence}"
+        filled = zip(match.groups(), [known[hole] for hole in holes] + [""], strict=True)
+        page = page[: match.start()] + "".join(text + number for text, number in filled) + page[match.end() :]
+    return page
+
+
+def _group(text: str) -> str:
+    return "(" + r"\s+".join(map(re.escape, text.split(" "))) + ")"
+
+
+def pages() -> dict[Path, str]:
+    """What the pages should say."""
+    known = numbers(json.loads(MEASURED.read_text()))
+    found = {ROOT / name: with_quotes((ROOT / name).read_text(), said, known) for name, said in QUOTES.items()}
+    return found | {ROOT / "README.md": with_table(found[ROOT / "README.md"], table(known))}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)
+    sys.exit(0)

@@ -1,0 +1,67 @@
+"""From IR to the numbers that the model of XLA:CPU works on."""
+
+from __future__ import annotations
+
+from recompute.analysis.memory.xla.form import xla_form
+from recompute.analysis.memory.xla.program import Program
+from recompute.analysis.step.functions import functions_of
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+
+
+def program(text: str) -> Program:
+    """Of the only function; which stays as it is."""
+    module = parse_module(text)
+    before = print_module(module)
+    found = xla_form(functions_of(module)[0]).program
+    assert print_module(module) == before
+    return found
+
+
+def short(names: tuple[str, ...]) -> list[str]:
+    return [name.partition(".")[2] for name in names]
+
+
+def test_a_product_in_bf16_gets_its_copies_and_is_rounded_behind() -> None:
+    narrow = "tensor<8x8xbf16>"
+    found = program(f"""func.func @f(%x: {narrow}, %y: {narrow}) -> {narrow} {{
+  %dead = stablehlo.tanh %x : {narrow}
+  %c = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({narrow}, {narrow}) -> {narrow}
+  func.return %c : {narrow}
+}}""")
+    assert short(found.names) == ["convert", "convert", "dot_general", "convert", "return"]
+    assert found.operands == ((0,), (1,), (2, 3), (4,), (5,))
+    assert found.sizes == (128, 128, 256, 256, 256, 128)
+    assert found.returned == (5,)
+
+
+def test_an_operand_that_lies_otherwise_is_transposed() -> None:
+    wide, flat = "tensor<2x4x8xf32>", "tensor<4x8x2x4xf32>"
+    found = program(f"""func.func @f(%x: {wide}, %y: {wide}) -> {flat} {{
+  %c = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : ({wide}, {wide}) -> tensor<4x8x4x8xf32>
+  %d = stablehlo.reshape %c : (tensor<4x8x4x8xf32>) -> tensor<4x8x2x16xf32>
+  %e = stablehlo.slice %d [0:4, 0:8, 0:2, 0:4] : (tensor<4x8x2x16xf32>) -> {flat}
+  func.return %e : {flat}
+}}""")
+    assert short(found.names) == ["transpose", "dot_general", "reshape", "slice", "return"]
+    assert found.operands[:2] == ((0,), (2, 1))
+    assert found.reshapes == {2} and found.root == (0, 1, 2, 3, 3, 5)
+    assert found.readers == ((1,), (3,), (3,), (4,), ())
+    assert found.sources == ((), (0,), (1,), (1,), (3,))
+
+
+def test_a_body_sees_through_a_reshape_outside_of_it() -> None:
+    found = program("""func.func @f(%x: tensor<4x4xf32>, %p: tensor<i32>) -> tensor<16xf32> {
+  %r = stablehlo.reshape %x : (tensor<4x4xf32>) -> tensor<16xf32>
+  %z = "stablehlo.case"(%p) ({
+    %a = stablehlo.tanh %r : tensor<16xf32>
+    stablehlo.return %a : tensor<16xf32>
+  }, {
+    stablehlo.return %r : tensor<16xf32>
+  }) : (tensor<i32>) -> tensor<16xf32>
+  func.return %z : tensor<16xf32>
+}""")
+    first, second = found.bodies[1]
+    # The reshape and what it is the memory of, both from outside.
+    assert (first.arguments, first.maker, first.root) == (0, (-1, -1, 0), (0, 0, 2))
+    assert second.returned == (0,)

@@ -1,0 +1,70 @@
+"""Every option of a pass, a target or a command line says what it means."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from recompute.tools import command_line, recompute_check, recompute_run
+from recompute.tools.command_line import explain_pass
+from recompute.tools.options import Option, options_of, summary
+from recompute.transforms.mark import MarkPass
+from recompute.universe import PASSES, TARGETS
+
+KINDS = PASSES | TARGETS
+PARSERS = (command_line.argument_parser, recompute_check.argument_parser, recompute_run.argument_parser)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_option_of_a_pass_or_a_target_has_a_meaning(name: str) -> None:
+    assert [one.name for one in options_of(KINDS[name]()) if len(one.meaning.split()) < 2] == []
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_every_option_of_a_command_line_has_a_meaning(parser: Callable[[], ArgumentParser]) -> None:
+    actions = parser()._actions  # pyright: ignore[reportPrivateUsage]
+    assert [action.dest for action in actions if not action.help] == []
+
+
+@dataclass(frozen=True)
+class Base:
+    """What it is.
+
+    deep: how deep it goes,
+    at most.
+
+    wide: how wide.
+    other: this is no option
+    """
+
+    deep: int = 1
+    wide: str = "no"
+
+
+@dataclass(frozen=True)
+class Heir(Base):
+    """Another one.
+
+    Words in between.
+
+    wide: wider than before: by much.
+    """
+
+    silent: tuple[str, ...] = ()
+
+
+def test_meanings_are_read_from_docstrings_and_inherited() -> None:
+    assert options_of(Base)[1] == Option("wide", "str", "no", "how wide. other: this is no option")
+    assert options_of(Heir) == [
+        Option("deep", "int", "1", "how deep it goes, at most"),
+        Option("wide", "str", "no", "wider than before: by much"),
+        Option("silent", "tuple[str, ...]", "()", ""),
+    ]
+    assert summary(Heir) == "Another one.\n\nWords in between."
+
+
+def test_the_help_of_a_pass_says_them() -> None:
+    assert "  skip=<tuple[int, ...]>, default (): numbers of segments that are left alone" in explain_pass(MarkPass)

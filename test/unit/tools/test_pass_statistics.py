@@ -1,0 +1,101 @@
+"""`--pass-statistics`: which parts are timed, in which order, and that a stopwatch that does not run costs nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from recompute.dialects.stopwatch import Part, part, timed
+from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
+from recompute.tools.recompute_opt import main
+from recompute.tools.statistics import times
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """What may not be written to on its way through."""
+
+    word: str
+
+
+def _names(one: Part) -> object:
+    return {name: _names(inner) for name, inner in one.parts.items()}
+
+
+def test_parts_lie_in_parts_in_the_order_in_which_they_began():
+    @part("work")
+    def work(depth: int) -> int:
+        with part("inner"):
+            return depth
+
+    with timed() as whole:
+        work(1)
+        with part("other"):
+            work(2)
+        work(3)
+    assert _names(whole) == {"work": {"inner": {}}, "other": {"work": {"inner": {}}}}
+    assert list(whole.parts) == ["work", "other"]
+    assert whole.seconds >= sum(one.seconds for one in whole.parts.values()) > 0
+
+
+def test_a_function_that_calls_itself_is_a_part_of_itself():
+    @part("down")
+    def down(depth: int) -> None:
+        if depth:
+            down(depth - 1)
+
+    with timed() as whole:
+        down(1)
+    assert _names(whole) == {"down": {"down": {}}}
+
+
+def test_a_part_that_fails_is_counted_and_ended():
+    with timed() as whole:
+        with pytest.raises(Frozen), part("fails"):
+            raise Frozen("no")
+        with part("goes on"):
+            pass
+    assert list(whole.parts) == ["fails", "goes on"]
+
+
+def test_without_a_stopwatch_nothing_is_kept():
+    with part("alone"):
+        pass
+    with timed() as whole:
+        pass
+    assert whole.parts == {}
+
+
+def test_the_table():
+    whole = Part("total", 2.0, {"a": Part("a", 1.5, {"b": Part("b", 0.5)}), "c": Part("c", 0.5)})
+    assert times(whole, "text").splitlines() == [
+        "  seconds  percent  part",
+        "   2.0000   100.0%  total",
+        "   1.5000    75.0%    a",
+        "   0.5000    25.0%      b",
+        "   1.0000    50.0%      rest",
+        "   0.5000    25.0%    c",
+    ]
+    assert json.loads(times(whole, "json").splitlines()[2]) == {"part": "total/a/b", "seconds": 0.5, "percent": 25.0}
+
+
+def test_the_pass_tells_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(EXAMPLE), "-p", "recompute"]) == 0
+    plain = capsys.readouterr()
+    assert main([str(EXAMPLE), "-p", "recompute", "--pass-statistics=json"]) == 0
+    told = capsys.readouterr()
+    assert told.out == plain.out
+    rows = [json.loads(line) for line in told.err.splitlines() if line.startswith("{")]
+    parts = [row["part"] for row in rows if "part" in row]
+    known = [one for one in parts if not one.endswith("rest")]
+    below = [one.removeprefix("total/recompute/") for one in known if one.startswith("total/recompute/")]
+    assert [one for one in known if one.count("/") < 2] == [
+        "total",
+        *("total/parse", "total/verify", "total/recompute", "total/prove", "total/print"),
+    ]
+    assert below == [
+        *("verify", "prepare", "prepare/inline", "phases", "graph", "peaks", "mark", "mark/decide"),
+        *("plan", "clone", "cse", "lower", "stagger"),
+    ]
