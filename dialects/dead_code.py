@@ -8,6 +8,8 @@ from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
 from xdsl.transforms.dead_code_elimination import region_dce, would_be_trivially_dead
 
+from .every import every_operation
+
 
 def drop_dead_code(region: Region) -> None:
     """As `region_dce(region)`: erase every operation that has no effect and that nothing alive reads."""
@@ -15,6 +17,11 @@ def drop_dead_code(region: Region) -> None:
         _sweep(region)
     else:
         region_dce(region)
+
+
+def has_dead_code(root: Operation) -> bool:
+    """Whether `drop_dead_code` would erase something inside: then there is something that nobody reads at all."""
+    return any(_is_dead(op) for op in every_operation(root)[1:])
 
 
 def _is_flat(region: Region) -> bool:

@@ -7,8 +7,9 @@ written later; an argument that is donated is copied when something that is not 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ....rules.fusion import FUSIBLE
 from ....rules.storage import FORWARDS
@@ -87,16 +88,44 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
     return [shorter.get(life.value, life) for life in found]
 
 
+@dataclass(frozen=True)
+class _Taken:
+    """What lies in one place. `added` are the first steps of those that were put there, which never meet each other,
+    and `ends` their last steps."""
+
+    place: list[Life]
+    given: tuple[Life, ...] = field(init=False)
+    added: list[int] = field(default_factory=list[int])
+    ends: list[int] = field(default_factory=list[int])
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given", tuple(self.place))
+
+    def has_room_for(self, life: Life) -> bool:
+        if life.bytes > self.place[0].bytes:
+            return False
+        # Those that begin before the end of the life; the last of them ends last.
+        index = bisect_right(self.added, life.last)
+        return (index == 0 or self.ends[index - 1] < life.first) and not any(map(life.meets, self.given))
+
+    def put(self, life: Life) -> None:
+        self.place.append(life)
+        index = bisect_right(self.added, life.first)
+        self.added.insert(index, life.first)
+        self.ends.insert(index, life.last)
+
+
 def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list[Life]:
     """The lives that find no place where a result of at least their size is written, the largest choosing first.
 
     Each of `places` begins with the result; the lives that are put there are added.
     """
     rest: list[Life] = []
+    taken = [_Taken(place) for place in reversed(places)]
     for life in sorted(found, key=lambda life: (-life.bytes, life.first)):
-        for place in reversed(places):
-            if life.bytes <= place[0].bytes and not any(map(life.meets, place)):
-                place.append(life)
+        for place in taken:
+            if place.has_room_for(life):
+                place.put(life)
                 break
         else:
             rest.append(life)

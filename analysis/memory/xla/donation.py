@@ -7,13 +7,12 @@ temporaries until the result is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
-from ....planning.graph import OUTSIDE
 from .buffers import Life
 from .run import Run
 
@@ -31,27 +30,38 @@ def donations(function: FuncOp, run: Run) -> Iterator[Donation]:
     """For each argument of `function` that carries `tf.aliasing_output`."""
     if not isinstance(function.arg_attrs, ArrayAttr):
         return
+    readers, needed = _readers(run), _all_needed(run)
     for argument, attributes in enumerate(function.arg_attrs.data):
         target = attributes.data.get("tf.aliasing_output")
         if isinstance(target, IntegerAttr):
-            yield _donation(argument, run.program.returned[target.value.data], run)
+            result = run.program.returned[target.value.data]
+            before = needed.get(run.program.maker[result], 0)
+            yield _donation(argument, result, run, readers.get(argument, []), before)
 
 
-def _donation(argument: int, result: int, run: Run) -> Donation:
-    maker, size = run.program.maker[result], run.program.sizes[argument]
-    readers = [index for index, op in enumerate(run.schedule) if argument in run.fused.reads[op]]
-    before = _all_needed(run, maker) if maker != OUTSIDE else set[int]()
+def _donation(argument: int, result: int, run: Run, readers: Sequence[int], before: int) -> Donation:
+    """`readers`: when the argument is read. `before`: the steps that the result waits for, its own too, as bits."""
+    size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
-    if all(run.schedule[index] in before for index in readers):
+    if all(before >> index & 1 for index in readers):
         return Donation(result, alive, None)
     return Donation(result, Life(argument, size, -1, -1), alive)
 
 
-def _all_needed(run: Run, op: int) -> set[int]:
-    """The kernel and all kernels that it waits for."""
-    found, waiting = {op}, [op]
-    while waiting:
-        new = run.needs.get(waiting.pop(), frozenset[int]()) - found
-        found |= new
-        waiting.extend(new)
+def _readers(run: Run) -> dict[int, list[int]]:
+    """For each value the steps that read it."""
+    found = dict[int, list[int]]()
+    for index, op in enumerate(run.schedule):
+        for value in run.fused.reads[op]:
+            found.setdefault(value, []).append(index)
+    return found
+
+
+def _all_needed(run: Run) -> dict[int, int]:
+    """For each kernel its step and those of all kernels that it waits for, as bits."""
+    found = dict[int, int]()
+    for index, op in enumerate(run.schedule):
+        found[op] = 1 << index
+        for other in run.needs.get(op, ()):
+            found[op] |= found[other]
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ....dialects.dead_code import drop_dead_code
+from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ...step.functions import single_block
 from .program import Program
 from .read_program import program_of
@@ -28,6 +28,9 @@ class XlaForm:
 
 def xla_form(function: FuncOp) -> XlaForm:
     """Raises `Refusal` for dynamic shapes."""
+    if not has_dead_code(function):
+        program, made_for = program_of(single_block(function), as_kernels_want=True)
+        return XlaForm(program, tuple(made_for))
     copy = function.clone()
     block = single_block(copy)
     origin = dict(zip(block.ops, single_block(function).ops, strict=True))
