@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from ....rules.fusion import FUSIBLE
 from ....rules.storage import FORWARDS
@@ -101,9 +102,7 @@ class _Taken:
     def __post_init__(self) -> None:
         object.__setattr__(self, "given", tuple(self.place))
 
-    def has_room_for(self, life: Life) -> bool:
-        if life.bytes > self.place[0].bytes:
-            return False
+    def is_free_for(self, life: Life) -> bool:
         # Those that begin before the end of the life; the last of them ends last.
         index = bisect_right(self.added, life.last)
         return (index == 0 or self.ends[index - 1] < life.first) and not any(map(life.meets, self.given))
@@ -122,11 +121,12 @@ def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list
     """
     rest: list[Life] = []
     taken = [_Taken(place) for place in reversed(places)]
-    for life in sorted(found, key=lambda life: (-life.bytes, life.first)):
-        for place in taken:
-            if place.has_room_for(life):
+    for size, alike in groupby(sorted(found, key=lambda life: (-life.bytes, life.first)), key=lambda life: life.bytes):
+        large_enough = [place for place in taken if place.place[0].bytes >= size]
+        for life in alike:
+            place = next((place for place in large_enough if place.is_free_for(life)), None)
+            if place is None:
+                rest.append(life)
+            else:
                 place.put(life)
-                break
-        else:
-            rest.append(life)
     return rest
