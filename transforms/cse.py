@@ -33,10 +33,14 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """An operation as a dictionary key: equal to every operation that computes the same in the same `place`."""
+    """An operation as a dictionary key: equal to every operation that computes the same in the same `place`.
+
+    `call`: the inlined call that it comes from, if it matters.
+    """
 
     operation: Operation
     place: str
+    call: object = None
 
     @property
     def parts(self) -> tuple[object, ...]:
@@ -44,7 +48,7 @@ class Twin:
         attributes = frozenset((k, v) for k, v in op.attributes.items() if k not in _BOOKKEEPING)
         types = tuple(op.result_types)
         properties = frozenset(op.properties.items())
-        return name_of(op), self.place, attributes, properties, tuple(op.operands), types, len(op.regions)
+        return name_of(op), self.place, self.call, attributes, properties, tuple(op.operands), types, len(op.regions)
 
     def __hash__(self) -> int:
         return hash(self.parts)
@@ -60,15 +64,19 @@ class Twin:
         )
 
 
-def cse(module: ModuleOp) -> int:
-    """Merge twins and drop dead operations; returns how many operations went."""
+def cse(module: ModuleOp, call_of: Callable[[Operation], object] = lambda op: None) -> int:
+    """Merge twins and drop dead operations; returns how many operations went.
+
+    `call_of`: the inlined call that an operation comes from. Twins of different calls stay apart, constants excepted,
+    and so does what stands in the loops of a call: else it could not come back as it was.
+    """
     before = sum(1 for _ in module.walk())
     for function in functions_of(module):
         block = single_block(function)
         region_dce(function.body)
         classified = phases(function)
         # A twin reads what the operation reads that it is merged with, so nothing new dies.
-        _merge_twins(block, _place(classified))
+        _merge_twins(block, _place(classified), call_of)
         if (classified := phases(function)) is not None:
             _state_phases_of_twins(classified)
     return before - sum(1 for _ in module.walk())
@@ -85,15 +93,15 @@ def _may_merge(op: Operation) -> bool:
     return not op.has_trait(IsTerminator) and name_of(op) != "recompute.token" and why_impure(op) is None
 
 
-def _merge_twins(block: Block, place: Callable[[Operation], str]) -> None:
+def _merge_twins(block: Block, place: Callable[[Operation], str], call_of: Callable[[Operation], object]) -> None:
     first = dict[Twin, Operation]()
     for op in list(block.ops):
-        for region in op.regions:
+        for region in op.regions if call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "")
+                _merge_twins(inner, lambda _: "", call_of)
         if not _may_merge(op):
             continue
-        kept = first.setdefault(Twin(op, place(op)), op)
+        kept = first.setdefault(Twin(op, place(op), None if is_constant(op) else call_of(op)), op)
         if kept is not op and not _one_is_held(kept, op, place):
             for old, new in zip(op.results, kept.results, strict=True):
                 old.replace_all_uses_with(new)
