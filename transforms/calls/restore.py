@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.transforms.dead_code_elimination import region_dce
 
@@ -139,6 +139,8 @@ class _Restoring:
         say(call, group.instance, group.copy, listed)
         self._put(call, place, positions)
         self._read_results(call, body, group, results)
+        if is_whole:
+            self._read_passed(call, template, group, positions)
         self._take_over(call, group, listed)
         return call
 
@@ -243,17 +245,49 @@ class _Restoring:
                     if group.block.find_ancestor_op_in_block(use.operation) not in inside:
                         use.operation.operands[use.index] = now[was]
 
+    def _read_passed(self, call: CallOp, template: Template, group: Group, positions: Positions) -> None:
+        """Whoever read a result that is an argument as it came reads it from the call again."""
+        at = group.instance.at
+        around = self._function_around(group)
+        called = around.operations[at.index]
+        for was, result, before in zip(template.returned, call.results, called.results, strict=True):
+            if not isinstance(was, BlockArgument):
+                continue
+            for use in list(call.operands[was.index].uses):
+                origin, here = self.origins.of.get(use.operation), group.block.find_ancestor_op_in_block(use.operation)
+                if origin is None or (origin.instance, origin.copy) != (at.instance, group.copy) or here is None:
+                    continue
+                operands = around.operations[origin.index].operands
+                if positions.of[here] > positions.of[call] and before in operands[use.index : use.index + 1]:
+                    use.operation.operands[use.index] = result
+
+    def _function_around(self, group: Group) -> Template:
+        if (around := group.instance.at.instance) is not None:
+            return self.templates.of(around.callee)
+        function = group.block.parent_op()
+        while not isinstance(function, FuncOp):
+            assert function is not None, "what was inlined stands in a function"
+            function = function.parent_op()
+        return self.templates.of(function.sym_name.data)
+
     def _take_over(self, call: CallOp, group: Group, members: Sequence[Operation]) -> None:
         """The call stands for the operations from now on. Of these stay those that come from constants, and are read."""
         if not any(map(self._has_effect, members)):
             self.pure.add(call)
         at = group.instance.at
         self.origins.of[call] = Origin(at.instance, at.index, group.copy)
+        read = [value.owner for op in members for inner in op.walk() for value in inner.operands]
         for op in reversed(members):
-            if any(result.first_use is not None for result in op.results):
-                continue
-            op.detach()
-            op.erase()
+            _erase_unread(op)
+        for owner in dict.fromkeys(read):
+            if isinstance(owner, Operation) and owner.parent is not None and is_constant(owner):
+                _erase_unread(owner)
+
+
+def _erase_unread(op: Operation) -> None:
+    if not any(result.first_use is not None for result in op.results):
+        op.detach()
+        op.erase()
 
 
 def _rank(template: Template, value: SSAValue) -> tuple[int, int]:
