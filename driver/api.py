@@ -38,10 +38,10 @@ class Request:
     """What is to be recomputed, and for whom it is written: the options of the pass `recompute`.
 
     selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
-    `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them was
-    changed. plan: carry out this one, of an earlier run or written
-    by hand, as text or as read. planner: ask this function for the plan of each step, Graph -> Plan. At most one of
-    the last two. strict: a step that stays as it is is an error. proof: prove the result equal.
+    `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
+    was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
+    function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
+    an error. proof: prove the result equal.
     """
 
     selection: Selection = AUTO

@@ -1,6 +1,7 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> stagger -> calls
+inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> stagger
+-> calls come back (`transforms/calls`)
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -198,9 +199,9 @@ class RecomputePass(MarkPass):
 
     What is recomputed is said as in recompute-mark, `copies` as in recompute-clone, `target` as in recompute-lower.
     With `stagger` the forward pass is held back too, as in recompute-stagger. With `calls` functions in which nothing
-    was changed are called again, and so are copies of whole calls; else everything stays inlined. `plan` names a file that an earlier run
-    wrote (`recompute-opt --emit-plan`) or somebody else: it is carried out in place of the policy. With `strict` a step
-    that stays as it is is an error.
+    was changed are called again, and so are copies of whole calls; else everything stays inlined. `plan` names a file
+    that an earlier run wrote (`recompute-opt --emit-plan`) or somebody else: it is carried out in place of the policy.
+    With `strict` a step that stays as it is is an error.
     """
 
     name = "recompute"

@@ -19,7 +19,6 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...rules.names import name_of
-from .origins import Origins
 from .templates import Template, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
@@ -39,7 +38,6 @@ class Reading:
 
     template: Template
     members: Mapping[int, Operation]
-    origins: Origins
     constants: Collection[SSAValue]
     stands: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     made_anew: dict[int, Operation] = field(default_factory=dict[int, Operation])
@@ -126,6 +124,10 @@ class Body:
     block: Block
     arguments: tuple[tuple[int, SSAValue], ...]
     returned: tuple[SSAValue, ...]
+
+    @property
+    def passed(self) -> list[SSAValue]:
+        return [value for _, value in self.arguments]
 
 
 def body_of(reading: Reading, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> Body:
