@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -112,4 +113,5 @@ def _function(template: Template, body: Body) -> FuncOp:
 
 def _left(said: Attribute, kept: Iterable[int | None]) -> Attribute:
     assert isinstance(said, ArrayAttr), "what is said of arguments and results is a list"
-    return ArrayAttr(DictionaryAttr({}) if index is None else said.data[index] for index in kept)
+    each = cast(ArrayAttr[Attribute], said).data
+    return ArrayAttr(DictionaryAttr({}) if index is None else each[index] for index in kept)
