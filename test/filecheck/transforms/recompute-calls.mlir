@@ -21,7 +21,7 @@ func.func @whole(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
 }
 func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf32> {
   %two = stablehlo.constant dense<2.0> : tensor<64xf32>
-  %0 = stablehlo.multiply %x, %k: tensor<64xf32> loc("mul")
+  %0 = stablehlo.multiply %x, %k : tensor<64xf32> loc("mul")
   %1 = stablehlo.add %0, %two : tensor<64xf32> loc("add")
   func.return %1 : tensor<64xf32>
 }
@@ -32,7 +32,7 @@ func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf
 // CHECK-NEXT:    func.call @scaled([[X]], [[TWO]]) {recompute.copy = 1 : i64, recompute.duplicated, recompute.segment = "block0", recompute.id = [[ID]] : i64}
 // CHECK:       func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %two = stablehlo.constant dense<2.000000e+00>
-// CHECK-NEXT:    %0 = stablehlo.multiply %x, %k: tensor<64xf32>
+// CHECK-NEXT:    %0 = stablehlo.multiply %x, %k : tensor<64xf32>
 // CHECK-NEXT:    %1 = stablehlo.add %0, %two : tensor<64xf32>
 // CHECK-NEXT:    func.return %1
 // CHECK-NOT:   func.func
