@@ -19,7 +19,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...rules.names import name_of
-from .templates import Template, same_kind, strip
+from .templates import Parts, Template, operand_pairs, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
 
@@ -37,6 +37,7 @@ class Reading:
     """
 
     template: Template
+    parts: Parts
     members: Mapping[int, Operation]
     constants: Collection[SSAValue]
     stands: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -53,15 +54,15 @@ class Reading:
         if len(inside) != len(before):
             raise LeftInlined("its loop holds other operations than before")
         for one, other in zip(inside, before, strict=True):
-            if not same_kind(one, other):
+            if not same_kind(one, other, self.parts):
                 raise LeftInlined(f"{name_of(other)} has become {name_of(one)}, or has other attributes")
             yield one, other
 
     def _read(self, index: int, op: Operation) -> None:
         for one, was in self.pairs(op, self.template.operations[index]):
-            for value, before in zip(one.operands, was.operands, strict=True):
-                if not _is_inside(value, op):
-                    self._stand(value, before)
+            for place, before in operand_pairs(one, was, self.parts):
+                if not _is_inside(one.operands[place], op):
+                    self._stand(one.operands[place], before)
 
     def _stand(self, value: SSAValue, before: SSAValue) -> None:
         """`value` is read where the template reads `before`."""
@@ -72,12 +73,14 @@ class Reading:
             return
         assert isinstance(before, OpResult), "a value is an argument or a result"
         index = self.template.index[before.op]
-        op = self.members.get(index)
-        if op is None or op.results[before.index] is not value:
+        own = None
+        if (op := self.members.get(index)) is not None:
+            made = {was: result for result, was in result_pairs(op, before.op, self.parts)}
+            if (own := made.get(before)) is None:
+                raise LeftInlined(f"{name_of(op)} does not make what it reads any more")
+        if own is not value:
             self._make_anew(index, before, value)
-        if op is not None:
-            value = op.results[before.index]
-        self.stands.setdefault(before, value)
+        self.stands.setdefault(before, value if own is None else own)
 
     def _make_anew(self, index: int, before: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != before.index:
@@ -139,7 +142,7 @@ def body_of(reading: Reading, arguments: Mapping[int, SSAValue], returned: tuple
         new[template.block.args[index]] = argument
         argument.name_hint = template.block.args[index].name_hint
     for index, op in sorted({**reading.made_anew, **reading.members}.items()):
-        block.add_op(_written(op, template.operations[index], template.locations[index], new))
+        block.add_op(_written(reading, index, op, new))
     if not all(value in new for value in returned):
         raise LeftInlined("a result is not made by it any more")
     end = ReturnOp(*(new[value] for value in returned))
@@ -154,15 +157,16 @@ def _end(template: Template) -> Operation:
     return end
 
 
-def _written(op: Operation, was: Operation, located: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
+def _written(reading: Reading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
+    was, located = reading.template.operations[index], reading.template.locations[index]
     copy = op.clone()
     for one, before, at, actual in zip(copy.walk(), was.walk(), located.walk(), op.walk(), strict=True):
         strip(one)
         one.location = at.location
-        for index, value in enumerate(actual.operands):
-            if not _is_inside(value, op):
-                one.operands[index] = new[before.operands[index]]
-    for made, result in zip(was.results, copy.results, strict=True):
+        for place, read in operand_pairs(actual, before, reading.parts):
+            if not _is_inside(actual.operands[place], op):
+                one.operands[place] = new[read]
+    for result, made in result_pairs(copy, was, reading.parts):
         new[made] = result
         result.name_hint = made.name_hint
     return copy

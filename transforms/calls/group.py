@@ -9,10 +9,11 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...rules.kinds import is_constant
+from ...rules.names import name_of
 from .bodies import Body, LeftInlined, Reading, body_of
 from .origins import Instance, Origins
 from .places import Place, Positions
-from .templates import Template, same_body
+from .templates import Parts, Template, result_pairs, same_body
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,17 @@ class Group:
     block: Block
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
-    def results(self, template: Template) -> dict[SSAValue, SSAValue]:
-        """The values that others read, and what they were in the template."""
+    def results(self, template: Template, parts: Parts) -> dict[SSAValue, SSAValue]:
+        """The values that others read, and what they were in the template. Raises `LeftInlined` for others."""
         found = dict[SSAValue, SSAValue]()
         for index, op in self.members.items():
-            for was, result in zip(template.operations[index].results, op.results, strict=True):
-                if next(self.uses_by_others(result), None) is not None:
-                    found[result] = was
+            was = dict(result_pairs(op, template.operations[index], parts))
+            for result in op.results:
+                if next(self.uses_by_others(result), None) is None:
+                    continue
+                if result not in was:
+                    raise LeftInlined(f"others read what was no result of {name_of(op)}")
+                found[result] = was[result]
         return found
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:

@@ -31,7 +31,7 @@ from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body
 from .origins import Instance, Origin, Origins
 from .places import Positions, place_of
-from .said import say
+from .said import Said
 from .templates import Template, Templates
 from .written import Written
 
@@ -115,18 +115,19 @@ class _Restoring:
     def _restore(self, group: Group) -> CallOp:
         """Raises `LeftInlined`; the module is as it was then."""
         template = self.templates.of(group.instance.callee)
-        reading = Reading(template, dict(sorted(group.members.items())), self.constants)
+        reading = Reading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
         reading.read_all()
-        members, results = list(reading.members.values()), group.results(template)
+        members, results = list(reading.members.values()), group.results(template, self.templates.parts)
         body, is_whole = self._body(group, reading, results)
         if group.block not in self.positions:
             self.positions[group.block] = Positions(group.block)
         positions = self.positions[group.block]
         place = place_of(members, body.passed, positions)
         self.effects.demand_order(members, place, positions)
+        said = Said.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.written.name_of_part(template, body)
         call = CallOp(name, body.passed, [value.type for value in body.returned])
-        say(call, group.instance, group.copy, members)
+        said.write(call)
         put(call, place, positions)
         self._read_results(call, body, group, results)
         if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):

@@ -3,12 +3,14 @@ from. The functions that are called say nothing of it: originals and copies shar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation
 
+from ...analysis.step.copied import is_copy
 from ...analysis.step.jax_paths import as_backward, path_of
 from ...dialects.recompute import Names
 from .bodies import LeftInlined
@@ -18,24 +20,34 @@ OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 """What is not said of a copy."""
 
 
-def say(call: CallOp, instance: Instance, number: int, members: Sequence[Operation]) -> None:
-    """Write on the call of an instance, or of its copy with this number, what its operations say.
+@dataclass(frozen=True)
+class Said:
+    """What is written on a call."""
 
-    Raises `LeftInlined` where they say different things.
-    """
-    call.attributes.update(instance.attributes)
-    call.location = _location(instance)
-    if number:
-        for name in OF_THE_ORIGINAL & call.attributes.keys():
-            del call.attributes[name]
-        call.attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
-        call.location = _backward(call.location)
-    for name in (Names.SEGMENT, Names.PHASE):
-        if (said := _said_by_all(members, name)) is not None:
-            call.attributes[name] = said
-    identity = next((op.attributes[Names.ID] for op in members if Names.ID in op.attributes), None)
-    if identity is not None:
-        call.attributes[Names.ID] = identity
+    attributes: Mapping[str, Attribute]
+    location: LocationAttr
+
+    @classmethod
+    def of(cls, instance: Instance, number: int, members: Sequence[Operation]) -> Said:
+        """What the operations of an instance, or of its copy with this number, say.
+
+        Raises `LeftInlined` where they say different things.
+        """
+        attributes, location = dict(instance.attributes), _location(instance)
+        if number:
+            attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
+            location = _backward(location)
+        if any(map(is_copy, members)):  # what stands in a loop that is copied is no copy by itself
+            attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
+        for name in (Names.SEGMENT, Names.PHASE):
+            if (said := _said_by_all(members, name)) is not None:
+                attributes[name] = said
+        identity = next((op.attributes[Names.ID] for op in members if Names.ID in op.attributes), None)
+        return cls(attributes if identity is None else attributes | {Names.ID: identity}, location)
+
+    def write(self, call: CallOp) -> None:
+        call.attributes.update(self.attributes)
+        call.location = self.location
 
 
 def _said_by_all(members: Sequence[Operation], name: str) -> Attribute | None:

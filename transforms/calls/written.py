@@ -16,7 +16,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
 from .bodies import Body
-from .templates import Template, Templates, same_body
+from .templates import Part, Template, Templates, same_body
 
 
 @dataclass
@@ -39,12 +39,15 @@ class Written:
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
+        found = _part(template, body)
         for part in parts:
-            if _says_the_same(part, function):
+            if self.templates.parts[part.sym_name.data] == found and _says_the_same(part, function):
                 return part.sym_name.data
-        function.sym_name = StringAttr(self._free_name(whole))
+        name = self._free_name(whole)
+        function.sym_name = StringAttr(name)
         parts.append(function)
-        return function.sym_name.data
+        self.templates.parts[name] = found
+        return name
 
     def _free_name(self, name: str) -> str:
         found = next(free for number in count(1) if (free := f"{name}_{number}") not in self.taken)
@@ -93,6 +96,12 @@ def _around_body(function: FuncOp) -> tuple[object, ...]:
     return {k: v for k, v in function.properties.items() if k != "sym_name"}, function.attributes
 
 
+def _part(template: Template, body: Body) -> Part:
+    place = {value: index for index, value in reversed(list(enumerate(template.returned)))}
+    arguments = tuple(index for index, _ in body.arguments)
+    return Part(template.function.sym_name.data, arguments, tuple(place.get(value) for value in body.returned))
+
+
 def _function(template: Template, body: Body) -> FuncOp:
     """The template's function with another body: what is said of an argument or a result that is left stays said."""
     whole = template.function
@@ -103,9 +112,8 @@ def _function(template: Template, body: Body) -> FuncOp:
     function.location = whole.location
     function.attributes.update(whole.attributes)
     function.properties.update({k: v for k, v in whole.properties.items() if k not in function.properties})
-    arguments = [index for index, _ in body.arguments]
-    results = [template.returned.index(value) if value in template.returned else None for value in body.returned]
-    for name, kept in (("arg_attrs", arguments), ("res_attrs", results)):
+    part = _part(template, body)
+    for name, kept in (("arg_attrs", part.arguments), ("res_attrs", part.returned)):
         if (said := function.properties.pop(name, None)) is not None:
             function.properties[name] = _left(said, kept)
     return function

@@ -201,7 +201,7 @@ cond {
 def test_calls_inside_of_loops() -> None:
     """The loop is copied, and both loops call; the copy of a loop is one copy, so the call in it says nothing."""
     found = with_calls(step(LOOP, SINE))
-    assert found.called == [("f", False), ("f", True)]
+    assert found.called == [("f", False), ("f", False)]
     assert found.functions == ["step", "f"]
 
 
