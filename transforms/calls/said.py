@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import CallOp
@@ -48,6 +49,9 @@ class Said:
     def write(self, call: CallOp) -> None:
         call.attributes.update(self.attributes)
         call.location = self.location
+        marks = call.attributes.get(Names.RECOMPUTE)
+        if isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results):
+            del call.attributes[Names.RECOMPUTE]  # one for each result of the whole function
 
 
 def _said_by_all(members: Sequence[Operation], name: str) -> Attribute | None:
