@@ -68,10 +68,12 @@ class Recomputation:
 
 @dataclass(frozen=True)
 class Emission:
-    """For whom the step is written: the target of `recompute-lower`, and whether `recompute-stagger` runs behind it."""
+    """For whom the step is written: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    whether functions are called again."""
 
     target: str
     staggered: bool
+    calls: bool
 
     @property
     def is_ordered(self) -> bool:
@@ -112,7 +114,7 @@ def recompute(
     work, selection = prepared.module, prepared.selection
     if any(is_copy(op) for op in work.walk()):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
-    emission = Emission(target, staggered)
+    emission = Emission(target, staggered, calls)
     forced = planned is not None or any(is_forced(op) for op in work.walk())
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
@@ -160,8 +162,11 @@ def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emi
 
 def _emitted(work: ModuleOp, origins: Origins, cloned: Cloned, emission: Emission) -> Attempt:
     """The module, which has its copies and tokens, as it is written, but for calls."""
-    origins.follow_copies(work)
-    cse(work, origins.instance_of)
+    if emission.calls:
+        origins.follow_copies(work)
+        cse(work, origins.instance_of)
+    else:
+        cse(work)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
         verify(work)
