@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from recompute.analysis.request.selection import AUTO
-from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
 from recompute.test.benchmark_scripts import script
