@@ -10,7 +10,7 @@ module, keyed by operation: nothing is written on operations, so nothing of it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
@@ -22,13 +22,14 @@ from ...dialects.recompute import Names
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One call that was inlined. `at`: where the call stood; `location` and `attributes` are the call's own."""
+    """One call that was inlined. `at`: where the call stood; the others are the call's own, `names` of its results."""
 
     callee: str
     at: Origin
     location: LocationAttr
     attributes: Mapping[str, Attribute]
     operands: tuple[SSAValue, ...]
+    names: tuple[str | None, ...]
 
     @property
     def depth(self) -> int:
@@ -70,7 +71,8 @@ class Origins:
         `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones.
         """
         callee = call.callee.string_value()
-        around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), tuple(call.operands))
+        operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
+        around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
         moved = dict[Instance, Instance]()
         for op, clone in body:
             for one, other in zip(op.walk(), clone.walk(), strict=True):
@@ -124,7 +126,7 @@ def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dic
         if at.instance is not None:
             at = Origin(_copied(at.instance, mapping, moved), at.index)
         operands = tuple(mapping.get(value, value) for value in instance.operands)
-        moved[instance] = Instance(instance.callee, at, instance.location, instance.attributes, operands)
+        moved[instance] = replace(instance, at=at, operands=operands)
     return moved[instance]
 
 
@@ -135,6 +137,5 @@ def _within(
     if inner not in moved:
         outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)
         operands = tuple(mapping.get(value, value) for value in inner.operands)
-        at = Origin(outer, inner.at.index)
-        moved[inner] = Instance(inner.callee, at, inner.location, inner.attributes, operands)
+        moved[inner] = replace(inner, at=Origin(outer, inner.at.index), operands=operands)
     return moved[inner]

@@ -129,6 +129,9 @@ class _Restoring:
         call = CallOp(name, body.passed, [value.type for value in body.returned])
         said.write(call)
         put(call, place, positions)
+        if is_whole:
+            for result, hint in zip(call.results, group.instance.names, strict=True):
+                result.name_hint = hint
         self._read_results(call, body, group, results)
         if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):
             read_passed(call, group, template, self._function_around(group), self.origins, positions)
@@ -165,7 +168,7 @@ class _Restoring:
         for value, was in results.items():
             if was not in now:
                 continue
-            now[was].name_hint = value.name_hint
+            now[was].name_hint = now[was].name_hint or value.name_hint
             self.replaced[value] = now[was]
             if value in self.constants:
                 self.constants.add(now[was])
