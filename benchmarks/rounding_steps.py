@@ -78,6 +78,42 @@ def vision_transformer(checkpoint: bool) -> Step:
     return Step(jax.value_and_grad(loss), (ends | {"layers": transformer_layers(width)}, shape(2, 3, 32, 32)))
 
 
+@jax.jit
+def normalized(scale: jax.Array, shift: jax.Array, x: jax.Array) -> jax.Array:
+    """A layer norm that is a function of its own, and calls others; small variances count as one."""
+    variance = jnp.var(x, -1, keepdims=True)
+    safe = jnp.where(variance > 1e-12, variance, 1.0)
+    return (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(safe + 1e-5) * scale + shift
+
+
+def patches_with_adam(checkpoint: bool) -> Step:
+    """A vision transformer of functions that are called, and the whole Adam step."""
+    width, patch, heads, classes = 96, 4, 2, 10
+
+    def block(p: Parameters, x: jax.Array) -> jax.Array:
+        y = attention({"qkv": p["qkv"], "out": p["out"]}, normalized(p["norm1"], p["shift1"], x), same, heads)
+        x = x + y
+        return x + jax.nn.gelu(normalized(p["norm2"], p["shift2"], x) @ p["up"], approximate=False) @ p["down"]
+
+    def loss(p: dict[str, Any], images: jax.Array) -> jax.Array:
+        patches = jax.lax.conv_general_dilated(images, p["kernel"], (patch, patch), "VALID")
+        x = jnp.swapaxes(patches.reshape(*patches.shape[:2], -1), 1, 2) + p["position"]
+        x = in_layers(block, checkpoint)(p["layers"], x)
+        chances = jax.nn.log_softmax(jnp.mean(normalized(p["norm"], p["shift"], x), 1) @ p["head"])
+        return -jnp.mean(chances[:, 0])
+
+    def step(p: dict[str, Any], moments: dict[str, Any], images: jax.Array):
+        value, gradient = jax.value_and_grad(loss)(p, images)
+        squares = jax.tree.map(jnp.abs, moments["nu"])  # means of squares are not negative; random inputs are
+        return value, *adam_update(p, moments | {"nu": squares}, gradient)
+
+    ends = {"kernel": shape(width, 3, patch, patch), "position": shape(64, width), "head": shape(width, classes)}
+    ends |= {"norm": shape(width), "shift": shape(width)}
+    shifts = {"shift1": shape(width), "shift2": shape(width)}
+    p = ends | {"layers": [layer | shifts for layer in transformer_layers(width)]}
+    return Step(step, (p, {"mu": p, "nu": p}, shape(2, 3, 32, 32)), donated=(0, 1))
+
+
 def rotated(t: jax.Array) -> jax.Array:
     """Pairs of numbers, turned by an angle that grows with the position."""
     pairs = t.shape[-1] // 2
@@ -124,6 +160,13 @@ def group_norm(checkpoint: bool) -> Step:
     return Step(jax.value_and_grad(loss), ([layer for _ in range(LAYERS)], shape(2, 8, 8, channels)))
 
 
+def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, dict[str, Any]]:
+    mu = jax.tree.map(lambda m, g: FIRST * m + (1 - FIRST) * g, moments["mu"], gradient)
+    nu = jax.tree.map(lambda n, g: SECOND * n + (1 - SECOND) * g**2, moments["nu"], gradient)
+    updated = jax.tree.map(lambda p, m, n: p - RATE * m / (jnp.sqrt(n) + 1e-8), p, mu, nu)
+    return updated, {"mu": mu, "nu": nu}
+
+
 def adam(checkpoint: bool) -> Step:
     """Dense layers and the whole Adam step, written out; weights and moments are donated."""
     width = 96
@@ -136,10 +179,7 @@ def adam(checkpoint: bool) -> Step:
 
     def step(layers: list[Parameters], moments: dict[str, list[Parameters]], x: jax.Array):
         value, gradient = jax.value_and_grad(loss)(layers, x)
-        mu = jax.tree.map(lambda m, g: FIRST * m + (1 - FIRST) * g, moments["mu"], gradient)
-        nu = jax.tree.map(lambda n, g: SECOND * n + (1 - SECOND) * g**2, moments["nu"], gradient)
-        updated = jax.tree.map(lambda p, m, n: p - RATE * m / (jnp.sqrt(n) + 1e-8), layers, mu, nu)
-        return value, updated, {"mu": mu, "nu": nu}
+        return value, *adam_update(layers, moments, gradient)
 
     layer = {"up": shape(width, 2 * width), "bias": shape(2 * width), "down": shape(2 * width, width)}
     layers = [layer for _ in range(LAYERS)]
@@ -148,6 +188,7 @@ def adam(checkpoint: bool) -> Step:
 
 STEPS: dict[str, Callable[[bool], Step]] = {
     "vision_transformer": vision_transformer,
+    "patches_with_adam": patches_with_adam,
     "rotary_positions": partial(language_model, turn=rotated),
     "tied_embeddings": partial(language_model, tied=True),
     "group_norm": group_norm,

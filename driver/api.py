@@ -38,15 +38,17 @@ class Request:
     """What is to be recomputed, and for whom it is written: the options of the pass `recompute`.
 
     selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
-    `recompute-lower`. stagger: hold the forward pass back too. plan: carry out this one, of an earlier run or written
-    by hand, as text or as read. planner: ask this function for the plan of each step, Graph -> Plan. At most one of
-    the last two. strict: a step that stays as it is is an error. proof: prove the result equal.
+    `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
+    was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
+    function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
+    an error. proof: prove the result equal.
     """
 
     selection: Selection = AUTO
     copies: int = 2
     target: str = "stablehlo"
     stagger: bool = True
+    calls: bool = True
     plan: str | Sequence[StepPlan] | None = None
     planner: Planner | None = None
     strict: bool = False
@@ -93,7 +95,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     module, done = original.clone(), list[Recomputation]()
 
     def change(module: ModuleOp) -> None:
-        done.append(recompute(module, asked.selection, asked.copies, asked.target, asked.stagger, planned))
+        done.append(recompute(module, asked.selection, asked.copies, asked.target, asked.stagger, planned, asked.calls))
         if asked.strict and not done[0].copies:
             raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
 

@@ -57,9 +57,17 @@ def with_tokens(name: str) -> ModuleOp:
 
 @cache
 def recomputed(name: str) -> ModuleOp:
-    """By the whole pipeline with its defaults, barriers included. A step by `jax.checkpoint` may have enough copies."""
+    """By the whole pipeline, barriers included, inlined. A step by `jax.checkpoint` may have enough copies."""
     module = original(name).clone()
-    assert recompute(module).copies > 0 or ".checkpoint" in name
+    assert recompute(module, calls=False).copies > 0 or ".checkpoint" in name
+    return module
+
+
+@cache
+def with_calls(name: str) -> ModuleOp:
+    """The same as it is written with its defaults: functions are called again."""
+    module = original(name).clone()
+    recompute(module)
     return module
 
 

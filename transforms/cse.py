@@ -75,21 +75,27 @@ def _same_regions(one: Operation, other: Operation) -> bool:
     return all(mine.is_structurally_equivalent(theirs) for mine, theirs in zip(one.regions, other.regions, strict=True))
 
 
-def cse(module: ModuleOp, known: Mapping[FuncOp, Phases] = MappingProxyType({})) -> int:
+def cse(
+    module: ModuleOp,
+    known: Mapping[FuncOp, Phases] = MappingProxyType({}),
+    call_of: Callable[[Operation], object] = lambda op: None,
+) -> int:
     """Merge twins and drop dead operations; returns how many operations went.
 
-    `known`: the phases of functions before operations were put in that wait for the gradient.
+    `known`: the phases of functions before operations were put in that wait for the gradient. `call_of`: the inlined
+    call that an operation comes from. Twins of different calls stay apart, constants excepted, and so does what stands
+    in the loops of a call: else it could not come back as it was.
     """
-    before = sum(1 for _ in every_operation(module))
+    before = len(every_operation(module))
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
         classified = phases_now(known[function]) if function in known else phases(function)
         # A twin reads what the operation reads that it is merged with, so nothing new dies, and no phase changes.
-        kinds = _merge_twins(block, _place(classified))
+        kinds = _merge_twins(block, _place(classified), call_of)
         if classified is not None:
             _state_phases_of_twins(kinds, classified)
-    return before - sum(1 for _ in every_operation(module))
+    return before - len(every_operation(module))
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
@@ -103,21 +109,23 @@ def _may_merge(op: Operation) -> bool:
     return name_of(op) != "recompute.token" and why_impure(op) is None and not op.has_trait(IsTerminator)
 
 
-def _merge_twins(block: Block, place: Callable[[Operation], str]) -> dict[Operation, int]:
+def _merge_twins(
+    block: Block, place: Callable[[Operation], str], call_of: Callable[[Operation], object]
+) -> dict[Operation, int]:
     """The kinds of the operations that are left, and may be merged."""
     kinds, kind_of = Kinds(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
         # An operation and its terminator, as in most reductions, or less.
         return kind_of
-    first = dict[tuple[int, str], Operation]()
+    first = dict[tuple[int, str, object], Operation]()
     for op in list(block.ops):
-        for region in op.regions:
+        for region in op.regions if call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "")
+                _merge_twins(inner, lambda _: "", call_of)
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
-        kept = first.setdefault((kind, place(op)), op)
+        kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
         if kept is op or _one_is_held(kept, op, place):
             kind_of[op] = kind
             continue

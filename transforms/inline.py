@@ -14,32 +14,38 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, NameLoc, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
-from ..analysis.step.jax_paths import path_of
 from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
+from .calls.origins import Origins
+from .calls.said import Inherited, called_from
 
 MAX_OPERATIONS = 1_000_000
 """A function with more operations than this is refused: functions that call each other twice double at each level."""
 
 
-def inline(module: ModuleOp) -> int:
-    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many."""
+def inline(module: ModuleOp, origins: Origins | None = None) -> int:
+    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many.
+
+    `origins`: a table to fill with where each operation comes from.
+    """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     sizes: dict[str, int] = {}
     for function in functions.values():
         _size(function, functions, sizes)
     inlined = 0
-    done = set[str]()
+    done, inherited = set[str](), Inherited(module)
+    if origins is not None:
+        origins.number(functions.values())
     for function in list(functions.values()):
-        inlined += _inline_calls_of(function, functions, done, ())
+        inlined += _inline_calls_of(function, functions, done, (), inherited, origins)
     _drop_uncalled(module)
     return inlined
 
@@ -61,7 +67,14 @@ def _size(function: FuncOp, functions: dict[str, FuncOp], sizes: dict[str, int])
     return total
 
 
-def _inline_calls_of(function: FuncOp, functions: dict[str, FuncOp], done: set[str], callers: tuple[str, ...]) -> int:
+def _inline_calls_of(
+    function: FuncOp,
+    functions: dict[str, FuncOp],
+    done: set[str],
+    callers: tuple[str, ...],
+    inherited: Inherited,
+    origins: Origins | None,
+) -> int:
     """Callees first, so that each body is copied only once it holds no more calls."""
     name = function.sym_name.data
     if name in done:
@@ -73,8 +86,8 @@ def _inline_calls_of(function: FuncOp, functions: dict[str, FuncOp], done: set[s
         callee = functions.get(call.callee.string_value())
         if callee is None or not _can_be_inlined(callee):
             continue
-        inlined += _inline_calls_of(callee, functions, done, (*callers, name))
-        _inline_call(call, callee)
+        inlined += _inline_calls_of(callee, functions, done, (*callers, name), inherited, origins)
+        _inline_call(call, callee, inherited, origins)
         inlined += 1
     done.add(name)
     return inlined
@@ -84,7 +97,7 @@ def _can_be_inlined(callee: FuncOp) -> bool:
     return callee.sym_visibility is not None and callee.sym_visibility.data == "private" and bool(callee.body.blocks)
 
 
-def _inline_call(call: CallOp, callee: FuncOp) -> None:
+def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
     block = call.parent
     assert block is not None, "a call stands in a block"
     mapping: dict[SSAValue, SSAValue] = dict(zip(single_block(callee).args, call.operands, strict=True))
@@ -95,9 +108,11 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
             returned = [mapping[value] for value in op.operands]
             break
         copies.append(copy := op.clone(mapping))
-        _inherit(copy, call)
+        inherited.hand_on(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = called_from(call.location, inner.location)
+    if origins is not None:
+        origins.inlined(call, zip(single_block(callee).ops, copies, strict=False), mapping)
     inlined = set(copies)
     _inherit_by_result(call, returned, inlined)
     hand_on_names(call, returned, inlined)
@@ -106,13 +121,6 @@ def _inline_call(call: CallOp, callee: FuncOp) -> None:
     block.insert_ops_before(copies, call)
     call.detach()
     call.erase()
-
-
-def _inherit(copy: Operation, call: CallOp) -> None:
-    """What is said of a call is said of everything in it that does not say otherwise."""
-    for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE):
-        if name in call.attributes and not isinstance(call.attributes[name], ArrayAttr):
-            copy.attributes.setdefault(name, call.attributes[name])
 
 
 def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
@@ -124,17 +132,6 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
         owner = value.owner
         if isinstance(owner, Operation) and owner in inlined and len(owner.results) == 1:
             owner.attributes.setdefault(Names.RECOMPUTE, mark)
-
-
-def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
-    """The location of an inlined operation: the call's path, then its own; its own source position."""
-    outer, own = path_of(call), path_of(location)
-    if not outer:
-        return location
-    position = location
-    while isinstance(position, NameLoc) and isinstance(position.location, LocationAttr):
-        position = position.location
-    return NameLoc(StringAttr(f"{outer}/{own}" if own else outer), position)
 
 
 def _drop_uncalled(module: ModuleOp) -> None:

@@ -1,6 +1,7 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
 inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> stagger
+-> calls come back (`transforms/calls`)
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -27,6 +28,8 @@ from ..dialects.stopwatch import part
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
 from ..rules.permission import Permission
+from .calls.origins import Origins
+from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
 from .clone import Cloned, Done, Planner, clone, clone_as_planned, clone_by
 from .cse import cse
 from .lower import TARGETS, lower
@@ -44,6 +47,7 @@ class Recomputation:
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
+    restored: Restored = NOTHING_RESTORED
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -66,10 +70,12 @@ class Recomputation:
 
 @dataclass(frozen=True)
 class Emission:
-    """For whom the step is written: the target of `recompute-lower`, and whether `recompute-stagger` runs behind it."""
+    """For whom the step is written: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    whether functions are called again."""
 
     target: str
     staggered: bool
+    calls: bool
 
     @property
     def is_ordered(self) -> bool:
@@ -84,6 +90,7 @@ class Attempt:
     module: ModuleOp
     cloned: Cloned
     peaks: Peaks
+    origins: Origins
 
 
 def recompute(
@@ -93,9 +100,10 @@ def recompute(
     target: str = "stablehlo",
     staggered: bool = True,
     planned: Sequence[StepPlan] | Planner | None = None,
+    calls: bool = True,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
-    planner of one's own.
+    planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -110,7 +118,7 @@ def recompute(
     operations = every_operation(work)
     if any(map(is_copy, operations)):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
-    emission = Emission(target, staggered)
+    emission = Emission(target, staggered, calls)
     forced = planned is not None or any(map(is_forced, operations))
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
@@ -124,7 +132,7 @@ def recompute(
         cloned = _carried_out(work, planned, selection.permission, steps)
     if not cloned.copies:
         return _unchanged(module, [*remarks, *cloned.remarks], "nothing is recomputed", steps)
-    best = _emitted(work, cloned, emission, steps)
+    best = _emitted(work, prepared.origins, cloned, emission, steps)
     if planned is None and emission.is_ordered and not best.peaks.is_steady:
         best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
     remarks += best.cloned.remarks
@@ -132,10 +140,11 @@ def recompute(
         return _unchanged(module, remarks, reason, steps)
     if planned is not None and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         remarks.append(Remark(functions_of(module)[0], f"{reason}: the plan is carried out all the same"))
+    restored = restore_calls(best.module, module, best.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(best.module)
     _replace(module, best.module)
-    return Recomputation(best.cloned.steps, tuple(remarks))
+    return Recomputation(best.cloned.steps, tuple(remarks), restored)
 
 
 def _carried_out(
@@ -148,17 +157,23 @@ def _carried_out(
 
 def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emission) -> Attempt:
     """One token for each copy group may leave too much ready at once: here each group waits for the one before it."""
-    work = prepare(module, selection).module
+    prepared = prepare(module, selection)
+    work = prepared.module
     steps = numbered_steps(work)
     mark_steps(steps, selection)
-    return _emitted(work, clone(work, replace(how, chain=True), steps), emission, steps)
+    cloned = clone(work, replace(how, chain=True), steps)
+    return _emitted(work, prepared.origins, cloned, emission, steps)
 
 
-def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission, before: Steps) -> Attempt:
-    """The module, which has its copies and tokens, as it is written. `before`: its steps before that."""
+def _emitted(work: ModuleOp, origins: Origins, cloned: Cloned, emission: Emission, before: Steps) -> Attempt:
+    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that."""
     known = {function: step.phases for function, step in before}
     with part("cse"):
-        cse(work, known)
+        if emission.calls:
+            origins.follow_copies(work)
+            cse(work, known, origins.instance_of)
+        else:
+            cse(work, known)
     if not emission.is_ordered:
         # While the tokens are there: program order is all that is left of them.
         with part("verify"):
@@ -174,7 +189,7 @@ def _emitted(work: ModuleOp, cloned: Cloned, emission: Emission, before: Steps) 
             verify(work, steps)
         else:
             verify_input(work)
-    return Attempt(work, cloned, Peaks.of(work, steps))
+    return Attempt(work, cloned, Peaks.of(work, steps), origins)
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
@@ -203,6 +218,7 @@ class RecomputePass(MarkPass):
     copies: at most so many copies of one operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
     stagger: hold the forward pass back too, as in recompute-stagger.
+    calls: functions in which nothing was changed are called again, and so are whole copies; else all stays inlined.
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
     strict: a step that stays as it is is an error.
     """
@@ -212,6 +228,7 @@ class RecomputePass(MarkPass):
     copies: int = 2
     target: str = "stablehlo"
     stagger: bool = True
+    calls: bool = True
     plan: str = ""
     strict: bool = False
 
@@ -219,7 +236,7 @@ class RecomputePass(MarkPass):
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
         planned = _read_plan(op, self.plan) if self.plan else None
-        done = recompute(op, self, self.copies, self.target, self.stagger, planned)
+        done = recompute(op, self, self.copies, self.target, self.stagger, planned, self.calls)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

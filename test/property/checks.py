@@ -75,12 +75,19 @@ class Case:
         return module
 
     @cached_property
+    def flat(self) -> ModuleOp:
+        """The result, inlined again, as memory is measured."""
+        module = self.after.clone()
+        inline(module)
+        return module
+
+    @cached_property
     def text(self) -> str:
         return print_module(self.after, debuginfo=True)
 
     @cached_property
     def held(self) -> SavedValue:
-        return holding(self.after)
+        return holding(self.flat)
 
 
 @dataclass(frozen=True)
@@ -163,6 +170,7 @@ def _verifies(case: Case) -> Iterator[str]:
     verify_module(case.after)
     if case.request.target == "stablehlo":
         verify(case.after)
+        verify(case.flat)
     yield from (f"{op.name} is left" for op in case.after.walk() if op.name.startswith("recompute."))
 
 
@@ -187,7 +195,7 @@ def _peak(case: Case) -> Iterator[str]:
 
 
 def _falls_under_xla(case: Case) -> bool:
-    before, after = (xla_timeline(step_of(module)).peak_bytes for module in (case.inlined, case.after))
+    before, after = (xla_timeline(step_of(module)).peak_bytes for module in (case.inlined, case.flat))
     return after < before
 
 
@@ -226,6 +234,7 @@ def _later_cleanups(case: Case) -> Iterator[str]:
     for _ in range(3):
         for cleanup in (CommonSubexpressionElimination(), CanonicalizePass(), DeadCodeElimination()):
             cleanup.apply(context, module)
+    inline(module)
     held = holding(module)
     if held.residuals != case.held.residuals:
         gone = sorted(set(case.held.residuals) - set(held.residuals)) or "some of several alike"
@@ -250,7 +259,7 @@ def _gated(case: Case) -> Iterator[str]:
     or through a barrier that a gradient value goes through too."""
     if case.request.target != "stablehlo" or not case.done.copies:
         return
-    found = classified(case.after)
+    found = classified(case.flat)
     constants = constants_only(found.order)
     waiting = set[SSAValue](constants)
     for op in found.order.operations:
@@ -274,7 +283,7 @@ def _is_gradient(found: Phases, value: SSAValue) -> bool:
 
 def _scheduled(case: Case) -> Iterator[str]:
     """recompute-schedule on the step before and after: equal, in the same phases, and no peak is higher."""
-    for given in (case.inlined, *([case.after] if case.done.copies else [])):
+    for given in (case.inlined, *([case.flat] if case.done.copies else [])):
         module = given.clone()
         before = classified(module)
         schedule(module)

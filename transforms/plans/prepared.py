@@ -12,6 +12,7 @@ from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Remark
 from ...dialects.stopwatch import part
+from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
@@ -19,24 +20,29 @@ from ..inline_segments import inline_segments
 
 @dataclass(frozen=True)
 class Prepared:
-    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions."""
+    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions.
+
+    `origins`: which calls its operations come from.
+    """
 
     module: ModuleOp
     selection: Selection
     structured: bool
     remarks: tuple[Remark, ...]
+    origins: Origins
 
 
 @part("prepare")
 def prepare(module: ModuleOp, selection: Selection) -> Prepared:
     work = module.clone()
+    origins = Origins()
     with part("inline"):
-        inline(work)
+        inline(work, origins)
         structured = inline_gradient(work) > 0
         inline_segments(work)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return Prepared(work, selection, structured, tuple(dead))
+    return Prepared(work, selection, structured, tuple(dead), origins)
 
 
 def drop_dead(module: ModuleOp) -> None:

@@ -2,7 +2,9 @@
 // RUN: recompute-opt %s -p recompute --print-debuginfo 2>/dev/null | recompute-opt -p recompute --print-debuginfo 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute{segments=block0 target=none}' | filecheck %s --check-prefix=NONE
 
-// The whole way, and a second time: nothing changes. No operation of ours is left.
+// RUN: recompute-opt %s -p 'recompute{calls=false}' 2>/dev/null | filecheck %s --check-prefix=FLAT
+
+// The whole way, and a second time: nothing changes. No operation of ours is left. What was called is called again.
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = func.call @sine(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(f)/jvp(block0)/jit(sine)")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")
@@ -20,17 +22,21 @@ func.func private @sine(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   func.return %0 : tensor<1024xf32>
 }
 // CHECK-LABEL: func.func @step
-// CHECK-NOT:     func.call
+// CHECK:         func.call @sine(%x)
 // CHECK:         [[G:%\S+]] = stablehlo.multiply
 // CHECK-NEXT:    [[X:%\S+]], [[GATE:%\S+]] = stablehlo.optimization_barrier %x, [[G]]
-// CHECK-NEXT:    [[A:%\S+]] = stablehlo.sine [[X]] {{{.*}}recompute.copy = 1 : i64
+// CHECK-NEXT:    [[A:%\S+]] = func.call @sine([[X]]) {{{.*}}recompute.copy = 1 : i64
 // CHECK-NEXT:    [[B:%\S+]] = stablehlo.exponential [[A]] {{{.*}}recompute.copy = 1 : i64
 // CHECK-NEXT:    [[H:%\S+]] = stablehlo.multiply [[GATE]], [[B]]
 // CHECK-NEXT:    stablehlo.multiply [[H]], [[A]]
 // CHECK-NOT:     stablehlo.optimization_barrier
 // CHECK-NOT:     recompute.token
-// CHECK-NOT:     @sine
+// CHECK:       func.func private @sine
+
+// FLAT-NOT:    @sine
+// FLAT:        stablehlo.sine {{.*}}recompute.copy = 1 : i64
+// FLAT-NOT:    @sine
 
 // NONE-LABEL: func.func @step
-// NONE:         stablehlo.sine {{.*}}recompute.duplicated
+// NONE:         func.call @sine(%x) {{.*}}recompute.duplicated
 // NONE-NOT:     optimization_barrier

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
 from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
+from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.residuals import residuals
@@ -26,14 +28,17 @@ from recompute.test.examples import (
     FOLDER,
     PEAK_IN_UPDATE,
     PLAIN,
+    SMALL,
     classified,
     original,
     peaks_after,
     peaks_before,
     phases_after,
     recomputed,
+    with_calls,
     with_tokens,
 )
+from recompute.transforms.inline import inline
 from recompute.transforms.lower import lower
 from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
@@ -106,6 +111,23 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
     again = recompute(module)
     assert again.copies == 0
     assert print_module(module, debuginfo=True) == once
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_calls_come_back_with_the_same_peaks(name: str) -> None:
+    """Read again, the result is a step with copies that needs the same bytes."""
+    module = with_calls(name)
+    assert prove(original(name), module)
+    text = print_module(module, debuginfo=True)
+    again = parse_module(text, name)
+    assert recompute(again).copies == 0
+    assert print_module(again, debuginfo=True) == text
+    inline(again)
+    peaks = Peaks.of(again)
+    assert (peaks.in_order, peaks.eager) == (peaks_after(name).in_order, peaks_after(name).eager)
+    assert len(text) <= 1.05 * len(print_module(recomputed(name), debuginfo=True))
+    called = [sum(isinstance(op, CallOp) for op in one.walk()) for one in (original(name), module, recomputed(name))]
+    assert called[0] <= called[1] and called[2] == 0
 
 
 def test_r9_without_the_attributes_a_cse_undoes_it() -> None:

@@ -48,7 +48,7 @@ def test_chlo_and_constraints_are_recomputed() -> None:
     before = parse_module(lowered(), "step.mlir")
     plain, after = before.clone(), before.clone()
     inline(plain)
-    assert recompute(after).copies > 0
+    assert recompute(after, calls=False).copies > 0
     assert prove(before, after)
     inputs = random_inputs(functions_of(before)[0], 0, "random")
     assert compare(before, after, inputs).equal

@@ -1,0 +1,66 @@
+// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p 'recompute{segments=block0}' --split-input-file | filecheck %s --check-prefix=STAMPS
+
+// Nothing that says where an operation came from is ever written.
+// STAMPS-NOT: recompute.call
+// STAMPS-NOT: recompute.origin
+
+// A copy of a whole call is a call: what is said of the copy stands on it, and nothing in the function.
+func.func @whole(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %two = stablehlo.constant dense<2.0> : tensor<64xf32> loc("jit(s)/jvp(block0)/jit(scaled)")
+  %a = func.call @scaled(%x, %two) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block0)/jit(scaled)")
+  %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")
+  %c = stablehlo.tanh %b : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
+  %d = stablehlo.sine %c : tensor<64xf32> loc("jit(s)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : tensor<64xf32> loc("jit(s)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : tensor<64xf32> loc("jit(s)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : tensor<64xf32> loc("jit(s)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %b : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %a : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf32> {
+  %two = stablehlo.constant dense<2.0> : tensor<64xf32>
+  %0 = stablehlo.multiply %x, %k : tensor<64xf32> loc("mul")
+  %1 = stablehlo.add %0, %two : tensor<64xf32> loc("add")
+  func.return %1 : tensor<64xf32>
+}
+// CHECK-LABEL: func.func @whole
+// CHECK-NEXT:    [[TWO:%\S+]] = stablehlo.constant
+// CHECK-NEXT:    func.call @scaled(%x, [[TWO]]) {recompute.segment = "block0", recompute.id = [[ID:\d+]] : i64}
+// CHECK:         [[X:%\S+]], {{%\S+}} = stablehlo.optimization_barrier %x
+// CHECK-NEXT:    func.call @scaled([[X]], [[TWO]]) {recompute.copy = 1 : i64, recompute.duplicated, recompute.segment = "block0", recompute.id = [[ID]] : i64}
+// CHECK:       func.func private @scaled(%x: tensor<64xf32>, %k: tensor<64xf32>) -> tensor<64xf32> {
+// CHECK-NEXT:    %two = stablehlo.constant dense<2.000000e+00>
+// CHECK-NEXT:    %0 = stablehlo.multiply %x, %k : tensor<64xf32>
+// CHECK-NEXT:    %1 = stablehlo.add %0, %two : tensor<64xf32>
+// CHECK-NEXT:    func.return %1
+// CHECK-NOT:   func.func
+
+// -----
+
+// Of the original only the sine is needed; the copy makes the local derivative too, and is the function as it came.
+func.func @part(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a, %l = func.call @sine(%x) : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) loc("jit(s)/jvp(block0)/jit(sine)")
+  %c = stablehlo.tanh %a : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
+  %d = stablehlo.sine %c : tensor<64xf32> loc("jit(s)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : tensor<64xf32> loc("jit(s)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : tensor<64xf32> loc("jit(s)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : tensor<64xf32> loc("jit(s)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %l : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %a : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = stablehlo.sine %x : tensor<64xf32> loc("sin")
+  %1 = stablehlo.cosine %x : tensor<64xf32> loc("cos")
+  func.return %0, %1 : tensor<64xf32>, tensor<64xf32>
+}
+// CHECK-LABEL: func.func @part
+// CHECK-NEXT:    [[A:%\S+]] = func.call @sine_1(%x)
+// CHECK-NEXT:    stablehlo.tanh [[A]]
+// CHECK:         func.call @sine({{.*}}recompute.copy = 1 : i64
+// CHECK:       func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+// CHECK:       func.func private @sine_1(%x: tensor<64xf32>) -> tensor<64xf32> {
+// CHECK-NEXT:    %0 = stablehlo.sine %x : tensor<64xf32>
+// CHECK-NEXT:    func.return %0

@@ -1,0 +1,417 @@
+"""Calls that come back after recomputation, and the hard cases: what does not fit stays inlined, and computes the same.
+
+Each step has two blocks, of which the first one is recomputed; what it calls, and how, differs from case to case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+
+from recompute.analysis.request.selection import Selection
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.driver.api import explain, memory
+from recompute.driver.verification import verify_module
+from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.executor import function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.prove import prove
+from recompute.transforms.recompute import Recomputation, recompute
+
+SINE = """
+func.func private @f(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %two = stablehlo.constant dense<2.0> : tensor<1024xf32>
+  %0 = stablehlo.multiply %x, %two : tensor<1024xf32> loc("mul")
+  %1 = stablehlo.sine %0 : tensor<1024xf32> loc("sin")
+  func.return %1 : tensor<1024xf32>
+}
+"""
+CALLED = '%a = func.call @f(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")\n'
+
+
+def step(block: str = CALLED, functions: str = SINE, arguments: str = "%x: tensor<1024xf32>", more: str = "") -> str:
+    """The block makes %a from %x; the gradient reads %a and what comes next."""
+    return f"""
+func.func @step({arguments}) -> (tensor<1024xf32>, tensor<1024xf32>) {{
+  {block}
+  %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(s)/jvp(block0)/exp")
+  %o = stablehlo.cosine %b : tensor<1024xf32> loc("jit(s)/jvp(block0)/cos")
+  %c = stablehlo.tanh %o : tensor<1024xf32> loc("jit(s)/jvp(block0)/tanh")
+  %d = stablehlo.sine %c : tensor<1024xf32> loc("jit(s)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : tensor<1024xf32> loc("jit(s)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : tensor<1024xf32> loc("jit(s)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : tensor<1024xf32> loc("jit(s)/transpose(jvp(block1))/mul")
+  %l = stablehlo.multiply %g, %o : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %h = stablehlo.multiply %l, %b : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  {more}
+  %i = stablehlo.multiply %h, %a : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<1024xf32>, tensor<1024xf32>
+}}
+{functions}"""
+
+
+@dataclass(frozen=True)
+class Done:
+    before: ModuleOp
+    after: ModuleOp
+    done: Recomputation
+
+    @property
+    def calls(self) -> list[CallOp]:
+        return [op for op in self.after.walk() if isinstance(op, CallOp)]
+
+    @property
+    def called(self) -> list[tuple[str, bool]]:
+        """What is called in the step, and whether the call is a copy."""
+        step = function(self.after, "step")
+        calls = [op for op in step.walk() if isinstance(op, CallOp)]
+        return [(call.callee.string_value(), Names.COPY in call.attributes) for call in calls]
+
+    @property
+    def functions(self) -> list[str]:
+        return [op.sym_name.data for op in self.after.ops if isinstance(op, FuncOp)]
+
+
+def function(module: ModuleOp, name: str) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+
+
+def with_calls(text: str, selection: Selection | None = None) -> Done:
+    """Recomputed; proved, executed, of the same bytes as without calls, read again, and left alone the second time."""
+    before = parse_module(text, "step.mlir")
+    verify_module(before)
+    flat, after = before.clone(), before.clone()
+    asked = selection or Selection(segments="block0")
+    recompute(flat, asked, calls=False)
+    done = recompute(after, asked)
+    assert done.copies > 0
+    verify_module(after)
+    assert prove(before, after)
+    assert Pair.of(before, after, "step").compare(random_inputs(function_named(before, "step"))).difference is None
+    again = parse_module(print_module(after, debuginfo=True), "after.mlir")
+    for one in (after, again):
+        assert [t.peak_bytes for t in memory(one).values()] == [t.peak_bytes for t in memory(flat).values()]
+        assert len(explain(one)) == len(explain(flat))
+        assert_no_marks_inside(before, one)
+    second = recompute(again)
+    assert second.copies == 0 and "has copies already" in second.remarks[-1].reason
+    return Done(before, after, done)
+
+
+def assert_no_marks_inside(before: ModuleOp, after: ModuleOp) -> None:
+    """No function that is called says more than it said when it came."""
+    came = {op.sym_name.data: op for op in before.ops if isinstance(op, FuncOp)}
+    for op in after.ops:
+        if isinstance(op, FuncOp) and op.sym_visibility == StringAttr("private"):
+            if op.sym_name.data in came:
+                assert str(op) == str(came[op.sym_name.data])
+            else:
+                assert not any(name.startswith(Names.PREFIX) for inner in op.walk() for name in inner.attributes)
+
+
+def test_a_call_and_its_copy_call_the_function_as_it_came() -> None:
+    found = with_calls(step())
+    assert found.called == [("f", False), ("f", True)]
+    assert (found.done.restored.calls, found.done.restored.whole, found.done.restored.left) == (2, 2, {})
+    original, copy = found.calls
+    assert original.attributes[Names.ID] == copy.attributes[Names.ID]
+    assert copy.attributes[Names.SEGMENT] == StringAttr("block0")
+    assert "jit(s)/transpose(jvp(block0))/recompute/jit(f)" in str(copy.location)
+
+
+def test_without_the_option_everything_is_inlined() -> None:
+    module = parse_module(step())
+    done = recompute(module, Selection(segments="block0"), calls=False)
+    assert not any(isinstance(op, CallOp) for op in module.walk())
+    assert done.restored.calls == 0
+
+
+def test_a_step_of_which_nothing_is_recomputed_stays_as_it_is() -> None:
+    module = parse_module(step().replace("jvp(block0)", "jvp(other)"))
+    text = str(module)
+    assert recompute(module, Selection(segments="block1")).copies == 0
+    assert str(module) == text
+
+
+TWO_CONSTANTS = """
+%one = stablehlo.constant dense<1.0> : tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
+%three = stablehlo.constant dense<3.0> : tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
+%p = func.call @f(%x, %one) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
+%a = func.call @f(%p, %three)
+    : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
+"""
+SCALED = """
+func.func private @f(%x: tensor<1024xf32>, %k: tensor<1024xf32>) -> tensor<1024xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<1024xf32>
+  %0 = stablehlo.multiply %x, %k : tensor<1024xf32> loc("mul")
+  %1 = stablehlo.add %0, %one : tensor<1024xf32> loc("add")
+  func.return %1 : tensor<1024xf32>
+}
+"""
+
+
+def test_constants_that_were_arguments_stay_arguments() -> None:
+    """In the first call the argument is the same number as the constant of the body."""
+    found = with_calls(step(TWO_CONSTANTS, SCALED))
+    assert found.called == [("f", False), ("f", False), ("f", True), ("f", True)]
+    assert found.functions == ["step", "f"]
+
+
+NESTED = """
+func.func private @f(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %0 = func.call @g(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(g)")
+  %1 = func.call @g(%0) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(g)")
+  func.return %1 : tensor<1024xf32>
+}
+func.func private @g(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %two = stablehlo.constant dense<2.0> : tensor<1024xf32>
+  %0 = stablehlo.multiply %x, %two : tensor<1024xf32> loc("mul")
+  func.return %0 : tensor<1024xf32>
+}
+"""
+
+
+def test_calls_inside_of_calls() -> None:
+    found = with_calls(step(functions=NESTED))
+    assert found.called == [("f", False), ("f", True)]
+    assert found.functions == ["step", "f", "g"]
+
+
+LOOP = """
+%zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(s)/jvp(block0)/while")
+%n, %a = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<1024xf32>
+cond {
+  %five = stablehlo.constant dense<5> : tensor<i32>
+  %t = stablehlo.compare LT, %i, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %t : tensor<i1>
+} do {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %next = stablehlo.add %i, %one : tensor<i32>
+  %r = func.call @f(%v) : (tensor<1024xf32>) -> tensor<1024xf32>
+  stablehlo.return %next, %r : tensor<i32>, tensor<1024xf32>
+} loc("jit(s)/jvp(block0)/while")
+"""
+
+
+def test_calls_inside_of_loops() -> None:
+    """The loop is copied, and both loops call; the copy of a loop is one copy, so the call in it says nothing."""
+    found = with_calls(step(LOOP, SINE))
+    assert found.called == [("f", False), ("f", False)]
+    assert found.functions == ["step", "f"]
+
+
+SCF_LOOP = """
+%lo = arith.constant 0 : index
+%hi = arith.constant 3 : index
+%by = arith.constant 1 : index
+%a = scf.for %i = %lo to %hi step %by iter_args(%v = %x) -> (tensor<1024xf32>) {
+  %r = func.call @f(%v) : (tensor<1024xf32>) -> tensor<1024xf32>
+  scf.yield %r : tensor<1024xf32>
+} loc("jit(s)/jvp(block0)/while")
+"""
+
+
+def test_calls_inside_of_loops_of_scf() -> None:
+    assert with_calls(step(SCF_LOOP, SINE)).functions == ["step", "f"]
+
+
+LOOP_IN_FUNCTION = f"""
+func.func private @loop(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
+  {LOOP.replace("jit(s)/jvp(block0)/", "")}
+  func.return %a : tensor<1024xf32>
+}}
+{SINE}"""
+
+
+def test_a_function_with_a_loop_with_a_call() -> None:
+    found = with_calls(step(CALLED.replace("@f", "@loop"), LOOP_IN_FUNCTION))
+    assert found.called == [("loop", False), ("loop", True)]
+    assert found.functions == ["step", "loop", "f"]
+
+
+SEVERAL = """
+func.func private @f(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) {
+  %0 = stablehlo.sine %x : tensor<1024xf32> loc("sin")
+  %1 = stablehlo.cosine %x : tensor<1024xf32> loc("cos")
+  func.return %0, %x, %1 : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+"""
+CALLED_FOR_SEVERAL = """
+%a, %same, %local = func.call @f(%x)
+    : (tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) loc("jit(s)/jvp(block0)/jit(f)")
+"""
+
+
+def test_results_that_nobody_reads_and_arguments_that_come_back() -> None:
+    """What made the unread result was dead, so a part of the function is called, by originals and copies alike."""
+    found = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL))
+    assert found.called == [("f_1", False), ("f_1", True)]
+    assert found.functions == ["step", "f_1"]
+
+
+def test_a_part_of_the_function_where_only_a_part_is_needed() -> None:
+    """The original makes the sine alone; its copy makes the local derivative too, which the gradient reads."""
+    more = 'stablehlo.multiply %h, %local : tensor<1024xf32> loc("jit(s)/transpose(jvp(block0))/mul")'
+    text = step(CALLED_FOR_SEVERAL, SEVERAL, more=f"%k = {more}").replace(
+        "%i = stablehlo.multiply %h", "%i = stablehlo.multiply %k"
+    )
+    found = with_calls(text)
+    assert found.called == [("f_1", False), ("f", True)]
+    assert found.functions == ["step", "f", "f_1"]
+
+
+def test_an_argument_that_comes_back_is_read_from_the_call_again() -> None:
+    whole = SEVERAL.replace("%0, %x, %1", "%1, %x, %0").replace("cosine %x", "cosine %0")
+    text = step(CALLED_FOR_SEVERAL, whole).replace("exponential %a", "add %a, %same")
+    found = with_calls(text)
+    assert found.called == [("f", False), ("f", True)]
+    call = found.calls[0]
+    assert call.results[1].first_use is not None
+
+
+def test_a_name_that_is_taken() -> None:
+    taken = SINE.replace("@f", "@f_1").replace("private ", "")
+    found = with_calls(step(CALLED_FOR_SEVERAL, SEVERAL + taken))
+    assert found.called == [("f_2", False), ("f_2", True)]
+    assert found.functions == ["step", "f_2", "f_1"]
+
+
+def test_a_function_of_which_a_part_was_copied_is_left_inlined_there() -> None:
+    """The policy saves the product in the middle of the function, which the original returns then."""
+    matrices = """
+func.func private @f(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %0 = stablehlo.sine %x : tensor<32x32xf32> loc("sin")
+  %1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [0]
+      : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32> loc("dot_general")
+  %2 = stablehlo.cosine %1 : tensor<32x32xf32> loc("cos")
+  func.return %2 : tensor<32x32xf32>
+}
+"""
+    text = step(functions=matrices).replace("1024x", "32x32x")
+    found = with_calls(text, Selection(segments="block0", policy="dots_saveable"))
+    assert found.called == [("f_1", False)]
+    copied = [op.name for op in function(found.after, "step").walk() if Names.COPY in op.attributes]
+    assert "stablehlo.cosine" in copied and "stablehlo.dot_general" not in copied
+    assert sum(found.done.restored.left.values()) == 1
+
+
+def test_twins_inside_and_outside_of_a_call_stay_apart() -> None:
+    outside = (
+        CALLED
+        + """
+%two = stablehlo.constant dense<2.0> : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
+%twin = stablehlo.multiply %x, %two : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
+%more = stablehlo.add %twin, %a : tensor<1024xf32> loc("jit(s)/jvp(block0)/add")
+"""
+    )
+    text = step(outside).replace("exponential %a", "exponential %more")
+    found = with_calls(text)
+    assert found.called == [("f", False), ("f", True)]
+    multiplied = [op for op in function(found.after, "step").walk() if op.name == "stablehlo.multiply"]
+    assert sum(Names.COPY in op.attributes for op in multiplied) == 1
+
+
+def test_several_public_functions() -> None:
+    other = """
+func.func @other(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %a = func.call @f(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("jit(f)")
+  func.return %a : tensor<1024xf32>
+}
+"""
+    found = with_calls(step(functions=other + SINE))
+    assert found.functions == ["step", "other", "f"]
+    assert str(function(found.after, "other")) == str(function(found.before, "other"))
+
+
+def test_attributes_of_functions_arguments_and_calls_stay() -> None:
+    said = SINE.replace("@f(%x: tensor<1024xf32>)", '@f(%x: tensor<1024xf32> {mhlo.note = "in"})')
+    said = said.replace("-> tensor<1024xf32> {", '-> (tensor<1024xf32> {mhlo.note = "out"}) attributes {mhlo.kept} {')
+    called = CALLED.replace("@f(%x) :", '@f(%x) {mhlo.frontend_attributes = {a = "b"}} :')
+    found = with_calls(step(called, said, "%x: tensor<1024xf32> {tf.aliasing_output = 1 : i32}"))
+    assert found.called == [("f", False), ("f", True)]
+    assert all("mhlo.frontend_attributes" in call.attributes for call in found.calls)
+    assert str(function(found.after, "f")) == str(function(found.before, "f"))
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        'stablehlo.custom_call @debug(%x) {has_side_effect = true} : (tensor<1024xf32>) -> tensor<1024xf32> loc("x")',
+        '"somebody.effect"(%x) : (tensor<1024xf32>) -> tensor<1024xf32> loc("call")',
+    ],
+)
+def test_effects_keep_their_place(effect: str) -> None:
+    """What they return is kept, so the functions return it besides; the call between them is copied whole."""
+    functions = (
+        SINE
+        + f"""
+func.func private @noted(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
+  %0 = {effect}
+  %1 = stablehlo.sine %0 : tensor<1024xf32> loc("sin")
+  func.return %1 : tensor<1024xf32>
+}}
+"""
+    )
+    noted = CALLED.replace("%a", "%p").replace("@f", "@noted") + CALLED.replace("(%x)", "(%p)")
+    noted += CALLED.replace("%a", "%q").replace("@f(%x)", "@noted(%a)")
+    text = step(noted, functions).replace("exponential %a", "exponential %q")
+    before = parse_module(text)
+    after = before.clone()
+    done = recompute(after, Selection(segments="block0"))
+    assert done.copies > 0
+    verify_module(after)
+    assert prove(before, after)
+    found = Done(before, after, done)
+    assert found.called == [("noted_1", False), ("f", False), ("noted_1", False), ("f", True)]
+
+
+BITS = """
+func.func private @f(%key: tensor<2xui64>) -> tensor<1024xf32> {
+  %state, %bits = stablehlo.rng_bit_generator %key, algorithm = THREE_FRY
+      : (tensor<2xui64>) -> (tensor<2xui64>, tensor<1024xui32>) loc("bits")
+  %0 = stablehlo.convert %bits : (tensor<1024xui32>) -> tensor<1024xf32> loc("convert")
+  func.return %0 : tensor<1024xf32>
+}
+"""
+
+
+def test_a_function_that_draws_random_bits() -> None:
+    """A second result that nobody reads, of an operation whose first one is read."""
+    called = """
+%r = func.call @f(%key) : (tensor<2xui64>) -> tensor<1024xf32> loc("jit(s)/jvp(block0)/jit(f)")
+%a = stablehlo.multiply %x, %r : tensor<1024xf32> loc("jit(s)/jvp(block0)/mul")
+"""
+    found = with_calls(step(called, BITS, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
+    assert found.called == [("f", False), ("f", True)]
+
+
+def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
+    """The bits first, then what is made of them and of the argument: a barrier stands in the middle of the function."""
+    taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %1")
+    taking = taking.replace(
+        "  func.return", '  %1 = stablehlo.multiply %x, %0 : tensor<1024xf32> loc("mul")\n  func.return'
+    )
+    called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
+    found = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
+    assert found.called == [("f", False)]
+    assert sum(found.done.restored.left.values()) == 1
+
+
+def test_marks_inside_of_a_function_stay_on_originals_alone() -> None:
+    """A copy is not what somebody wished for its original."""
+    marked = SINE.replace('tensor<1024xf32> loc("sin")', 'tensor<1024xf32> loc("sin")').replace(
+        "stablehlo.sine %0 :", "stablehlo.sine %0 {recompute.recompute = true} :"
+    )
+    found = with_calls(step(functions=marked))
+    assert ("f", True) not in found.called
+
+
+def test_calls_that_were_marked_come_back_with_their_marks() -> None:
+    found = with_calls(step(CALLED.replace("@f(%x) :", "@f(%x) {recompute.recompute = true} :")))
+    original, copy = found.calls
+    assert Names.RECOMPUTE in original.attributes and Names.RECOMPUTE not in copy.attributes

@@ -1,0 +1,53 @@
+"""Calls that have come back give XLA the program that it had: the same bits, where inlining alone changes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recompute.analysis.request.selection import AUTO
+from recompute.dialects.printer import print_module
+from recompute.interpreters.prove import prove
+from recompute.test.benchmark_scripts import script
+from recompute.transforms.calls.restore import restore_calls
+from recompute.transforms.cse import cse
+from recompute.transforms.plans.prepared import prepare
+
+pytest.importorskip("jax", reason="the test compiles with JAX")
+
+
+@pytest.fixture(scope="module")
+def forms() -> Any:
+    return script("forms")
+
+
+@pytest.fixture(scope="module")
+def distances() -> Any:
+    return script("distances")
+
+
+@pytest.mark.parametrize("name", ["mlp", "paddle_fleet", "vision_transformer"])
+def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distances: Any, name: str) -> None:
+    made = distances.forms_of(name)
+    plain, original = made.lowered[forms.PLAIN], made.modules[forms.PLAIN]
+    prepared = prepare(original, AUTO)
+    cse(prepared.module, call_of=prepared.origins.instance_of)
+    restored = restore_calls(prepared.module, original, prepared.origins)
+    assert restored.calls == restored.whole > 0 and not restored.left
+    assert prove(original, prepared.module)
+    lowered = forms.with_module(plain, print_module(prepared.module))
+    inputs = [distances.random_inputs(made.step, 0) for _ in range(2)]
+    results = [one.compile()(*given) for one, given in zip((plain, lowered), inputs, strict=True)]
+    assert not distances.Closeness.of(*results).differing
+
+
+def test_ours_and_checkpoint_have_the_same_bits(forms: Any, distances: Any) -> None:
+    """The vision transformer, of which inlining changes every result."""
+    made = distances.forms_of("vision_transformer")
+    results = dict[str, Any]()
+    for name in (forms.PLAIN, forms.INLINED, forms.OURS, forms.CHECKPOINT):
+        results[name] = made.lowered[name].compile()(*distances.random_inputs(made.step, 0))
+    assert distances.Closeness.of(results[forms.PLAIN], results[forms.INLINED]).differing
+    assert not distances.Closeness.of(results[forms.PLAIN], results[forms.OURS]).differing
+    assert not distances.Closeness.of(results[forms.CHECKPOINT], results[forms.OURS]).differing

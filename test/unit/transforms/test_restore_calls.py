@@ -1,0 +1,133 @@
+"""Calls that come back after a change by hand: barriers in between, other values, effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from recompute.dialects.parser import parse_module
+from recompute.dialects.stablehlo.control import OptimizationBarrierOp
+from recompute.driver.verification import verify_module
+from recompute.interpreters.prove import prove
+from recompute.transforms.calls.origins import Origins
+from recompute.transforms.calls.restore import Restored, restore_calls
+from recompute.transforms.inline import inline
+
+TEXT = """
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %p, %q = func.call @f(%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  func.return %p, %q : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.multiply %0, %x : tensor<4xf32>
+  func.return %1, %x : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class Inlined:
+    original: ModuleOp
+    module: ModuleOp
+    origins: Origins
+
+    @classmethod
+    def of(cls, text: str) -> Inlined:
+        original, origins = parse_module(text), Origins()
+        module = original.clone()
+        inline(module, origins)
+        return cls(original, module, origins)
+
+    def op(self, name: str) -> Operation:
+        return next(op for op in self.module.walk() if op.name == name)
+
+    def barrier(self, before: Operation, *values: SSAValue) -> Operation:
+        barrier = OptimizationBarrierOp(list(values))
+        Rewriter.insert_op(barrier, InsertPoint.before(before))
+        return barrier
+
+    def restored(self) -> Restored:
+        """What came back; proved whatever it is."""
+        done = restore_calls(self.module, self.original, self.origins)
+        verify_module(self.module)
+        assert prove(self.original, self.module)
+        return done
+
+    @property
+    def calls(self) -> list[CallOp]:
+        return [op for op in self.module.walk() if isinstance(op, CallOp)]
+
+
+def test_nothing_changed_gives_the_text_that_came() -> None:
+    found = Inlined.of(TEXT)
+    assert found.restored() == Restored(1, 1, {})
+    assert str(found.module) == str(found.original)
+
+
+def test_an_argument_that_arrives_plain_and_behind_a_barrier_is_passed_behind_it() -> None:
+    found = Inlined.of(TEXT)
+    product = found.op("stablehlo.multiply")
+    barrier = found.barrier(product, product.operands[1])
+    product.operands[1] = barrier.results[0]
+    assert found.restored().calls == 1
+    assert found.calls[0].operands[0] is barrier.results[0]
+
+
+def test_a_barrier_that_waits_for_the_inside_of_the_function_leaves_it_inlined() -> None:
+    """The argument behind the barrier would wait for the call that it is passed to."""
+    found = Inlined.of(TEXT)
+    product = found.op("stablehlo.multiply")
+    barrier = found.barrier(product, product.operands[1], product.operands[0])
+    product.operands[1] = barrier.results[0]
+    assert found.restored() == Restored(0, 0, {"what it reads waits for what it makes": 1})
+
+
+def test_a_barrier_inside_of_the_function_leaves_it_inlined() -> None:
+    found = Inlined.of(TEXT)
+    product = found.op("stablehlo.multiply")
+    product.operands[0] = found.barrier(product, product.operands[0]).results[0]
+    done = found.restored()
+    assert done.calls == 0 and sum(done.left.values()) == 1
+
+
+def test_an_argument_that_arrives_as_two_values_leaves_it_inlined() -> None:
+    found = Inlined.of(TEXT)
+    other = parse_module(TEXT.replace("%0, %x :", "%0, %0 :"))
+    product = found.op("stablehlo.multiply")
+    product.operands[1] = found.module.body.block.first_op.regions[0].block.args[1]  # type: ignore[union-attr]
+    done = restore_calls(found.module, found.original, found.origins)
+    assert done == Restored(0, 0, {"an argument has two values": 1})
+    assert not prove(other, found.module)
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_effects_are_not_passed(between: bool) -> None:
+    """The first effect of the function, another one, and the second: the call could stand on neither side."""
+    effect = '"somebody.effect"(%x) : (tensor<4xf32>) -> tensor<4xf32>'
+    text = f"""
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {{
+  %p = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %q = {effect}
+  func.return %p, %q : tensor<4xf32>, tensor<4xf32>
+}}
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = {effect}
+  %1 = {effect.replace("%x", "%0")}
+  func.return %1 : tensor<4xf32>
+}}
+"""
+    found = Inlined.of(text)
+    first, second, other = [op for op in found.module.walk() if "effect" in str(op.attributes.get("op_name__", ""))]
+    assert first is not second
+    if between:
+        other.detach()
+        Rewriter.insert_op(other, InsertPoint.before(second))
+    done = restore_calls(found.module, found.original, found.origins)
+    assert done.calls == (0 if between else 1)
+    assert list(done.left) == (["an effect stands between its operations"] if between else [])

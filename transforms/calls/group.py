@@ -1,0 +1,133 @@
+"""The operations of one call, as they stand now, and how they become the call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ...rules.kinds import is_constant
+from ...rules.names import name_of
+from .bodies import Body, LeftInlined, Reading, body_of
+from .origins import Instance, Origins
+from .places import Place, Positions
+from .templates import Parts, Template, result_pairs, same_body
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The operations of one call, or of one copy of it, in one block; by their index in the function."""
+
+    instance: Instance
+    copy: int
+    block: Block
+    members: dict[int, Operation] = field(default_factory=dict[int, Operation])
+
+    def results(self, template: Template, parts: Parts) -> dict[SSAValue, SSAValue]:
+        """The values that others read, and what they were in the template. Raises `LeftInlined` for others."""
+        found = dict[SSAValue, SSAValue]()
+        for index, op in self.members.items():
+            was = dict(result_pairs(op, template.operations[index], parts))
+            for result in op.results:
+                if next(self.uses_by_others(result), None) is None:
+                    continue
+                if result not in was:
+                    raise LeftInlined(f"others read what was no result of {name_of(op)}")
+                found[result] = was[result]
+        return found
+
+    def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
+        inside = set(self.members.values())
+        for use in list(value.uses):
+            if self.block.find_ancestor_op_in_block(use.operation) not in inside:
+                yield use.operation, use.index
+
+
+def whole_body(
+    group: Group, reading: Reading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
+) -> Body | None:
+    """The body, if it is that of the function as it came; `passed`: what is known of arguments that nobody reads."""
+    template = reading.template
+    operations = len(reading.members.keys() | reading.made_anew.keys())
+    if operations != len(template.block.ops) - 1 or (group.copy and template.is_marked):
+        return None
+    if not set(wanted).issubset(template.returned):
+        return None
+    arguments = dict(passed) | _arguments(reading)
+    if len(arguments) != len(template.block.args):
+        return None
+    body = body_of(reading, dict(sorted(arguments.items())), template.returned)
+    return body if same_body(body.block, template.block) else None
+
+
+def part_body(reading: Reading, wanted: Iterable[SSAValue]) -> Body:
+    """A body of what is left of the function. Raises `LeftInlined`."""
+    template = reading.template
+    if template.is_marked:
+        raise LeftInlined("operations of the function are marked")
+    order = {value: place for place, value in reversed(list(enumerate(template.returned)))}
+    listed = sorted(wanted, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
+    if not listed:
+        raise LeftInlined("nobody reads its results")
+    return body_of(reading, _arguments(reading), tuple(listed))
+
+
+def _arguments(reading: Reading) -> dict[int, SSAValue]:
+    arguments = enumerate(reading.template.block.args)
+    return {index: reading.stands[value] for index, value in arguments if value in reading.stands}
+
+
+def _rank(template: Template, value: SSAValue) -> tuple[int, int]:
+    assert isinstance(value, OpResult), "what others read is made by an operation"
+    return template.index[value.op], value.index
+
+
+def put(call: CallOp, place: Place, positions: Positions) -> None:
+    positions.block.insert_op_before(call, place.before)
+    for op in place.behind:
+        op.detach()
+        positions.block.insert_op_before(op, place.before)
+    positions.inserted([call, *place.behind])
+
+
+def read_passed(
+    call: CallOp, group: Group, template: Template, around: Template, origins: Origins, positions: Positions
+) -> None:
+    """Whoever read a result that is an argument as it came reads it from the call again.
+
+    `around`: the function that the call stood in.
+    """
+    called = around.operations[group.instance.at.index]
+    here = (group.instance.at.instance, group.copy)
+    for was, result, before in zip(template.returned, call.results, called.results, strict=True):
+        if not isinstance(was, BlockArgument):
+            continue
+        for use in list(call.operands[was.index].uses):
+            origin, reader = origins.of.get(use.operation), group.block.find_ancestor_op_in_block(use.operation)
+            if origin is None or reader is None or (origin.instance, origin.copy) != here:
+                continue
+            operands = around.operations[origin.index].operands
+            if positions.of[reader] > positions.of[call] and before in operands[use.index : use.index + 1]:
+                use.operation.operands[use.index] = result
+
+
+def erase(members: Iterable[Operation]) -> None:
+    """Erase the operations of a call that has come back, and literals that only they read.
+
+    What comes from constants alone stays while somebody else reads it.
+    """
+    listed = list(members)
+    read = [value.owner for op in listed for inner in op.walk() for value in inner.operands]
+    for op in reversed(listed):
+        _erase_unread(op)
+    for owner in dict.fromkeys(read):
+        if isinstance(owner, Operation) and owner.parent is not None and is_constant(owner):
+            _erase_unread(owner)
+
+
+def _erase_unread(op: Operation) -> None:
+    if not any(result.first_use is not None for result in op.results):
+        op.detach()
+        op.erase()

@@ -1,0 +1,141 @@
+"""Where each operation of an inlined module comes from: which call brought it in, and which operation it was there.
+
+    %1 = call @f(%x)      // the instance: @f, called here
+    %2 = call @f(%1)      // another instance
+
+After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table stands beside the
+module, keyed by operation: nothing is written on operations, so nothing of it can be printed, compared or left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...analysis.step.copied import is_copy
+from ...dialects.recompute import Names
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """One call that was inlined. `at`: where the call stood; the others are the call's own, `names` of its results."""
+
+    callee: str
+    at: Origin
+    location: LocationAttr
+    attributes: Mapping[str, Attribute]
+    operands: tuple[SSAValue, ...]
+    names: tuple[str | None, ...]
+
+    @property
+    def depth(self) -> int:
+        return 1 if self.at.instance is None else self.at.instance.depth + 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """`index`: the operation's place in its function, as `walk` counts. No instance: it stands where it stood.
+
+    `copy`: 0 for the operation itself, else the number of the copy.
+    """
+
+    instance: Instance | None
+    index: int
+    copy: int = 0
+
+
+@dataclass(frozen=True)
+class Origins:
+    """The origin of each operation of a module."""
+
+    of: dict[Operation, Origin] = field(default_factory=dict[Operation, Origin])
+
+    def instance_of(self, op: Operation) -> Instance | None:
+        origin = self.of.get(op)
+        return None if origin is None else origin.instance
+
+    def number(self, functions: Iterable[FuncOp]) -> None:
+        """Before anything is inlined: every operation stands where it stood."""
+        for function in functions:
+            self.of.update((op, Origin(None, index)) for index, op in enumerate(function.walk()))
+
+    def inlined(
+        self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
+    ) -> None:
+        """The operations of a body, which holds no calls any more, were cloned in place of the call.
+
+        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones.
+        """
+        callee = call.callee.string_value()
+        operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
+        around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
+        moved = dict[Instance, Instance]()
+        for op, clone in body:
+            for one, other in zip(op.walk(), clone.walk(), strict=True):
+                origin = self.of[one]
+                inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
+                self.of[other] = Origin(inner, origin.index)
+
+    def follow_copies(self, module: ModuleOp) -> None:
+        """Copies come from where their originals come from; both carry the same `recompute.id`.
+
+        Where originals share an id, nothing is known of their copies.
+        """
+        originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
+        for op in module.walk():
+            if is_copy(op):
+                copies.append(op)
+            elif (identity := op.attributes.get(Names.ID)) is not None:
+                originals.setdefault(identity, []).append(op)
+        for copy in copies:
+            found = originals.get(copy.attributes[Names.ID], [])
+            if len(found) == 1:
+                self._follow(found[0], copy)
+
+    def _follow(self, original: Operation, copy: Operation) -> None:
+        number = copy.attributes[Names.COPY]
+        assert isinstance(number, IntegerAttr), "a copy has a number"
+        mapping, moved = _values(original, copy), dict[Instance, Instance]()
+        if (top := self.instance_of(original)) is not None:
+            moved[top] = top
+        for one, other in zip(original.walk(), copy.walk(), strict=True):
+            if (origin := self.of.get(one)) is not None:
+                inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
+                self.of[other] = Origin(inner, origin.index, number.value.data)
+
+
+def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
+    """From what is made in the regions of an operation to the same in its clone."""
+    found = dict[SSAValue, SSAValue]()
+    for one, other in zip(original.walk(), copy.walk(), strict=True) if original.regions else ():
+        found.update(zip(one.results, other.results, strict=True))
+        for region, its_copy in zip(one.regions, other.regions, strict=True):
+            for block, twin in zip(region.blocks, its_copy.blocks, strict=True):
+                found.update(zip(block.args, twin.args, strict=True))
+    return found
+
+
+def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]) -> Instance:
+    """The instance of a call in the loop that is copied, for the copy of the loop."""
+    if instance not in moved:
+        at = instance.at
+        if at.instance is not None:
+            at = Origin(_copied(at.instance, mapping, moved), at.index)
+        operands = tuple(mapping.get(value, value) for value in instance.operands)
+        moved[instance] = replace(instance, at=at, operands=operands)
+    return moved[instance]
+
+
+def _within(
+    around: Instance, inner: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]
+) -> Instance:
+    """The instance of a call inside of a body, for the clone of the body that `around` stands for."""
+    if inner not in moved:
+        outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)
+        operands = tuple(mapping.get(value, value) for value in inner.operands)
+        moved[inner] = replace(inner, at=Origin(outer, inner.at.index), operands=operands)
+    return moved[inner]

@@ -1,0 +1,186 @@
+"""Make calls of what was inlined to decide: a function inside of which nothing was copied, moved or held back is called
+again, and where a whole call was copied, the copy is a call too.
+
+    %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
+    %6 = stablehlo.tanh %5                               ->      …
+    …                                                            %8 = call @silu(%7) {recompute.copy = 1}
+    %8 = stablehlo.multiply %7, %c1 {recompute.copy = 1}
+    %9 = stablehlo.tanh %8 {recompute.copy = 1}
+
+XLA rounds a step whose calls were inlined differently from the plain one (docs/bits.md), and the text is shorter.
+Calls inside of others come first, so that those around them see an operation like any other. Whatever does not fit is
+left inlined: it computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from ...analysis.step.constants import constants_only
+from ...analysis.step.functions import functions_of
+from ...analysis.step.order import Order
+from ...rules.kinds import is_constant
+from .bodies import Body, LeftInlined, Reading
+from .effects import Effects
+from .group import Group, erase, part_body, put, read_passed, whole_body
+from .origins import Instance, Origin, Origins
+from .places import Positions, place_of
+from .said import Said
+from .templates import Template, Templates
+from .written import Written
+
+Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
+"""Groups by the depth of their calls."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """How many groups of operations are calls again, how many of these of the function as it came, and how many are
+    left inlined, by reason."""
+
+    calls: int
+    whole: int
+    left: Mapping[str, int]
+
+
+NOTHING_RESTORED = Restored(0, 0, {})
+
+
+def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
+    """Change the module in place. `original`: the module before anything was inlined; it is left as it is."""
+    return _Restoring(module, original, origins).run()
+
+
+class _Restoring:
+    def __init__(self, module: ModuleOp, original: ModuleOp, origins: Origins):
+        self.module = module
+        self.origins = origins
+        self.templates = Templates(original)
+        self.written = Written.of(original, self.templates)
+        self.effects = Effects()
+        self.constants = set[SSAValue]()
+        self.positions = dict[Block, Positions]()
+        self.replaced = dict[SSAValue, SSAValue]()
+
+    def run(self) -> Restored:
+        waiting, left = Waiting(), dict[str, int]()
+        calls = whole = 0
+        functions = functions_of(self.module)
+        for function in functions:
+            self._find_constants(function.body.block)
+            for op in function.walk():
+                self._sort_in(op, waiting)
+        while waiting:
+            # Copies may read what comes from constants alone from their originals: these are taken apart last.
+            for group in sorted(waiting.pop(max(waiting)).values(), key=lambda group: -group.copy):
+                try:
+                    call = self._restore(group)
+                except LeftInlined as reason:
+                    left[str(reason)] = left.get(str(reason), 0) + 1
+                    continue
+                calls += 1
+                whole += call.callee.string_value() == group.instance.callee
+                self._sort_in(call, waiting)
+        for function in functions:
+            region_dce(function.body)
+        self.written.add_to(self.module)
+        return Restored(calls, whole, left)
+
+    def _find_constants(self, block: Block) -> None:
+        order = Order.of(block)
+        self.constants |= constants_only(order, self.constants)
+        for op in order.operations:
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._find_constants(inner)
+
+    def _sort_in(self, op: Operation, waiting: Waiting) -> None:
+        """Into the group of its call, if it is an operation of the body itself. Literals belong to who reads them."""
+        origin = self.origins.of.get(op)
+        if origin is None or origin.instance is None or is_constant(op) or op.parent is None:
+            return
+        template = self.templates.of(origin.instance.callee)
+        if template.operations[origin.index].parent is not template.block:
+            return
+        key = (origin.instance, origin.copy, op.parent)
+        groups = waiting.setdefault(origin.instance.depth, {})
+        groups.setdefault(key, Group(*key)).members[origin.index] = op
+
+    def _restore(self, group: Group) -> CallOp:
+        """Raises `LeftInlined`; the module is as it was then."""
+        template = self.templates.of(group.instance.callee)
+        reading = Reading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
+        reading.read_all()
+        members, results = list(reading.members.values()), group.results(template, self.templates.parts)
+        body, is_whole = self._body(group, reading, results)
+        if group.block not in self.positions:
+            self.positions[group.block] = Positions(group.block)
+        positions = self.positions[group.block]
+        place = place_of(members, body.passed, positions)
+        self.effects.demand_order(members, place, positions)
+        said = Said.of(group.instance, group.copy, members)
+        name = group.instance.callee if is_whole else self.written.name_of_part(template, body)
+        call = CallOp(name, body.passed, [value.type for value in body.returned])
+        said.write(call)
+        put(call, place, positions)
+        if is_whole:
+            for result, hint in zip(call.results, group.instance.names, strict=True):
+                result.name_hint = hint
+        self._read_results(call, body, group, results)
+        if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):
+            read_passed(call, group, template, self._function_around(group), self.origins, positions)
+        if not any(map(self.effects.has_effect, members)):
+            self.effects.pure.add(call)
+        self.origins.of[call] = Origin(group.instance.at.instance, group.instance.at.index, group.copy)
+        erase(members)
+        return call
+
+    def _body(self, group: Group, reading: Reading, results: Mapping[SSAValue, SSAValue]) -> tuple[Body, bool]:
+        """The body, and whether it is that of the function as it came."""
+        returned = reading.template.returned
+        # What comes from constants alone and is not returned stays where it is, for others.
+        wanted = {was for value, was in results.items() if value not in self.constants or was in returned}
+        operands = enumerate(group.instance.operands)
+        passed = {index: now for index, value in operands if (now := self._now(value, group.block)) is not None}
+        if (whole := whole_body(group, reading, wanted, passed)) is not None:
+            return whole, True
+        return part_body(reading, wanted), False
+
+    def _now(self, value: SSAValue, block: Block) -> SSAValue | None:
+        """What a call was given, if it is still there and can be seen from the block."""
+        while value in self.replaced:
+            value = self.replaced[value]
+        made_in = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+        around: Block | None = block
+        while around is not None and around is not made_in:
+            around = around.parent_block()
+        return None if around is None else value
+
+    def _read_results(self, call: CallOp, body: Body, group: Group, results: Mapping[SSAValue, SSAValue]) -> None:
+        """Whoever reads a result of the operations reads that of the call."""
+        now = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
+        for value, was in results.items():
+            if was not in now:
+                continue
+            now[was].name_hint = now[was].name_hint or value.name_hint
+            self.replaced[value] = now[was]
+            if value in self.constants:
+                self.constants.add(now[was])
+            for reader, index in group.uses_by_others(value):
+                reader.operands[index] = now[was]
+
+    def _function_around(self, group: Group) -> Template:
+        """The function that the call stood in, as it came."""
+        if (around := group.instance.at.instance) is not None:
+            return self.templates.of(around.callee)
+        function = group.block.parent_op()
+        while not isinstance(function, FuncOp):
+            assert function is not None, "what was inlined stands in a function"
+            function = function.parent_op()
+        return self.templates.of(function.sym_name.data)

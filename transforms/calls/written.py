@@ -1,0 +1,125 @@
+"""The functions of the output: those that came, as they came, and others of which only a part is left.
+
+What is the same becomes one function. A function of which a part is left stands behind the one that it is a part of,
+and has its name with a number: `silu_1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, Region
+
+from .bodies import Body
+from .templates import Part, Template, Templates, same_body
+
+
+@dataclass
+class Written:
+    """What is called in the output. `parts`: by name of the function that they are a part of."""
+
+    original: ModuleOp
+    templates: Templates
+    taken: set[str]
+    parts: dict[str, list[FuncOp]] = field(default_factory=dict[str, list[FuncOp]])
+
+    @classmethod
+    def of(cls, original: ModuleOp, templates: Templates) -> Written:
+        """`original`: the module before anything was inlined."""
+        taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
+
+    def name_of_part(self, template: Template, body: Body) -> str:
+        """The name of a function with this body, which is not that of the whole function."""
+        whole = template.function.sym_name.data
+        parts = self.parts.setdefault(whole, [])
+        function = _function(template, body)
+        found = _part(template, body)
+        for part in parts:
+            if self.templates.parts[part.sym_name.data] == found and _says_the_same(part, function):
+                return part.sym_name.data
+        name = self._free_name(whole)
+        function.sym_name = StringAttr(name)
+        parts.append(function)
+        self.templates.parts[name] = found
+        return name
+
+    def _free_name(self, name: str) -> str:
+        found = next(free for number in count(1) if (free := f"{name}_{number}") not in self.taken)
+        self.taken.add(found)
+        return found
+
+    def add_to(self, module: ModuleOp) -> None:
+        """Put what is called into the module, in the order in which the functions came."""
+        here = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        others = iter([op for op in module.ops if not isinstance(op, FuncOp)])
+        called = self._called(module, here)
+        listed = list[Operation]()
+        for op in self.original.ops:
+            if not isinstance(op, FuncOp):
+                listed += [other for other in (next(others, None),) if other is not None]
+                continue
+            name = op.sym_name.data
+            if name in here:
+                listed.append(here[name])
+            elif name in called:
+                listed.append(op.clone())
+            listed += [part for part in self.parts.get(name, ()) if part.sym_name.data in called]
+        listed += others
+        for op in list(module.ops):
+            op.detach()
+        module.body.block.add_ops(listed)
+
+    def _called(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
+        """Names of the functions that are called, by those that are called too."""
+        parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
+        found, waiting = set(here), list[Operation](module.ops)
+        while waiting:
+            for call in waiting.pop().walk():
+                if not isinstance(call, CallOp) or (name := call.callee.string_value()) in found:
+                    continue
+                found.add(name)
+                waiting.append(parts[name] if name in parts else self.templates.of(name).function)
+        return found
+
+
+def _says_the_same(one: FuncOp, other: FuncOp) -> bool:
+    return _around_body(one) == _around_body(other) and same_body(one.body.block, other.body.block)
+
+
+def _around_body(function: FuncOp) -> tuple[object, ...]:
+    return {k: v for k, v in function.properties.items() if k != "sym_name"}, function.attributes
+
+
+def _part(template: Template, body: Body) -> Part:
+    place = {value: index for index, value in reversed(list(enumerate(template.returned)))}
+    arguments = tuple(index for index, _ in body.arguments)
+    return Part(template.function.sym_name.data, arguments, tuple(place.get(value) for value in body.returned))
+
+
+def _function(template: Template, body: Body) -> FuncOp:
+    """The template's function with another body: what is said of an argument or a result that is left stays said."""
+    whole = template.function
+    types = FunctionType.from_lists(
+        [argument.type for argument in body.block.args], [value.type for value in body.returned]
+    )
+    function = FuncOp(whole.sym_name.data, types, Region(body.block), whole.sym_visibility)
+    function.location = whole.location
+    function.attributes.update(whole.attributes)
+    function.properties.update({k: v for k, v in whole.properties.items() if k not in function.properties})
+    part = _part(template, body)
+    for name, kept in (("arg_attrs", part.arguments), ("res_attrs", part.returned)):
+        if (said := function.properties.pop(name, None)) is not None:
+            function.properties[name] = _left(said, kept)
+    return function
+
+
+def _left(said: Attribute, kept: Iterable[int | None]) -> Attribute:
+    assert isinstance(said, ArrayAttr), "what is said of arguments and results is a list"
+    each = cast(ArrayAttr[Attribute], said).data
+    return ArrayAttr(DictionaryAttr({}) if index is None else each[index] for index in kept)
