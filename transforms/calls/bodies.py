@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from ...dialects.every import every_operation
 from ...rules.names import name_of
-from .templates import Parts, Template, operand_pairs, result_pairs, same_kind, strip
+from .templates import Parts, Template, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"
 
@@ -43,6 +44,18 @@ class Reading:
     stands: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     made_anew: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
+    @property
+    def says_all(self) -> bool:
+        """Whether what was read is all that there is: operations without regions, none of them a call of a part.
+
+        Then whoever has all operations of the template has its body: each reads what it read there.
+        """
+        present = {**self.made_anew, **self.members}
+        return not any(
+            op.regions or part_called(op, self.template.operations[index], self.parts) is not None
+            for index, op in present.items()
+        )
+
     def read_all(self) -> None:
         """Raises `LeftInlined`."""
         for index, op in self.members.items():
@@ -50,7 +63,7 @@ class Reading:
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
         """The operation and all that its regions hold, each beside what it was in the template."""
-        inside, before = list(op.walk()), list(was.walk())
+        inside, before = every_operation(op), every_operation(was)
         if len(inside) != len(before):
             raise LeftInlined("its loop holds other operations than before")
         for one, other in zip(inside, before, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
@@ -27,11 +27,11 @@ class Group:
 
     def results(self, template: Template, parts: Parts) -> dict[SSAValue, SSAValue]:
         """The values that others read, and what they were in the template. Raises `LeftInlined` for others."""
-        found = dict[SSAValue, SSAValue]()
+        found, inside = dict[SSAValue, SSAValue](), set(self.members.values())
         for index, op in self.members.items():
             was = dict(result_pairs(op, template.operations[index], parts))
             for result in op.results:
-                if next(self.uses_by_others(result), None) is None:
+                if not any(self._is_by_others(use, inside) for use in result.uses):
                     continue
                 if result not in was:
                     raise LeftInlined(f"others read what was no result of {name_of(op)}")
@@ -41,8 +41,12 @@ class Group:
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
         inside = set(self.members.values())
         for use in list(value.uses):
-            if self.block.find_ancestor_op_in_block(use.operation) not in inside:
+            if self._is_by_others(use, inside):
                 yield use.operation, use.index
+
+    def _is_by_others(self, use: Use, inside: Collection[Operation]) -> bool:
+        reader = use.operation
+        return reader not in inside and self.block.find_ancestor_op_in_block(reader) not in inside
 
 
 def whole_body(
@@ -58,7 +62,10 @@ def whole_body(
     arguments = dict(passed) | _arguments(reading)
     if len(arguments) != len(template.block.args):
         return None
-    body = body_of(reading, dict(sorted(arguments.items())), template.returned)
+    listed = dict(sorted(arguments.items()))
+    if reading.says_all:
+        return Body(template.block, tuple(listed.items()), template.returned)
+    body = body_of(reading, listed, template.returned)
     return body if same_body(body.block, template.block) else None
 
 

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...analysis.step.constants import constants_only
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
+from ...dialects.dead_code import drop_dead_code
+from ...dialects.every import every_operation
 from ...rules.kinds import is_constant
 from .bodies import Body, LeftInlined, Reading
 from .effects import Effects
@@ -74,7 +75,7 @@ class _Restoring:
         functions = functions_of(self.module)
         for function in functions:
             self._find_constants(function.body.block)
-            for op in function.walk():
+            for op in every_operation(function):
                 self._sort_in(op, waiting)
         while waiting:
             # Copies may read what comes from constants alone from their originals: these are taken apart last.
@@ -88,7 +89,7 @@ class _Restoring:
                 whole += call.callee.string_value() == group.instance.callee
                 self._sort_in(call, waiting)
         for function in functions:
-            region_dce(function.body)
+            drop_dead_code(function.body)
         self.written.add_to(self.module)
         return Restored(calls, whole, left)
 
