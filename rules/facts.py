@@ -15,7 +15,7 @@ reads_memory(), writes_memory() of whatever a reference points to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -98,7 +98,7 @@ class Facts:
     flops: Count | None = None
     body_runs: Count | None = None
     regions: tuple[RegionStorage, ...] = ()
-    on_tensors: bool = False
+    on_tensors: bool = field(default=False, compare=False)
 
 
 def nothing(op: Operation) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -26,7 +25,7 @@ from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.stopwatch import part
 from ..planning.plan import CopyGroup, Plan
-from ..planning.plan_file import BadPlan, StepPlan, from_json, to_json
+from ..planning.plan_file import StepPlan, to_json
 from ..rules.permission import Permission
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
@@ -37,6 +36,7 @@ from .mark import MarkPass, mark_steps
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.prepared import prepare
+from .plans.read_plan import read_plan
 from .stagger import stagger
 from .verify import verify, verify_input
 
@@ -235,19 +235,10 @@ class RecomputePass(MarkPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        planned = _read_plan(op, self.plan) if self.plan else None
+        planned = read_plan(op, self.plan) if self.plan else None
         done = recompute(op, self, self.copies, self.target, self.stagger, planned, self.calls)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(done.plans))
-
-
-def _read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
-    try:
-        return from_json(Path(path).read_text())
-    except OSError as error:
-        raise Refusal(module, f"the plan {path} cannot be read: {error.strerror}") from error
-    except (BadPlan, UnicodeDecodeError) as error:
-        raise Refusal(module, f"{path}: {error}") from error

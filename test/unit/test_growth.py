@@ -71,8 +71,7 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
     with monkeypatch.context() as patch:
         patch.setattr(SSAValue, "__eq__", counting("comparisons", operator.is_))
         patch.setattr(Order, "owner_here", counting("owners", Order.owner_here))
-        for module_of in ("order", "graph_of"):
-            patch.setattr(f"recompute.analysis.step.{module_of}.read_values", counting("reads", order.read_values))
+        patch.setattr(order, "read_values", counting("reads", order.read_values))
         patch.setattr(names, "names_of", counting("names", names.names_of))
         before = sys.gettrace()
         sys.settrace(call)

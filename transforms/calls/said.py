@@ -40,6 +40,10 @@ class Said:
             location = _backward(location)
         if any(map(is_copy, members)):  # what stands in a loop that is copied is no copy by itself
             attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
+        mark = attributes.get(Names.RECOMPUTE)
+        if mark is not None and any(op.attributes.get(Names.RECOMPUTE) != mark for op in members):
+            # Of some the mark was taken back, or was none to begin with: it is no word about all of them any more.
+            del attributes[Names.RECOMPUTE]
         for name in (Names.SEGMENT, Names.PHASE):
             if (said := _said_by_all(members, name)) is not None:
                 attributes[name] = said
