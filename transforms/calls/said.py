@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...analysis.step.copied import is_copy
 from ...analysis.step.jax_paths import as_backward, path_of
+from ...analysis.step.marks import asks_to_recompute
 from ...dialects.recompute import Names
 from .bodies import LeftInlined
 from .origins import Instance
@@ -40,10 +41,6 @@ class Said:
             location = _backward(location)
         if any(map(is_copy, members)):  # what stands in a loop that is copied is no copy by itself
             attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
-        mark = attributes.get(Names.RECOMPUTE)
-        if mark is not None and any(op.attributes.get(Names.RECOMPUTE) != mark for op in members):
-            # Of some the mark was taken back, or was none to begin with: it is no word about all of them any more.
-            del attributes[Names.RECOMPUTE]
         for name in (Names.SEGMENT, Names.PHASE):
             if (said := _said_by_all(members, name)) is not None:
                 attributes[name] = said
@@ -54,8 +51,11 @@ class Said:
         call.attributes.update(self.attributes)
         call.location = self.location
         marks = call.attributes.get(Names.RECOMPUTE)
-        if isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results):
-            del call.attributes[Names.RECOMPUTE]  # one for each result of the whole function
+        is_of_the_whole = isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results)
+        if is_of_the_whole or asks_to_recompute(call):
+            # What was asked for is done. It was said of all that the call does, of which something may have stayed:
+            # what comes from constants alone, and results whose marks were taken back.
+            del call.attributes[Names.RECOMPUTE]
 
 
 def _said_by_all(members: Sequence[Operation], name: str) -> Attribute | None:
