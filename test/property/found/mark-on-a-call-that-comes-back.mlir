@@ -1,5 +1,5 @@
 // check: verifies
-// request: segments=auto target=stablehlo
+// request: segments=model/block1 target=stablehlo
 // The call came back with a mark for all that it does; a value of constants alone had stayed, and is read.
 builtin.module @jit_step {
   func.func public @main(%w0: tensor<16x32xf32> loc(unknown), %w1: tensor<32x16xf32> loc(unknown), %x: tensor<16x16xf32> loc(unknown)) -> (tensor<f32>, tensor<16x32xf32>, tensor<32x16xf32>) {
