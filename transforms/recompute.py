@@ -122,7 +122,7 @@ def recompute(
     forced = planned is not None or any(map(is_forced, operations))
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
-    before = replace(Peaks.of(work, steps), module=lambda: prepare(module, selection).module)
+    before = Peaks.of(work, steps).kept(lambda: prepare(module, selection).module)
     how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
     if planned is None:
         remarks = [*prepared.remarks, *mark_steps(steps, selection)]
@@ -140,7 +140,8 @@ def recompute(
         return _unchanged(module, remarks, reason, steps)
     if planned is not None and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
         remarks.append(Remark(functions_of(module)[0], f"{reason}: the plan is carried out all the same"))
-    restored = restore_calls(best.module, module, best.origins) if calls else NOTHING_RESTORED
+    with part("calls"):
+        restored = restore_calls(best.module, module, best.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(best.module)
     _replace(module, best.module)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...dialects.stopwatch import part
-from ...planning.evaluate import peak_bytes
+from ...planning.evaluate import live_bytes, peak_bytes
+from ...planning.graph import Graph
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ..step.functions import functions_of, single_block
@@ -29,6 +30,8 @@ class Peaks:
     """The module that they are of, for a look that is taken only where these two do not decide."""
     in_order: int
     eager: int
+    in_update: bool = False
+    """Whether the peak in program order is where the update is."""
 
     @classmethod
     @part("peaks")
@@ -42,10 +45,21 @@ class Peaks:
             steps = [(function, Step.of(classified)) for function, classified in found if classified is not None]
         graphs = {function: step.graph for function, step in steps}
         others = [function for function in functions_of(module) if function not in graphs]
-        in_order = [peak_bytes(graph_of(Order.of(single_block(function))).graph) for function in others]
-        in_order += [peak_bytes(graph) for graph in graphs.values()]
+        in_order = [(peak_bytes(graph_of(Order.of(single_block(function))).graph), False) for function in others]
+        in_order += [_peak(graph) for graph in graphs.values()]
         when_ready = [peak_bytes(graph, eager(graph)) for graph in graphs.values()]
-        return cls(lambda: module, max(in_order, default=0), max(when_ready, default=0))
+        highest, in_update = max(in_order, default=(0, False))
+        return cls(lambda: module, highest, max(when_ready, default=0), in_update)
+
+    def kept(self, anew: Callable[[], ModuleOp]) -> Peaks:
+        """The peaks of a module that is changed from now on, and can be made `anew`.
+
+        Recomputing does not lower a peak in the update, and XLA will be asked: it is asked now, of what is there.
+        """
+        if self.in_update:
+            _ = self.xla
+            return self
+        return replace(self, module=anew)
 
     @property
     def is_steady(self) -> bool:
@@ -56,6 +70,13 @@ class Peaks:
         """Bytes of temporaries under XLA:CPU, by the model of `analysis/memory/xla`."""
         with part("peaks"):
             return max(xla_timeline(function).peak_bytes for function in functions_of(self.module()))
+
+
+def _peak(graph: Graph) -> tuple[int, bool]:
+    """Bytes, and whether an operation of the update runs there."""
+    live = live_bytes(graph)
+    highest = int(live.argmax()) if len(live) else 0
+    return int(live.max(initial=0)), bool(len(live)) and graph.update[highest]
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:

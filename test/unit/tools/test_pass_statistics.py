@@ -97,5 +97,5 @@ def test_the_pass_tells_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert below == [
         *("verify", "prepare", "prepare/inline", "phases", "graph", "peaks", "mark", "mark/decide"),
-        *("plan", "clone", "cse", "lower", "stagger"),
+        *("plan", "clone", "cse", "lower", "stagger", "calls"),
     ]
