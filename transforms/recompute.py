@@ -122,7 +122,7 @@ def recompute(
     forced = planned is not None or any(map(is_forced, operations))
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
-    before = Peaks.of(work, steps).kept(lambda: prepare(module, selection).module)
+    before = Peaks.of(work, steps).kept(lambda: prepare(module, selection).module, emission.is_ordered and not forced)
     how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
     if planned is None:
         remarks = [*prepared.remarks, *mark_steps(steps, selection)]

@@ -51,12 +51,13 @@ class Peaks:
         highest, in_update = max(in_order, default=(0, False))
         return cls(lambda: module, highest, max(when_ready, default=0), in_update)
 
-    def kept(self, anew: Callable[[], ModuleOp]) -> Peaks:
+    def kept(self, anew: Callable[[], ModuleOp], decide: bool) -> Peaks:
         """The peaks of a module that is changed from now on, and can be made `anew`.
 
-        Recomputing does not lower a peak in the update, and XLA will be asked: it is asked now, of what is there.
+        Recomputing does not lower a peak in the update, and where peaks `decide`, XLA will be asked: it is asked now, of
+        what is there.
         """
-        if self.in_update:
+        if decide and self.in_update:
             _ = self.xla
             return self
         return replace(self, module=anew)
