@@ -54,8 +54,8 @@ class Peaks:
     def kept(self, anew: Callable[[], ModuleOp], decide: bool) -> Peaks:
         """The peaks of a module that is changed from now on, and can be made `anew`.
 
-        Recomputing does not lower a peak in the update, and where peaks `decide`, XLA will be asked: it is asked now, of
-        what is there.
+        Recomputing does not lower a peak in the update, and where peaks `decide`, XLA will be asked: it is asked now,
+        of what is there.
         """
         if decide and self.in_update:
             _ = self.xla
