@@ -15,3 +15,10 @@ BATCH_CANDIDATES = 32
 
 NEARLY_ALL = 0.9
 """One scope around this share of the forward operations is the model, not one of its blocks."""
+
+MOST_SEGMENTS = 40
+"""Into at most so many segments a forward pass is cut where nothing names its parts: more are hardly ever better, and
+the cuts of each number are looked at."""
+
+STRUCTURES = 3
+"""How many cuts by structure are tried: the best by score, which is an estimate, is not always the best."""

@@ -194,5 +194,5 @@ class ClonePass(ModulePass):
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        how = Copying(self.copies, self.chain, self.collectives, self.preserve_rng_state)
+        how = Copying(self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state))
         tell(ctx, demand_effect(clone(op, how).remarks, self.strict))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -51,13 +52,19 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
             decided = decide(step, selection)
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
-        if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
-            remarks.append(Remark(function, _no_segments(selection)))
-        for decision in decided.decisions:
-            _write(decision)
-        _write_offloads(decided.resolved.offloaded)
-        remarks += [*decided.resolved.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
+        remarks += write_marks(function, decided, selection)
     return remarks
+
+
+def write_marks(function: FuncOp, decided: Decisions, selection: Selection) -> list[Remark]:
+    """Write what is decided onto the operations; returns a remark for each segment that is left alone."""
+    remarks = list[Remark]()
+    if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
+        remarks.append(Remark(function, _no_segments(selection)))
+    for decision in decided.decisions:
+        _write(decision)
+    _write_offloads(decided.resolved.offloaded)
+    return [*remarks, *decided.resolved.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
 
 
 def _no_segments(selection: Selection) -> str:
@@ -87,7 +94,7 @@ def _write(decision: Decision) -> None:
         return
     segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
     for op in decision.operations:
-        wanted = [result in decision.values for result in op.results]
+        wanted = [result in decision.values and result not in decision.own for result in op.results]
         if decision.segment:
             op.attributes[Names.SEGMENT] = segment
         if not any(wanted):

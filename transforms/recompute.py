@@ -123,7 +123,7 @@ def recompute(
     steps = numbered_steps(work)
     # From here on `work` is changed in place.
     before = Peaks.of(work, steps).kept(lambda: prepare(module, selection).module, emission.is_ordered and not forced)
-    how = Copying(copies, False, selection.collectives, selection.preserve_rng_state)
+    how = Copying(copies, permission=selection.permission)
     if planned is None:
         remarks = [*prepared.remarks, *mark_steps(steps, selection)]
         cloned = clone(work, how, steps)

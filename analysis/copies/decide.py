@@ -5,8 +5,8 @@ Marking and explaining read the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
@@ -18,9 +18,11 @@ from ...planning.by_segment.targets import Targets
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ..request.resolved import Resolved, resolve
+from ..request.segments import instance_name, segments_of_gradients
 from ..request.selection import Selection
 from ..step.marks import Policy, is_forced, mark_of
 from ..step.step import Step
+from .attempts import FIRST, Attempt
 from .copying import Copying
 
 
@@ -28,7 +30,8 @@ from .copying import Copying
 class Decision:
     """One segment instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
 
-    `groups` is what recomputing them means, also where it is not worth it; empty where it cannot be done.
+    `groups` is what recomputing them means, also where it is not worth it; empty where it cannot be done. `own`:
+    outputs that are kept, and recomputed for these readers alone.
     """
 
     segment: str
@@ -36,6 +39,7 @@ class Decision:
     values: frozenset[SSAValue]
     groups: tuple[CopyGroup, ...]
     reason: str | None
+    own: Mapping[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
 
     @property
     def first(self) -> Operation:
@@ -66,50 +70,95 @@ class Decisions:
 
 
 @part("decide")
-def decide(step: Step, selection: Selection) -> Decisions:
+def decide(step: Step, selection: Selection, attempt: Attempt = FIRST) -> Decisions:
     """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
-    resolved = resolve(step.phases, selection)
+    resolved = resolve(step.phases, selection, _cut(step, attempt))
+    scopes = segments_of_gradients(step.phases, selection.segments) if attempt.own_outputs else {}
+    decider = _Decider(step, selection, attempt, {step.position(op): scope for op, scope in scopes.items()})
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in resolved.skipped
-        else _decide(step, segment, operations, resolved.saved, selection)
+        else decider.decide(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
     ]
-    return Decisions(step, (*decisions, *_outside(step, resolved, selection)), resolved)
+    return Decisions(step, (*decisions, *_outside(step, resolved, decider)), resolved)
 
 
-def _outside(step: Step, resolved: Resolved, selection: Selection) -> list[Decision]:
+def _cut(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
+    if attempt.cuts is None:
+        return None
+    return {step.operation(op): segment for op, segment in attempt.cuts.segments(step.graph).items()}
+
+
+def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
     """Preferences outside of every segment, and what is moved because only the backward pass reads it."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    inside = replace(selection, outputs=False)
     groups = (step.numbered.operations_of(one) for one in sinkable(step.graph, set(step.positions(taken))))
-    moved = (_decide(step, "", group, frozenset(), inside) for group in groups)
-    stated = [_decide(step, "", preferred, frozenset(), replace(selection, outputs=True))] if preferred else []
+    moved = (decider.decide("", group, outputs=False) for group in groups)
+    stated = [decider.decide("", preferred, outputs=True)] if preferred else []
     return [*stated, *(one for one in moved if one.recomputed)]
 
 
-def _decide(
-    step: Step, segment: str, operations: Sequence[Operation], saved: frozenset[SSAValue], selection: Selection
-) -> Decision:
-    members = step.positions(operations)
-    kept = {step.number(value) for value in saved if value in step.numbered.number}
-    if not selection.outputs:
-        kept |= kept_outputs(step.graph, members)
-    marked = {op for op, operation in zip(members, operations, strict=True) if Names.RECOMPUTE in operation.attributes}
-    values = frozenset(
-        value
-        for op in members
-        for value in step.graph.makes[op]
-        if _is_target(step, value, value not in kept and not _lives_on(step.graph, value), op in marked)
-    )
-    how = Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state)
-    plan = how.plan(step, Targets(dict.fromkeys(members, segment), values))
-    forced = any(map(is_forced, operations)) or (selection.outputs and bool(segment))
-    meant = frozenset(step.numbered.values_of(values))
-    return Decision(segment, tuple(operations), meant, plan.groups, _why_not(plan, forced))
+@dataclass(frozen=True)
+class _Decider:
+    """`scopes`: of gradient operations, the segment whose own gradient they are."""
+
+    step: Step
+    selection: Selection
+    attempt: Attempt
+    scopes: Mapping[int, str]
+
+    def decide(
+        self,
+        segment: str,
+        operations: Sequence[Operation],
+        saved: frozenset[SSAValue] = frozenset(),
+        outputs: bool | None = None,
+    ) -> Decision:
+        """`outputs`: whether what leaves the operations is recomputed too; as the selection says if not given."""
+        step, graph = self.step, self.step.graph
+        outputs = self.selection.outputs if outputs is None else outputs
+        members = step.positions(operations)
+        kept = {step.number(value) for value in saved if value in step.numbered.number}
+        leaving = set[int]() if outputs else kept_outputs(graph, members)
+        marked = {op for op, at in zip(members, operations, strict=True) if Names.RECOMPUTE in at.attributes}
+        own = self._own(segment, members, leaving - kept, marked) if self.attempt.own_outputs else {}
+        kept |= leaving - own.keys()
+        values = frozenset(
+            value
+            for op in members
+            for value in graph.makes[op]
+            if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
+        )
+        how = Copying(beside=self.attempt.beside, permission=self.selection.permission)
+        plan = how.plan(step, Targets(dict.fromkeys(members, segment), values, own))
+        forced = any(map(is_forced, operations)) or (outputs and bool(segment))
+        meant = frozenset(step.numbered.values_of(values))
+        again = {step.value(value): readers for value, readers in own.items() if value in values}
+        return Decision(segment, tuple(operations), meant, plan.groups, _why_not(plan, forced), again)
+
+    def _own(
+        self, segment: str, members: Sequence[int], leaving: Iterable[int], marked: Container[int]
+    ) -> dict[int, frozenset[int]]:
+        """Of what leaves a segment that which its own gradient reads, and who that is.
+
+        By scope, not by what they depend on: what stands between two segments is neither's.
+        """
+        graph, inside, scope = self.step.graph, set(members), instance_name(segment)
+        found = dict[int, frozenset[int]]()
+        for value in leaving:
+            own = [
+                reader
+                for reader in graph.readers[value]
+                if (graph.gradient[reader] and self.scopes.get(reader) == scope)
+                or (reader in inside and graph.phases[reader] == "residual")
+            ]
+            if own and graph.maker[value] not in marked:
+                found[value] = frozenset(own)
+        return found
 
 
 def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:

@@ -32,15 +32,20 @@ class Resolved:
     remarks: tuple[Remark, ...]
 
 
-def resolve(phases: Phases, selection: Selection) -> Resolved:
-    """Find the segments and what is saved inside of them. Raises `BadSelection`."""
+def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str] | None = None) -> Resolved:
+    """Find the segments and what is saved inside of them. Raises `BadSelection`.
+
+    `given`: the segments of the operations, in place of those that the selection finds.
+    """
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
-    if selection.checkpoints is not None:
+    if given is not None:
+        segment_of = given
+    elif selection.checkpoints is not None:
         cut = segments_between(phases, selection.checkpoints)
         segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
     else:
         segment_of = find_segments(phases, selection.segments)
-    members = _grouped(_members(segment_of), selection.segment_count)
+    members = _grouped(_members(segment_of), 0 if given is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
     values = frozenset(value for op in saved for value in op.results)
     return Resolved(

@@ -50,6 +50,20 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     return {op: found[op] for op in phases.order.operations if op in found}
 
 
+def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
+    """The scope of each gradient operation that is in one, named as its segment is: of several instances the first."""
+    forward, chosen = _paths(phases), _matching(pattern)
+    if pattern == "auto":
+        chosen = _auto(forward)
+    scopes = ((op, scope_of(op.location).path) for op in phases.order.operations if phases.is_gradient(op))
+    return {op: "/".join(prefix) for op, path in scopes if path and (prefix := chosen(path)) is not None}
+
+
+def instance_name(segment: str) -> str:
+    """The name of the scope that a segment is an instance of: `layer#1` is `layer` once more."""
+    return segment.partition("#")[0]
+
+
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
     """Segments that the operations name themselves, and that are meant: what is said wins over locations.
 

@@ -17,14 +17,18 @@ from ..objective import BATCH_CANDIDATES, BATCH_SHARE
 from ..plan import Batch
 
 
-def split(graph: Graph, operations: Sequence[int], freed_bytes: int) -> tuple[Batch, ...]:
-    """One batch, or two where the first holds back enough. `operations` are in program order."""
+def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
+    """One batch, or two where the first holds back enough. `operations` are in program order.
+
+    `beside`: only where a part of the second could run beside the first, and is larger than what the second token
+    stores: a compiler that fuses may not have stored it at all.
+    """
     inputs = graph.outside_of(operations)
     first = _first_to_run(graph, operations, inputs, freed_bytes)
-    if not first:
-        return (Batch(tuple(operations), inputs),)
     early = tuple([op for op in operations if op in first])
     late = tuple([op for op in operations if op not in first])
+    if not first or (beside and not _runs_beside(graph, early, late)):
+        return (Batch(tuple(operations), inputs),)
     early_inputs = graph.outside_of(early)
     late_inputs = tuple([value for value in inputs if value not in early_inputs])
     awaited = tuple([value for value in _left(graph, early) if value not in graph.constants])
@@ -45,8 +49,26 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], left: Set[int]) -> tu
     return tuple(batches)
 
 
+def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
+    """Whether what of the later part needs nothing of the early one takes more than the early one leaves."""
+    waiting = {value for value in graph.results_of(early) if value not in graph.constants}
+    free = list[int]()
+    for op in late:
+        if waiting.isdisjoint(graph.reads[op]):
+            free.append(op)
+        else:
+            waiting.update(graph.makes[op])
+    return sum(_run_bytes(graph, free)) > _run_bytes(graph, early)[1]
+
+
 def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
     """Peak of the part run on its own, in program order, less what it leaves behind."""
+    peak, left = _run_bytes(graph, part)
+    return peak - left
+
+
+def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
+    """Peak of the part run on its own, in program order, and what it leaves behind."""
     root = graph.root
     left = {root[value] for value in _left(graph, part)}
     made = set(graph.results_of(part)) - graph.constants
@@ -59,7 +81,7 @@ def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
         for storage in {*[root[value] for value in graph.reads[op]], *owned}:
             if last.get(storage, op) == op and storage in made and storage not in left:
                 live -= graph.sizes[storage]
-    return peak - sum(graph.sizes[storage] for storage in left if storage in made)
+    return peak, sum(graph.sizes[storage] for storage in left if storage in made)
 
 
 def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:

@@ -31,12 +31,12 @@ class CopyRequest:
 def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copies: int) -> list[CopyRequest]:
     """One for each arrival of each segment, and one for each reader of outputs; in order."""
     makers = {graph.maker[value] for value in targets.values}
-    uses = first_uses(graph, makers, targets.values)
+    uses = first_uses(graph, targets, makers, targets.values)
     members = dict[str, list[int]]()
     for op in sorted(uses):
         members.setdefault(targets.segments[op], []).append(op)
     inside = targets.values - outputs
-    inside_uses = {segment: first_uses(graph, operations, inside) for segment, operations in members.items()}
+    inside_uses = {segment: first_uses(graph, targets, operations, inside) for segment, operations in members.items()}
     entered = {segment: min(found.values()) for segment, found in inside_uses.items() if found}
     entries = sorted(entered.values())
     found = list[CopyRequest]()

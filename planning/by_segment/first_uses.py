@@ -8,9 +8,12 @@ from itertools import accumulate
 
 from ..graph import Graph
 from .entries import later_entries
+from .targets import Targets
 
 
-def first_uses(graph: Graph, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
+def first_uses(
+    graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]
+) -> dict[int, int]:
     """For each operation the first gradient operation that needs a copy of it.
 
     Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations
@@ -21,7 +24,7 @@ def first_uses(graph: Graph, operations: Iterable[int], values: Collection[int])
         needed = list[int]()
         for value in graph.makes[op]:
             if value in values:
-                for reader in graph.readers[value]:
+                for reader in targets.readers(graph, value):
                     if graph.gradient[reader]:
                         needed.append(reader)
                     elif reader in found:

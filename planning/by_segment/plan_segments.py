@@ -27,15 +27,21 @@ from .targets import Targets, outputs_of, possible
 
 
 def plan_segments(
-    graph: Graph, targets: Targets, refused: Collection[int] = (), copies: int = 2, chain: bool = False
+    graph: Graph,
+    targets: Targets,
+    refused: Collection[int] = (),
+    copies: int = 2,
+    chain: bool = False,
+    beside: bool = False,
 ) -> Plan:
     """Plan the copies of the targets.
 
     `refused`: operations that may run once only. `copies`: at most so many of one operation. `chain`: each group also
-    waits for the gradient operation before it, which keeps groups apart that would all be ready at once.
+    waits for the gradient operation before it, which keeps groups apart that would all be ready at once. `beside`: see
+    `split`.
     """
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
-    planner = _Planner(graph, gated, chain)
+    planner = _Planner(graph, gated, chain, beside)
     planner.run(copies)
     left = dict[str, Kept]()
     for one in (*kept, *planner.kept):
@@ -52,19 +58,23 @@ def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept
     values, kept = set(targets.values), list[Kept]()
     readers = dict[str, set[int]]()
     for value in targets.values:
-        readers.setdefault(targets.segment_of(graph, value), set()).update(graph.gradient_readers[value])
+        readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
     for segment in sorted(readers):
         waiting = sorted(readers[segment])
         while waiting and not gates_for(graph, _read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
             values.difference_update(_read(graph, targets, segment, reader))
             kept.append(Kept(segment, reader, NO_GATE))
-    return Targets(targets.segments, frozenset(values)), kept
+    return Targets(targets.segments, frozenset(values), targets.own), kept
 
 
 def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
     read = (value for value in graph.reads[reader] if value in targets.values)
-    return [value for value in read if targets.segment_of(graph, value) == segment]
+    return [
+        value
+        for value in read
+        if targets.segment_of(graph, value) == segment and reader in targets.own.get(value, (reader,))
+    ]
 
 
 @dataclass
@@ -74,6 +84,7 @@ class _Planner:
     graph: Graph
     targets: Targets
     chain: bool
+    beside: bool
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
     kept: list[Kept] = field(default_factory=list[Kept])
     made: set[int] = field(default_factory=set[int])
@@ -120,8 +131,8 @@ class _Planner:
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs."""
         graph, before = self.graph, request.before
-        readers = {before, *(reader for value in replaced for reader in graph.gradient_readers[value])}
-        first = [value for value in replaced if before in graph.readers[value]] or replaced
+        readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
+        first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
         gates = gates_for(graph, first, readers, before, self.chain)
         if not gates or hold_back(graph, gates, released):
             return gates
@@ -142,7 +153,9 @@ class _Planner:
         found, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
-            if value in self.targets.values and value not in self.made and (op := self.graph.maker[value]) not in found:
+            if value not in self.targets.values or value in self.targets.own or value in self.made:
+                continue
+            if (op := self.graph.maker[value]) not in found:
                 found.add(op)
                 stack.extend(self.graph.reads[op])
         return sorted(found)
@@ -153,10 +166,10 @@ class _Planner:
         late = {
             value
             for value in self._recomputed(operations)
-            if value not in self.made and any(one < before for one in self.graph.gradient_readers[value])
+            if value not in self.made and any(one < before for one in self.targets.gradient_readers(self.graph, value))
         }
         if late:
-            self.targets = Targets(self.targets.segments, self.targets.values - late)
+            self.targets = self.targets.without(late)
 
     def _is_made(self, op: int) -> bool:
         return all(value in self.made for value in self.graph.makes[op] if value in self.targets.values)
@@ -191,4 +204,6 @@ class _Planner:
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
         """Copies of several segments run segment by segment, in the order of the forward pass."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
-        return split(self.graph, operations, freed) if len(groups) == 1 else in_turn(self.graph, groups, set(replaced))
+        if len(groups) == 1:
+            return split(self.graph, operations, freed, self.beside)
+        return in_turn(self.graph, groups, set(replaced))

@@ -207,7 +207,7 @@ def by_hand(module: ModuleOp, selection: Selection) -> Chosen:
     """Marked, cloned and cleaned up, whether or not it saves bytes; and what the passes said."""
     work = module.clone()
     remarks = [remark.reason for remark in mark(work, selection)]
-    done = clone(work, Copying(collectives=selection.collectives, preserve_rng_state=selection.preserve_rng_state))
+    done = clone(work, Copying(permission=selection.permission))
     cse(work)
     verify(work)
     return Chosen(work, (*remarks, *(remark.reason for remark in done.remarks)))

@@ -7,7 +7,7 @@ temporaries until the result is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
@@ -26,17 +26,23 @@ class Donation:
     copy: Life | None
 
 
-def donations(function: FuncOp, run: Run) -> Iterator[Donation]:
-    """For each argument of `function` that carries `tf.aliasing_output`."""
+def donated_for(function: FuncOp) -> Mapping[int, int]:
+    """For each argument of `function` that carries `tf.aliasing_output`, the number of the result."""
     if not isinstance(function.arg_attrs, ArrayAttr):
+        return {}
+    targets = ((index, said.data.get("tf.aliasing_output")) for index, said in enumerate(function.arg_attrs.data))
+    return {argument: target.value.data for argument, target in targets if isinstance(target, IntegerAttr)}
+
+
+def donations(donated: Mapping[int, int], run: Run) -> Iterator[Donation]:
+    """`donated`: arguments, and the numbers of the results that they are donated for."""
+    if not donated:
         return
     readers, needed = _readers(run), _all_needed(run)
-    for argument, attributes in enumerate(function.arg_attrs.data):
-        target = attributes.data.get("tf.aliasing_output")
-        if isinstance(target, IntegerAttr):
-            result = run.program.returned[target.value.data]
-            before = needed.get(run.program.maker[result], 0)
-            yield _donation(argument, result, run, readers.get(argument, []), before)
+    for argument, number in donated.items():
+        result = run.program.returned[number]
+        before = needed.get(run.program.maker[result], 0)
+        yield _donation(argument, result, run, readers.get(argument, []), before)
 
 
 def _donation(argument: int, result: int, run: Run, readers: Sequence[int], before: int) -> Donation:

@@ -1,16 +1,18 @@
 """Memory model `xla`: the temporaries of a step as XLA:CPU has them, with barriers kept.
 
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
-(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`form.py`, `donation.py`) and puts
+(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and puts
 several values in one place (`buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How near
 it comes is in `docs/limits.md`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from ....planning.graph import OUTSIDE
 from ...step.functions import single_block
@@ -18,8 +20,9 @@ from ...step.phases import Phases
 from ..labels import Buffer, Labels
 from ..timeline import Timeline, aliased_bytes
 from .buffers import Life, outside_results
-from .donation import donations
-from .form import XlaForm, xla_form
+from .donation import donated_for, donations
+from .form import xla_form
+from .program import Program
 from .run import Run, live_bytes
 
 
@@ -28,15 +31,15 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
 
     Raises `Refusal` for dynamic shapes.
     """
-    form = xla_form(function)
-    program, run = form.program, Run.of(form.program)
+    program, origin = xla_form(function)
+    run = Run.of(program)
     named = labels or Labels(phases)
-    alive = sorted(_temporaries(function, run), key=lambda life: life.first)
+    alive = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
     inner = run.inner_bytes()
     return Timeline(
         operations=tuple([program.names[op] for op in run.schedule]),
-        phases=tuple(["" if phases is None else phases.phase[form.origin[op]] for op in run.schedule]),
-        buffers=tuple(_buffer(life, form, named) for life in alive),
+        phases=tuple(["" if phases is None else phases.phase[origin[op]] for op in run.schedule]),
+        buffers=tuple(_buffer(life, program, origin, named) for life in alive),
         inner_bytes=inner,
         live_bytes=live_bytes(alive, inner),
         argument_bytes=sum(program.sizes[: program.arguments]),
@@ -45,20 +48,20 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     )
 
 
-def _temporaries(function: FuncOp, run: Run) -> list[Life]:
-    """What lies neither in an argument's nor in a result's place."""
+def temporaries(donated: Mapping[int, int], run: Run) -> list[Life]:
+    """What lies neither in an argument's nor in a result's place. `donated`: see `donations`."""
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
-    temporaries = run.temporaries()
-    for donation in donations(function, run):
+    found = run.temporaries()
+    for donation in donations(donated, run):
         if donation.result in places:
             places[donation.result].append(donation.held)
         if donation.copy is not None:
-            temporaries.append(donation.copy)
-    return outside_results(temporaries, list(places.values()))
+            found.append(donation.copy)
+    return outside_results(found, list(places.values()))
 
 
-def _buffer(life: Life, form: XlaForm, labels: Labels) -> Buffer:
-    op = form.program.maker[life.value]
+def _buffer(life: Life, program: Program, origin: Sequence[Operation], labels: Labels) -> Buffer:
+    op = program.maker[life.value]
     if op == OUTSIDE:
         return Buffer("copy of a donated argument", "", "", life.bytes, life.first, life.last, False)
-    return replace(labels.buffer(form.origin[op], life.bytes, life.first, life.last), label=form.program.names[op])
+    return replace(labels.buffer(origin[op], life.bytes, life.first, life.last), label=program.names[op])

@@ -1,8 +1,7 @@
 """A block as XLA:CPU is given it, as numbers: what fusion, schedule and places are found on.
 
 Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and come
-from an operation or from outside. Nothing here is IR: what XLA changes before it fuses is changed while the numbers are
-given out (`form.py`).
+from an operation or from outside. Nothing here is IR.
 """
 
 from __future__ import annotations
@@ -12,6 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ....planning.graph import OUTSIDE
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How a product or a convolution wants its operands: `transposed`, which of them lie otherwise; `wide`, for each
+    operand in bf16 its bytes in f32, 0 for others; `wide_result`, the same of the result."""
+
+    transposed: tuple[bool, ...]
+    wide: tuple[int, ...]
+    wide_result: int
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Program:
     `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of their
     operand. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
     by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
-    copies of what it carries.
+    copies of what it carries. `kernels`: what products and convolutions want; see `kernel_copies.py`.
     """
 
     arguments: int
@@ -42,6 +51,7 @@ class Program:
     broadcasts: frozenset[int]
     bodies: Mapping[int, tuple[Program, ...]]
     iteration_bytes: Mapping[int, int]
+    kernels: Mapping[int, Kernel]
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,4 +1,4 @@
-"""From a block of IR to a `Program`, with the copies that XLA:CPU's kernels ask for."""
+"""From a block of IR to a `Program`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,28 @@ from ...step.constants import constants_only
 from ...step.order import Order, read_values
 from ...step.storage import rank_of, value_bytes
 from .layouts import WANTED
-from .program import Program
+from .program import Kernel, Program
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block, as_kernels_want: bool = False) -> tuple[Program, Sequence[Operation]]:
-    """The program, and for each of its operations the one of the block that it is, or is a copy for.
-
-    `as_kernels_want`: with the copies of operands that kernels ask for. Raises `Refusal` for dynamic shapes.
-    """
+def program_of(block: Block) -> Program:
+    """An operation for each of the block's. Raises `Refusal` for dynamic shapes."""
     order = Order.of(block)
     reader = _Reader(order, constants_only(order))
     for op in order.operations:
-        if as_kernels_want and name_of(op) in WANTED:
-            reader.add_kernel(op)
-        else:
-            reader.add(op, [reader.number[operand] for operand in op.operands])
-    return reader.program(), reader.origin
+        reader.add(op)
+    return reader.program()
 
 
 @dataclass
 class _Reader:
-    """Gives out the numbers. `number`: of each value what stands for it now, which may be a converted one."""
+    """Gives out the numbers."""
 
     order: Order
     constant: Set[SSAValue]
     number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    origin: list[Operation] = field(default_factory=list[Operation])
     names: list[str] = field(default_factory=list[str])
     operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
@@ -85,9 +78,9 @@ class _Reader:
         self.root.append(number if root is None else root)
         return number
 
-    def add(self, op: Operation, operands: Sequence[int]) -> None:
-        """An operation as it is, but for its operands."""
+    def add(self, op: Operation) -> None:
         number = len(self.names)
+        operands = [self.number[operand] for operand in op.operands]
         captured = [self.number[value] for value in read_values(op)] if op.regions else []
         source = _reshaped(op.results[0]) if op.results else None
         if source is not None:
@@ -101,46 +94,16 @@ class _Reader:
                 self.constants.add(made)
             if _is_broadcast(result):
                 self.broadcasts.add(made)
-        self._append(op, name_of(op), operands, captured, [self.number[result] for result in op.results])
-
-    def _append(
-        self, origin: Operation, name: str, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
-    ) -> None:
-        self.origin.append(origin)
-        self.names.append(name)
+        self.names.append(name_of(op))
         self.operands.append(tuple(operands))
         self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
-        self.makes.append(tuple(makes))
-
-    def add_kernel(self, op: Operation) -> None:
-        """A product or a convolution, with its operands as it wants them: transposed, and in f32 in place of bf16."""
-        operands = [self.number[operand] for operand in op.operands]
-        for index, operand in enumerate(op.operands):
-            if _is_bf16(operand):
-                operands[index] = self._copy(op, "stablehlo.convert", operands[index], _bytes_in_f32(operand))
-        for index, dimensions in enumerate(WANTED[name_of(op)](op)):
-            if list(dimensions) != sorted(dimensions):
-                size = self.sizes[operands[index]]
-                operands[index] = self._copy(op, "stablehlo.transpose", operands[index], size)
-        self.add(op, operands)
-        (result,) = op.results
-        if _is_bf16(result):
-            # Stored in f32, and rounded by who reads it.
-            wide, narrow = self.number[result], self.sizes[self.number[result]]
-            self.sizes[wide] = _bytes_in_f32(result)
-            self.number[result] = self._copy(op, "stablehlo.convert", wide, narrow)
-
-    def _copy(self, origin: Operation, name: str, operand: int, size: int) -> int:
-        made = self._new_value(len(self.names), size, self.ranks[operand])
-        if operand in self.constants:
-            self.constants.add(made)
-        self._append(origin, name, [operand], [], [made])
-        return made
+        self.makes.append(tuple([self.number[result] for result in op.results]))
 
     def program(self) -> Program:
+        operations = self.order.operations
         bodies = {
-            number: tuple([program_of(block)[0] for region in op.regions for block in region.blocks])
-            for number, op in enumerate(self.origin)
+            number: tuple([program_of(block) for region in op.regions for block in region.blocks])
+            for number, op in enumerate(operations)
             if self.names[number] in LOOPS_AND_BRANCHES
         }
         loops = [one for one in bodies if self.names[one] == "stablehlo.while"]
@@ -158,7 +121,8 @@ class _Reader:
             constants=frozenset(self.constants),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
-            iteration_bytes={one: _changed_bytes(self.origin[one]) for one in loops},
+            iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
+            kernels={number: _kernel(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
         )
 
 
@@ -170,6 +134,15 @@ def _reshaped(value: SSAValue) -> SSAValue | None:
 
 def _is_broadcast(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
+
+
+def _kernel(op: Operation) -> Kernel:
+    (result,) = op.results
+    return Kernel(
+        transposed=tuple([list(wanted) != sorted(wanted) for wanted in WANTED[name_of(op)](op)]),
+        wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
+        wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
+    )
 
 
 def _is_bf16(value: SSAValue) -> bool:

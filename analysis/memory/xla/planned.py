@@ -1,0 +1,84 @@
+"""What XLA:CPU will need once a plan is carried out: the model of a program that nobody has written yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.func import FuncOp
+
+from ....planning.graph import OUTSIDE
+from ....planning.rewriting import BARRIER, BARRIER_NAME, Rewritten
+from ...step.functions import single_block
+from .donation import donated_for
+from .kernel_copies import with_kernel_copies
+from .memory import temporaries
+from .program import Program
+from .read_program import program_of
+from .run import Run, live_bytes
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A step before anything is copied. Its operations and values have the numbers of its graph."""
+
+    program: Program
+    donated: Mapping[int, int]
+
+    @classmethod
+    def of(cls, function: FuncOp) -> Plain:
+        """Raises `Refusal` for dynamic shapes."""
+        return cls(program_of(single_block(function)), donated_for(function))
+
+    def peak_bytes(self, rewritten: Rewritten) -> int:
+        """Temporaries of the program as it will be, by the model of `memory.py`."""
+        run = Run.of(with_kernel_copies(_program(self.program, rewritten)).program)
+        return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
+
+
+def _program(plain: Program, new: Rewritten) -> Program:
+    own = [(op, origin) for op, origin in enumerate(new.origin) if origin != BARRIER]
+    maker = [OUTSIDE] * len(new.stands_for)
+    for op, values in enumerate(new.makes):
+        for value in values:
+            maker[value] = op
+    behind = {value for op, origin in enumerate(new.origin) if origin == BARRIER for value in new.makes[op]}
+    return replace(
+        plain,
+        names=tuple([BARRIER_NAME if origin == BARRIER else plain.names[origin] for origin in new.origin]),
+        operands=tuple([_operands(plain, new, op) for op in range(len(new.origin))]),
+        reads=new.reads,
+        makes=new.makes,
+        maker=tuple(maker),
+        sizes=tuple([plain.sizes[value] for value in new.stands_for]),
+        ranks=tuple([plain.ranks[value] for value in new.stands_for]),
+        root=_roots(plain, new),
+        reshapes=frozenset([op for op, origin in own if origin in plain.reshapes]),
+        constants=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.constants]),
+        broadcasts=frozenset(
+            [new for new, old in enumerate(new.stands_for) if old in plain.broadcasts and new not in behind]
+        ),
+        bodies={op: plain.bodies[origin] for op, origin in own if origin in plain.bodies},
+        iteration_bytes={op: plain.iteration_bytes[origin] for op, origin in own if origin in plain.iteration_bytes},
+        kernels={op: plain.kernels[origin] for op, origin in own if origin in plain.kernels},
+    )
+
+
+def _operands(plain: Program, new: Rewritten, op: int) -> tuple[int, ...]:
+    """With repetitions, as the original has them."""
+    if (origin := new.origin[op]) == BARRIER:
+        return new.reads[op]
+    operands = plain.operands[origin]
+    if operands == plain.reads[origin]:
+        return new.reads[op]
+    read_as = dict(zip(plain.reads[origin], new.reads[op], strict=True))
+    return tuple([read_as[value] for value in operands])
+
+
+def _roots(plain: Program, new: Rewritten) -> tuple[int, ...]:
+    found = list(range(len(new.stands_for)))
+    found[: len(plain.root)] = plain.root
+    for op, origin in enumerate(new.origin):
+        for value in new.makes[op]:
+            found[value] = found[new.reads[op][0]] if origin in plain.reshapes else value
+    return tuple(found)

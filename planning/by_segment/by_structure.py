@@ -1,0 +1,138 @@
+"""Segments of a forward pass of which nothing is known but what it computes: cuts where little is alive.
+
+For a number of segments k, the values that the backward pass reads inside of one segment may take at most a k-th of all
+of them; among such cuts those are taken at which the fewest bytes are alive. What is kept then is what the cuts hold,
+and for a while the inside of the largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with
+sublinear memory cost", 2016, where all layers are alike and k is the root of their number; a dynamic program over the
+cuts finds them where they are not: N. Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019,
+among others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from ..graph import Graph
+from ..objective import MOST_SEGMENTS
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """`bounds`: operations at which segments begin, the first and one past the last forward operation among them.
+
+    `cut_bytes`: what is alive at the cuts, all together; `inside_bytes`: what the backward pass reads inside of the
+    largest segment.
+    """
+
+    bounds: tuple[int, ...]
+    cut_bytes: int
+    inside_bytes: int
+
+    @property
+    def score(self) -> int:
+        return self.cut_bytes + self.inside_bytes
+
+    def segments(self, graph: Graph) -> dict[int, str]:
+        """The segment of each forward operation."""
+        found = dict[int, str]()
+        for number, (start, end) in enumerate(pairwise(self.bounds)):
+            found.update({op: f"segment{number}" for op in range(start, end) if graph.forward[op]})
+        return found
+
+
+def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
+    """The best cuts into at most so many segments, each set once, the best score first."""
+    sizes = _Sizes.of(graph)
+    found = dict[tuple[int, ...], Cuts]()
+    for count in range(2, most + 1):
+        cuts = sizes.cut(max(sizes.total // count, sizes.largest))
+        if cuts is not None:
+            found.setdefault(cuts.bounds, cuts)
+    return sorted(found.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
+
+
+def cut_into(graph: Graph, count: int) -> Cuts | None:
+    """The cuts that come nearest to so many segments; None where the forward pass cannot be cut."""
+    found = cuts_by_structure(graph, max(2 * count, MOST_SEGMENTS))
+    return min(found, key=lambda cuts: (abs(len(cuts.bounds) - 1 - count), cuts.score), default=None)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """At each place where a cut is possible: `places`, the operation in front of which it is; `alive`, the bytes alive
+    there that forward operations behind it read; `inside`, the bytes before it that the backward pass reads."""
+
+    places: Sequence[int]
+    alive: Sequence[int]
+    inside: Sequence[int]
+    largest: int
+
+    @property
+    def total(self) -> int:
+        return self.inside[-1]
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Sizes:
+        end = max([op for op in range(len(graph)) if graph.forward[op]], default=-1) + 1
+        inside, alive = _inside(graph, end), _alive(graph, end)
+        # A cut is best where no more is alive than on either side of it.
+        minima = [at for at in range(1, end) if alive[at - 1] >= alive[at] <= alive[at + 1]]
+        places = [0, *minima, end]
+        summed = [0, *accumulate(inside)]
+        return cls(
+            places,
+            [0, *(alive[at] for at in minima), 0],
+            [summed[at] for at in places],
+            max(inside, default=0),
+        )
+
+    def cut(self, bound: int) -> Cuts | None:
+        """The cheapest cuts between which the backward pass reads at most `bound` bytes; None where there are none."""
+        cost, before = [0], [0]
+        window = deque[int]([0])
+        for at in range(1, len(self.places)):
+            while window and self.inside[at] - self.inside[window[0]] > bound:
+                window.popleft()
+            if not window:
+                window.append(at - 1)
+            cost.append(cost[window[0]] + self.alive[at])
+            before.append(window[0])
+            while window and cost[window[-1]] >= cost[at]:
+                window.pop()
+            window.append(at)
+        chosen = [len(self.places) - 1]
+        while chosen[-1]:
+            chosen.append(before[chosen[-1]])
+        chosen.reverse()
+        if len(chosen) < 3:
+            return None
+        largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(chosen))
+        return Cuts(tuple([self.places[at] for at in chosen]), cost[-1], largest)
+
+
+def _inside(graph: Graph, end: int) -> list[int]:
+    """For each operation the bytes of its results that gradient operations read."""
+    found = [0] * end
+    for op in range(end):
+        if graph.forward[op]:
+            roots = {graph.root[value] for value in graph.makes[op] if graph.gradient_readers[value]}
+            found[op] = sum(graph.sizes[root] for root in roots if root not in graph.constants)
+    return found
+
+
+def _alive(graph: Graph, end: int) -> list[int]:
+    """In front of each operation, and at the end, the bytes made before it that primal operations behind it read."""
+    change = [0] * (end + 1)
+    last = dict[int, int]()
+    for op in range(end):
+        if graph.phases[op] == "primal":
+            last.update({graph.root[value]: op for value in graph.reads[op]})
+    for root, reader in last.items():
+        maker = graph.maker[root]
+        if maker >= 0 and root not in graph.constants and maker < reader:
+            change[maker + 1] += graph.sizes[root]
+            change[reader + 1] -= graph.sizes[root]
+    return list(accumulate(change))
