@@ -24,6 +24,7 @@ from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
+from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
@@ -41,7 +42,7 @@ class Request:
     `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
     function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
-    an error. proof: prove the result equal.
+    an error. attempts: so many ways to cut and copy a step are tried on paper. proof: prove the result equal.
     """
 
     selection: Selection = AUTO
@@ -52,6 +53,7 @@ class Request:
     plan: str | Sequence[StepPlan] | None = None
     planner: Planner | None = None
     strict: bool = False
+    attempts: int = ATTEMPTS
     proof: bool = True
 
 
@@ -95,7 +97,18 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     module, done = original.clone(), list[Recomputation]()
 
     def change(module: ModuleOp) -> None:
-        done.append(recompute(module, asked.selection, asked.copies, asked.target, asked.stagger, planned, asked.calls))
+        done.append(
+            recompute(
+                module,
+                asked.selection,
+                asked.copies,
+                asked.target,
+                asked.stagger,
+                planned,
+                asked.calls,
+                asked.attempts,
+            )
+        )
         if asked.strict and not done[0].copies:
             raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
 

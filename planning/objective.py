@@ -22,3 +22,13 @@ the cuts of each number are looked at."""
 
 STRUCTURES = 3
 """How many cuts by structure are tried: the best by score, which is an estimate, is not always the best."""
+
+WORTH_IT = 0.01
+"""A choice of ours that saves a smaller share of the peak than this is not carried out: barriers and copies cost more.
+A peak that rises by less is no reason against one."""
+
+AS_GOOD = 1.02
+"""The model of XLA:CPU does not tell attempts apart whose peaks differ by less than this share."""
+
+ATTEMPTS = 4
+"""How many plans of a step the model of XLA:CPU is asked for: each takes about a tenth of the whole pass."""

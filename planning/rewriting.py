@@ -11,14 +11,13 @@ operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import cached_property
+from typing import NamedTuple
 
 from .graph import OUTSIDE, Graph
 from .plan import Batch, CopyGroup, Plan
-
-Fact = TypeVar("Fact")
 
 BARRIER = -1
 """In place of the operation that a new one is a copy of."""
@@ -26,21 +25,33 @@ BARRIER = -1
 BARRIER_NAME = "stablehlo.optimization_barrier"
 
 
+class Instruction(NamedTuple):
+    """An operation of the new program: `origin`, which one of the graph it is, or copies, or `BARRIER`; `is_new`: it is
+    none of the graph's. It `reads` in the order of the original's. A barrier makes a value of each that it reads."""
+
+    origin: int
+    phase: str
+    is_new: bool
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Rewritten:
-    """For each operation of the new program: `origin`, which operation of the graph it is, or copies, or `BARRIER`;
-    `phases`; `is_new`; `reads`, in the order of the original's, and `makes`. A barrier makes a value of each it reads.
+    """`stands_for`: for each value that of the graph which it is, or copies, or delays. The first are the graph's own,
+    those that nobody makes any more among them."""
 
-    For each value `stands_for`: the value of the graph that it is, or copies, or delays. The first are the graph's own,
-    those that nobody makes any more among them.
-    """
-
-    origin: tuple[int, ...]
-    phases: tuple[str, ...]
-    is_new: tuple[bool, ...]
-    reads: tuple[tuple[int, ...], ...]
-    makes: tuple[tuple[int, ...], ...]
+    operations: tuple[Instruction, ...]
     stands_for: tuple[int, ...]
+
+    @cached_property
+    def maker(self) -> tuple[int, ...]:
+        """For each value the operation that makes it, or `OUTSIDE`."""
+        found = [OUTSIDE] * len(self.stands_for)
+        for op, instruction in enumerate(self.operations):
+            for value in instruction.makes:
+                found[value] = op
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -63,11 +74,13 @@ def carried_out(graph: Graph, plan: Plan, ordered: bool = True) -> Rewritten:
         for group in groups.get(op, ()):
             writer.add(group)
         writer.keep(op)
-    return _without_dead(graph, writer.written())
+    return Rewritten(tuple(_alive(graph, writer.written)), tuple(writer.stands_for))
 
 
-def held_back(graph: Graph, barriers: Sequence[HoldingBack]) -> Rewritten:
-    """The graph with these barriers."""
+def held_back(graph: Graph, program: Rewritten, barriers: Sequence[HoldingBack]) -> Rewritten:
+    """The program with these barriers besides. `graph`: the program as a graph, whose numbers they speak in."""
+    if not barriers:
+        return program
     writer, standing = _Writer(graph), dict[int, list[HoldingBack]]()
     for barrier in barriers:
         standing.setdefault(barrier.before, []).append(barrier)
@@ -75,7 +88,18 @@ def held_back(graph: Graph, barriers: Sequence[HoldingBack]) -> Rewritten:
         for barrier in standing.get(op, ()):
             writer.barrier((), barrier.values, graph.phases[op])
         writer.keep(op)
-    return writer.written()
+    return Rewritten(
+        tuple([_as_before(program, one) for one in writer.written]),
+        tuple([program.stands_for[value] for value in writer.stands_for]),
+    )
+
+
+def _as_before(program: Rewritten, one: Instruction) -> Instruction:
+    """An operation of a program made from the program, in terms of the graph before both."""
+    if one.origin == BARRIER:
+        return one
+    first = program.operations[one.origin]
+    return one._replace(origin=first.origin, is_new=first.is_new)
 
 
 @dataclass
@@ -89,22 +113,14 @@ class _Writer:
 
     graph: Graph
     ordered: bool = True
-    origin: list[int] = field(default_factory=list[int])
-    phases: list[str] = field(default_factory=list[str])
-    is_new: list[bool] = field(default_factory=list[bool])
-    reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    stands_for: list[int] = field(default_factory=list[int])
+    written: list[Instruction] = field(default_factory=list[Instruction])
+    stands_for: list[int] = field(init=False)
     copy_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     delayed: dict[int, int] = field(default_factory=dict[int, int])
     passed: dict[int, int] = field(default_factory=dict[int, int])
 
     def __post_init__(self) -> None:
-        self.stands_for.extend(range(len(self.graph.maker)))
-
-    def written(self) -> Rewritten:
-        columns = (self.origin, self.phases, self.is_new, self.reads, self.makes, self.stands_for)
-        return Rewritten(*map(tuple, columns))
+        self.stands_for = list(range(len(self.graph.maker)))
 
     def keep(self, op: int) -> None:
         """An operation of the graph, with what it reads now."""
@@ -114,7 +130,8 @@ class _Writer:
             reads = [self._now(value) for value in reads]
         if graph.gradient[op]:
             reads = [self.delayed.get(value, value) for value in reads]
-        self._write(op, graph.phases[op], False, reads, graph.makes[op])
+        behind = tuple(map(self._behind, reads))
+        self.written.append(Instruction(op, graph.phases[op], False, behind, graph.makes[op]))
 
     def add(self, group: CopyGroup) -> None:
         mapping = {
@@ -138,17 +155,17 @@ class _Writer:
             now = self.barrier(now, [*(mapping[value] for value in batch.awaited), *gates])
         mapping.update(zip(inputs, now, strict=False))
         for op in batch.operations:
-            reads = [mapping.get(value, value) for value in self.graph.reads[op]]
-            makes = [self._new_value(value) for value in self.graph.makes[op]]
+            reads = tuple([self._behind(mapping.get(value, value)) for value in self.graph.reads[op]])
+            makes = tuple([self._new_value(value) for value in self.graph.makes[op]])
             mapping.update(zip(self.graph.makes[op], makes, strict=True))
-            self._write(op, "gradient", True, reads, makes)
+            self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
         """What stands for the values behind the barrier. What is `awaited` is read there by everybody from now on."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]
-        self._write(BARRIER, phase, True, read, made)
+        self.written.append(Instruction(BARRIER, phase, True, tuple(read), tuple(made)))
         behind = dict(zip(read, made, strict=True))
         self.passed.update({gate: behind[gate] for gate in gates})
         return made
@@ -165,79 +182,62 @@ class _Writer:
         self.stands_for.append(stands_for)
         return len(self.stands_for) - 1
 
-    def _write(self, origin: int, phase: str, is_new: bool, reads: Iterable[int], makes: Iterable[int]) -> None:
-        self.origin.append(origin)
-        self.phases.append(phase)
-        self.is_new.append(is_new)
-        self.reads.append(tuple(map(self._behind, reads)) if origin != BARRIER else tuple(reads))
-        self.makes.append(tuple(makes))
 
-
-def _without_dead(graph: Graph, program: Rewritten) -> Rewritten:
+def _alive(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
     """Nobody reads what was computed for the backward pass and is recomputed there."""
-    read, alive = set[int](), list[int]()
-    for op in reversed(range(len(program.origin))):
-        origin, makes = program.origin[op], program.makes[op]
-        may_go = origin == BARRIER or (makes and graph.effects[origin] is None)
-        if not may_go or not read.isdisjoint(makes):
-            alive.append(op)
-            read.update(program.reads[op])
+    read, alive = set[int](), list[Instruction]()
+    for one in reversed(written):
+        may_go = one.origin == BARRIER or (one.makes and graph.effects[one.origin] is None)
+        if not may_go or not read.isdisjoint(one.makes):
+            alive.append(one)
+            read.update(one.reads)
     alive.reverse()
-    columns = (program.origin, program.phases, program.is_new, program.reads, program.makes)
-    return Rewritten(*(tuple([column[op] for op in alive]) for column in columns), program.stands_for)
+    return alive
 
 
 def as_graph(graph: Graph, program: Rewritten) -> Graph:
     """The new program as a graph of its own. Its values keep their numbers."""
-    maker = [OUTSIDE] * len(program.stands_for)
-    for op, values in enumerate(program.makes):
-        for value in values:
-            maker[value] = op
-    own = [(op, origin) for op, origin in enumerate(program.origin) if origin != BARRIER]
+    operations = program.operations
+    origins = [one.origin for one in operations]
+    copies = (op for op, one in enumerate(operations) if one.is_new and one.origin != BARRIER)
     return Graph(
-        names=_of_origins(program, graph.names, BARRIER_NAME),
-        phases=program.phases,
-        reads=program.reads,
-        makes=program.makes,
-        flops=_of_origins(program, graph.flops, 0),
-        inner_bytes=_of_origins(program, graph.inner_bytes, 0),
-        looks_at=tuple([_looked_at(graph, program, op) for op in range(len(program.origin))]),
-        effects=_of_origins(program, graph.effects, None),
-        maker=tuple(maker),
+        names=tuple([BARRIER_NAME if op == BARRIER else graph.names[op] for op in origins]),
+        phases=tuple([one.phase for one in operations]),
+        reads=tuple([one.reads for one in operations]),
+        makes=tuple([one.makes for one in operations]),
+        flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
+        inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
+        looks_at=tuple([_looked_at(graph, one) for one in operations]),
+        effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
+        maker=program.maker,
         root=_roots(graph, program),
         sizes=tuple([graph.sizes[value] for value in program.stands_for]),
         constants=frozenset([new for new, old in enumerate(program.stands_for) if old in graph.constants]),
-        literals=frozenset([op for op, origin in own if origin in graph.literals]),
-        copies=frozenset([op for op, origin in own if program.is_new[op] or origin in graph.copies]),
+        literals=frozenset([op for op, origin in enumerate(origins) if origin in graph.literals]),
+        copies=frozenset([*copies, *(op for op, origin in enumerate(origins) if origin in graph.copies)]),
     )
 
 
-def _of_origins(program: Rewritten, facts: Sequence[Fact], of_barriers: Fact) -> tuple[Fact, ...]:
-    """What is known of each operation's original."""
-    return tuple([of_barriers if origin == BARRIER else facts[origin] for origin in program.origin])
-
-
-def _looked_at(graph: Graph, program: Rewritten, op: int) -> int | None:
-    origin = program.origin[op]
-    if origin == BARRIER or (source := graph.looks_at[origin]) is None:
+def _looked_at(graph: Graph, one: Instruction) -> int | None:
+    if one.origin == BARRIER or (source := graph.looks_at[one.origin]) is None:
         return None
-    return program.reads[op][graph.reads[origin].index(source)]
+    return one.reads[graph.reads[one.origin].index(source)]
 
 
 def _roots(graph: Graph, program: Rewritten) -> tuple[int, ...]:
     """A view shows what it reads now; what passes a barrier stays where it is."""
     found = list(range(len(program.stands_for)))
     found[: len(graph.root)] = graph.root
-    for op, origin in enumerate(program.origin):
-        reads, makes = program.reads[op], program.makes[op]
+    for origin, _, _, reads, makes in program.operations:
         if origin == BARRIER:
             for read, made in zip(reads, makes, strict=True):
                 found[made] = found[read]
             continue
         for old, made in zip(graph.makes[origin], makes, strict=True):
             root = graph.root[old]
-            shown = made
-            if root != old:
-                shown = next(found[new] for read, new in zip(graph.reads[origin], reads, strict=True) if graph.root[read] == root)
-            found[made] = shown
+            if root == old:
+                found[made] = made
+            else:
+                pairs = zip(graph.reads[origin], reads, strict=True)
+                found[made] = next(found[new] for read, new in pairs if graph.root[read] == root)
     return tuple(found)

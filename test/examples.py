@@ -11,14 +11,16 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
+from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import recompute
+from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.verify import verify
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "stablehlo"
@@ -55,12 +57,22 @@ def with_tokens(name: str) -> ModuleOp:
     return module
 
 
-@cache
 def recomputed(name: str) -> ModuleOp:
     """By the whole pipeline, barriers included, inlined. A step by `jax.checkpoint` may have enough copies."""
+    return _recomputed(name)[0]
+
+
+def done(name: str) -> Recomputation:
+    """What was said about it."""
+    return _recomputed(name)[1]
+
+
+@cache
+def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
     module = original(name).clone()
-    assert recompute(module, calls=False).copies > 0 or ".checkpoint" in name
-    return module
+    done = recompute(module, calls=False)
+    assert done.copies > 0 or ".checkpoint" in name
+    return module, done
 
 
 @cache
@@ -78,12 +90,18 @@ def phases_after(name: str) -> Phases:
 
 @cache
 def peaks_before(name: str) -> Peaks:
-    return Peaks.of(inlined(name))
+    return peaks_of(inlined(name))
 
 
 @cache
 def peaks_after(name: str) -> Peaks:
-    return Peaks.of(recomputed(name))
+    return peaks_of(recomputed(name))
+
+
+def peaks_of(module: ModuleOp) -> Peaks:
+    """Of the first function, which has a gradient, as it is written. Inline the module before."""
+    step = Step.of(classified(module))
+    return Peaks.of(step.graph, lambda: xla_timeline(functions_of(module)[0]).peak_bytes)
 
 
 def classified(module: ModuleOp) -> Phases:

@@ -92,10 +92,20 @@ def clone(module: ModuleOp, how: Copying = DEFAULT, steps: Steps | None = None) 
     done, remarks = list[Done](), list[Remark]()
     numbers = _free_numbers(module)
     for function, step in steps or numbered_steps(module):
-        remarks.extend(_refused(step, how))
+        remarks.extend(_refused(step, how.permission))
         plan = plan_of_marks(step, how)
-        remarks.extend(without_effect(step, plan))
-        remarks.extend(_taken_back(step, plan))
+        remarks.extend(_without_effect(step, plan))
+        done.append(_carry_out(function, step, plan, numbers))
+    return Cloned(tuple(done), tuple(remarks))
+
+
+def clone_marked(module: ModuleOp, steps: Steps, plans: Sequence[Plan], permission: Permission) -> Cloned:
+    """The same where the plans of what is marked are there already, one for each step."""
+    done, remarks = list[Done](), list[Remark]()
+    numbers = _free_numbers(module)
+    for (function, step), plan in zip(steps, plans, strict=True):
+        remarks.extend(_refused(step, permission))
+        remarks.extend(_without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))
     return Cloned(tuple(done), tuple(remarks))
 
@@ -160,15 +170,16 @@ def _first_free_id(module: ModuleOp) -> int:
     return max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
 
 
-def _refused(step: Step, how: Copying) -> Iterator[Remark]:
+def _refused(step: Step, permission: Permission) -> Iterator[Remark]:
     """Marks on operations that must not run twice: said, and taken back."""
-    for op, reason in list(refused_marks(step, how)):
+    for op, reason in list(refused_marks(step, permission)):
         del op.attributes[Names.RECOMPUTE]
         yield Remark(op, reason)
 
 
-def _taken_back(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Marks on results that stay, while the operation is copied for the sake of another result."""
+def _without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
+    """What stays although it was asked for; marks on results that stay, while another result is copied, go."""
+    yield from without_effect(step, plan)
     for op, index, reason in list(kept_results(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")

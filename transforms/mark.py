@@ -10,7 +10,7 @@ An explicit `recompute.recompute` on an operation is left as it is. Segments are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -52,19 +52,25 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
             decided = decide(step, selection)
         except BadSelection as error:
             raise Refusal(function, str(error)) from error
-        remarks += write_marks(function, decided, selection)
+        remarks += said_of(function, decided, selection)
+        write_marks(decided)
     return remarks
 
 
-def write_marks(function: FuncOp, decided: Decisions, selection: Selection) -> list[Remark]:
-    """Write what is decided onto the operations; returns a remark for each segment that is left alone."""
-    remarks = list[Remark]()
+def said_of(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
+    """A remark for each segment that is left alone."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
-        remarks.append(Remark(function, _no_segments(selection)))
+        yield Remark(function, _no_segments(selection))
+    yield from decided.resolved.remarks
+    yield from _left_alone(decided.decisions)
+    yield from _crossing(decided, selection)
+
+
+def write_marks(decided: Decisions) -> None:
+    """Write what is decided onto the operations."""
     for decision in decided.decisions:
         _write(decision)
     _write_offloads(decided.resolved.offloaded)
-    return [*remarks, *decided.resolved.remarks, *_left_alone(decided.decisions), *_crossing(decided, selection)]
 
 
 def _no_segments(selection: Selection) -> str:

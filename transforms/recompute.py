@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.copies.copying import Copying
-from ..analysis.memory.peaks import Peaks, why_worse
-from ..analysis.request.selection import AUTO, Selection
+from ..analysis.copies.choose import choose, why_worse
+from ..analysis.memory.peaks import Forecast
+from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
-from ..analysis.step.marks import is_forced
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.stopwatch import part
+from ..planning.objective import ATTEMPTS
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.permission import Permission
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
-from .clone import Cloned, Done, Planner, clone, clone_as_planned, clone_by
+from .clone import Cloned, Done, Planner, clone_as_planned, clone_by, clone_marked
 from .cse import cse
 from .lower import TARGETS, lower
-from .mark import MarkPass, mark_steps
+from .mark import MarkPass, said_of, write_marks
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.prepared import prepare
@@ -83,16 +83,6 @@ class Emission:
         return self.target != "none"
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """A module with copies as it would be written, and its peaks."""
-
-    module: ModuleOp
-    cloned: Cloned
-    peaks: Peaks
-    origins: Origins
-
-
 def recompute(
     module: ModuleOp,
     selection: Selection = AUTO,
@@ -101,9 +91,11 @@ def recompute(
     staggered: bool = True,
     planned: Sequence[StepPlan] | Planner | None = None,
     calls: bool = True,
+    attempts: int = ATTEMPTS,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
     planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
+    `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -115,58 +107,75 @@ def recompute(
         verify_input(module)
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
-    operations = every_operation(work)
-    if any(map(is_copy, operations)):
+    if any(map(is_copy, every_operation(work))):
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
-    emission = Emission(target, staggered, calls)
-    forced = planned is not None or any(map(is_forced, operations))
-    steps = numbered_steps(work)
-    # From here on `work` is changed in place.
-    before = Peaks.of(work, steps).kept(lambda: prepare(module, selection).module, emission.is_ordered and not forced)
-    how = Copying(copies, permission=selection.permission)
+    emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
-        remarks = [*prepared.remarks, *mark_steps(steps, selection)]
-        cloned = clone(work, how, steps)
+        cloned = _best(work, steps, selection, emission, attempts, copies)
+        remarks = [*prepared.remarks, *cloned.remarks]
     else:
-        remarks = list[Remark]()
-        cloned = _carried_out(work, planned, selection.permission, steps)
+        cloned = _as_planned(work, steps, planned, selection.permission, emission)
+        remarks = list(cloned.remarks)
     if not cloned.copies:
-        return _unchanged(module, [*remarks, *cloned.remarks], "nothing is recomputed", steps)
-    best = _emitted(work, prepared.origins, cloned, emission, steps)
-    if planned is None and emission.is_ordered and not best.peaks.is_steady:
-        best = min(best, _chained(module, selection, how, emission), key=lambda attempt: attempt.peaks.eager)
-    remarks += best.cloned.remarks
-    if not forced and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
-        return _unchanged(module, remarks, reason, steps)
-    if planned is not None and (reason := why_worse(before, best.peaks, emission.is_ordered)) is not None:
-        remarks.append(Remark(functions_of(module)[0], f"{reason}: the plan is carried out all the same"))
+        return _unchanged(module, remarks, "nothing is recomputed", steps)
+    _emit(work, prepared.origins, emission, steps)
     with part("calls"):
-        restored = restore_calls(best.module, module, best.origins) if calls else NOTHING_RESTORED
+        restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
-        outline_gradient(best.module)
-    _replace(module, best.module)
-    return Recomputation(best.cloned.steps, tuple(remarks), restored)
+        outline_gradient(work)
+    _replace(module, work)
+    return Recomputation(cloned.steps, tuple(remarks), restored)
 
 
-def _carried_out(
-    module: ModuleOp, planned: Sequence[StepPlan] | Planner, permission: Permission, steps: Steps
+def _best(
+    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
 ) -> Cloned:
+    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
+    remarks, plans = list[Remark](), list[Plan]()
+    for function, step in steps:
+        forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
+        try:
+            choice = choose(step, selection, forecast, attempts, copies)
+        except BadSelection as error:
+            raise Refusal(function, str(error)) from error
+        planned = choice.chosen.planned
+        remarks.extend(said_of(function, planned.decided, selection))
+        if choice.refused is None:
+            write_marks(planned.decided)
+            plans.append(planned.plan)
+            remarks.extend(Remark(function, said) for said in choice.said())
+        else:
+            remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
+            plans.append(Plan())
+    cloned = clone_marked(module, steps, plans, selection.permission)
+    return replace(cloned, remarks=(*remarks, *cloned.remarks))
+
+
+def _as_planned(
+    module: ModuleOp,
+    steps: Steps,
+    planned: Sequence[StepPlan] | Planner,
+    permission: Permission,
+    emission: Emission,
+) -> Cloned:
+    """Plans of others, carried out; where one makes nothing less, that is said."""
+    forecasts = [
+        Forecast.of(function, step.graph, emission.is_ordered, emission.staggered).read() for function, step in steps
+    ]
     if callable(planned):
-        return clone_by(module, planned, permission, steps)
-    return clone_as_planned(module, planned, permission, steps)
+        cloned = clone_by(module, planned, permission, steps)
+    else:
+        cloned = clone_as_planned(module, planned, permission, steps)
+    remarks = list(cloned.remarks)
+    for (function, _), forecast, done in zip(steps, forecasts, cloned.steps, strict=True):
+        segments = {note.operation: note.segment for note in done.notes if note.segment}
+        after = forecast.of_plan(done.plan, segments)
+        if done.plan.copies and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None:
+            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
+    return replace(cloned, remarks=tuple(remarks))
 
 
-def _chained(module: ModuleOp, selection: Selection, how: Copying, emission: Emission) -> Attempt:
-    """One token for each copy group may leave too much ready at once: here each group waits for the one before it."""
-    prepared = prepare(module, selection)
-    work = prepared.module
-    steps = numbered_steps(work)
-    mark_steps(steps, selection)
-    cloned = clone(work, replace(how, chain=True), steps)
-    return _emitted(work, prepared.origins, cloned, emission, steps)
-
-
-def _emitted(work: ModuleOp, origins: Origins, cloned: Cloned, emission: Emission, before: Steps) -> Attempt:
+def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> None:
     """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that."""
     known = {function: step.phases for function, step in before}
     with part("cse"):
@@ -184,20 +193,22 @@ def _emitted(work: ModuleOp, origins: Origins, cloned: Cloned, emission: Emissio
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
             stagger(work, known=known)
-    steps = numbered_steps(work)
     with part("verify"):
         if emission.is_ordered:
-            verify(work, steps)
+            verify(work)
         else:
             verify_input(work)
-    return Attempt(work, cloned, Peaks.of(work, steps), origins)
+
+
+LEFT = "the step is left as it is"
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
     """Nothing is done, which is a plan too."""
-    said = Remark(functions_of(module)[0], f"{reason}: the step is left as it is")
+    if not (remarks and remarks[-1].reason.endswith(LEFT)):
+        remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
     nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, (*remarks, said))
+    return Recomputation(nothing, tuple(remarks))
 
 
 def _replace(module: ModuleOp, work: ModuleOp) -> None:
@@ -222,6 +233,7 @@ class RecomputePass(MarkPass):
     calls: functions in which nothing was changed are called again, and so are whole copies; else all stays inlined.
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
     strict: a step that stays as it is is an error.
+    attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
     """
 
     name = "recompute"
@@ -232,12 +244,13 @@ class RecomputePass(MarkPass):
     calls: bool = True
     plan: str = ""
     strict: bool = False
+    attempts: int = ATTEMPTS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
         planned = read_plan(op, self.plan) if self.plan else None
-        done = recompute(op, self, self.copies, self.target, self.stagger, planned, self.calls)
+        done = recompute(op, self, self.copies, self.target, self.stagger, planned, self.calls, self.attempts)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

@@ -21,15 +21,16 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ..analysis.copies.stagger import Early, early_parts
-from ..analysis.request.segments import NoSuchSegment
+from ..analysis.request.segments import NoSuchSegment, find_segments
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
+from ..analysis.step.step import Step
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
+from ..planning.by_segment.early import Early, early_parts
 from .phase import steps_of
 
 
@@ -44,23 +45,22 @@ def stagger(
     steps = ((function, phases_now(before)) for function, before in known.items()) if known else steps_of(module)
     for function, phases in steps:
         try:
-            parts = early_parts(phases, segments)
+            segment_of = find_segments(phases, segments)
         except NoSuchSegment as error:
             raise Refusal(function, str(error)) from error
+        step = Step.of(phases)
+        parts = early_parts(step.graph, {step.position(op): segment for op, segment in segment_of.items()})
         newest = dict[SSAValue, SSAValue]()
         for part in parts:
-            _hold_back(part, phases.order, newest)
+            _hold_back(part, step, newest)
         found.extend(parts)
     return found
 
 
-def _hold_back(part: Early, order: Order, newest: dict[SSAValue, SSAValue]) -> None:
+def _hold_back(part: Early, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
     """`newest`: what stands for a value since the barrier before; later operations read it, segments after included."""
-    values = tuple(dict.fromkeys((*part.awaited, *part.inputs)))
-    insertion = part.operations[0]
-    if order.position[insertion] <= max(order.definition(value) for value in values):
-        # Something that it would wait for comes later in program order: waiting could be a cycle.
-        return
+    values, start = step.numbered.values_of(part.waiting), part.operations[0]
+    insertion = step.operation(start)
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])
     path = "/".join([*split_path(path_of(insertion.location))[:-1], "stagger"])
     barrier.location = NameLoc(StringAttr(path), UnknownLoc())
@@ -69,7 +69,7 @@ def _hold_back(part: Early, order: Order, newest: dict[SSAValue, SSAValue]) -> N
     Rewriter.insert_op(barrier, InsertPoint.before(insertion))
     for value, old, new in zip(values, barrier.operands, barrier.results, strict=True):
         new.name_hint = old.name_hint
-        _read_later(old, new, order, order.position[insertion])
+        _read_later(old, new, step.phases.order, start)
         newest[value] = new
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...planning.by_segment.by_structure import Cuts, cuts_by_structure
+from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure
 from ...planning.graph import Graph
 from ...planning.objective import STRUCTURES
 from ..request.selection import Selection
@@ -35,21 +35,29 @@ class Attempt:
 FIRST = Attempt()
 
 
-def attempts_for(graph: Graph, selection: Selection, named: bool) -> Iterator[Attempt]:
-    """The attempts in the order in which they are worth a try. `named`: whether the step has segments of its own.
+def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) -> Iterator[Attempt]:
+    """The attempts in the order in which they are worth a try.
 
-    What the user says of segments is not tried otherwise: only how they are copied is.
+    `named`: whether there are segments to be found by name; `marked`: whether the user has marked operations. What the
+    user says of segments is not tried otherwise: only how they are copied is.
     """
-    by_structure = cuts_by_structure(graph)[:STRUCTURES] if _is_open(selection) else []
-    if named:
+    is_open = not marked and _is_open(selection)
+    if named or not is_open:
         yield FIRST
-        if _is_open(selection):
+    if is_open and selection.segment_count:
+        if not named and (cuts := cut_into(graph, selection.segment_count)) is not None:
+            yield Attempt(cuts)
+    elif is_open:
+        if named:
             yield Attempt(own_outputs=True)
-    yield from (Attempt(cuts) for cuts in by_structure)
+        by_structure = cuts_by_structure(graph)[:STRUCTURES]
+        yield from (Attempt(cuts) for cuts in by_structure)
+        if not named and not by_structure:
+            yield FIRST
     if named:
         yield Attempt(beside=False)
 
 
 def _is_open(selection: Selection) -> bool:
-    """Whether nothing is said of segments."""
-    return selection.segments == "auto" and selection.checkpoints is None and not selection.skip and not selection.outputs
+    """Whether nothing is said of where segments are."""
+    return selection.segments == "auto" and selection.checkpoints is None and not selection.skip

@@ -73,8 +73,7 @@ class Decisions:
 def decide(step: Step, selection: Selection, attempt: Attempt = FIRST) -> Decisions:
     """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
     resolved = resolve(step.phases, selection, _cut(step, attempt))
-    scopes = segments_of_gradients(step.phases, selection.segments) if attempt.own_outputs else {}
-    decider = _Decider(step, selection, attempt, {step.position(op): scope for op, scope in scopes.items()})
+    decider = _Decider(step, selection, attempt, _gradient_scopes(step, selection) if attempt.own_outputs else {})
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in resolved.skipped
@@ -88,6 +87,11 @@ def _cut(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
     if attempt.cuts is None:
         return None
     return {step.operation(op): segment for op, segment in attempt.cuts.segments(step.graph).items()}
+
+
+def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
+    found = segments_of_gradients(step.phases, selection.segments)
+    return {step.position(op): scope for op, scope in found.items()}
 
 
 def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:

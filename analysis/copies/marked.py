@@ -14,20 +14,21 @@ from ...planning.by_segment.reasons import NO_GATE
 from ...planning.by_segment.targets import Targets, with_views
 from ...planning.plan import Kept, Plan
 from ...rules.names import name_of
+from ...rules.permission import Permission
 from ..step.marks import asks_to_recompute, is_to_recompute
 from ..step.step import Step
 from .copying import Copying
 from .legality import why_not_recomputable, why_stays
 
 
-def refused_marks(step: Step, how: Copying) -> Iterator[tuple[Operation, str]]:
+def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
     """Marks on operations that must not run twice, and why."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
         if not op.results:
             yield op, f"{name_of(op)} is not recomputed: it has no result that could be needed again"
-        elif asks_to_recompute(op) and (reason := why_not_recomputable(step, op, how.permission)) is not None:
+        elif asks_to_recompute(op) and (reason := why_not_recomputable(step, op, permission)) is not None:
             yield op, reason
 
 

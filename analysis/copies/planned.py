@@ -1,29 +1,24 @@
-"""What an attempt means for a step: its plan, and what the step will need once the plan is carried out."""
+"""What an attempt means for a step: what it decides, and the plan for all of it together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
-from ...planning.by_segment.early import early_parts
 from ...planning.by_segment.targets import Targets, with_views
-from ...planning.evaluate import peak_bytes
-from ...planning.graph import Graph
-from ...planning.orders import eager
 from ...planning.plan import Plan
-from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
 from ..request.selection import Selection
 from ..step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..step.step import Step
 from .attempts import Attempt
 from .copying import Copying
-from .decide import Decision, Decisions, decide, explicit_mark
+from .decide import Decisions, decide, explicit_mark
 
 
 @dataclass(frozen=True)
@@ -34,24 +29,21 @@ class Planned:
     decided: Decisions
     plan: Plan
 
-    @property
-    def graph(self) -> Graph:
-        return self.decided.step.graph
-
     @cached_property
-    def program(self) -> Rewritten:
-        return carried_out(self.graph, self.plan)
-
-    @cached_property
-    def graph_after(self) -> Graph:
-        return as_graph(self.graph, self.program)
+    def segments(self) -> Mapping[int, str]:
+        """The segment of each operation of a segment that is recomputed, in program order."""
+        position = self.decided.step.position
+        recomputed = [one for one in self.decided.decisions if one.recomputed and one.segment]
+        found = {position(op): decision.segment for decision in recomputed for op in decision.operations}
+        return dict(sorted(found.items()))
 
 
 @part("plan")
-def plan_attempt(step: Step, selection: Selection, attempt: Attempt, how: Copying) -> Planned:
-    """Raises `BadSelection`."""
+def plan_attempt(step: Step, selection: Selection, attempt: Attempt, copies: int = 2) -> Planned:
+    """`copies`: at most so many of one operation. Raises `BadSelection`."""
     decided = decide(step, selection, attempt)
     targets, spoken_of = _targets(step, decided)
+    how = Copying(copies, attempt.chain, attempt.beside, selection.permission)
     return Planned(attempt, decided, how.plan(step, with_views(step.graph, targets, spoken_of)))
 
 

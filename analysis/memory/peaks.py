@@ -1,66 +1,42 @@
-"""What a step needs at its peak, on each kind of executor, and whether recomputing has made that less."""
+"""What a step needs at its peak on each kind of executor, as it is and once a plan is carried out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...dialects.stopwatch import part
+from ...planning.by_segment.early import early_parts
 from ...planning.evaluate import live_bytes, peak_bytes
 from ...planning.graph import Graph
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
-from ..step.functions import functions_of, single_block
-from ..step.graph_of import graph_of
-from ..step.order import Order
-from ..step.phases import phases
-from ..step.step import Step
-from .xla.memory import xla_timeline
+from ...planning.plan import Plan
+from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
+from .xla.planned import Plain
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """Bytes of temporaries at their peak, in program order and for an executor that starts what it can."""
+    """Bytes of temporaries at their peak: in program order, for an executor that starts what it can, and by the model
+    of XLA:CPU, which is asked when somebody wants to know. `in_update`: the update needs the most, in program order.
+    """
 
-    module: Callable[[], ModuleOp] = field(repr=False)
-    """The module that they are of, for a look that is taken only where these two do not decide."""
     in_order: int
     eager: int
-    in_update: bool = False
-    """Whether the peak in program order is where the update is."""
+    in_update: bool
+    ask_xla: Callable[[], int] = field(repr=False)
 
     @classmethod
     @part("peaks")
-    def of(cls, module: ModuleOp, steps: Sequence[tuple[FuncOp, Step]] | None = None) -> Peaks:
-        """The highest peaks among the functions of an inlined module. `steps`: those with a gradient, where known.
-
-        Raises `Refusal` for dynamic shapes.
-        """
-        if steps is None:
-            found = [(function, phases(function)) for function in functions_of(module)]
-            steps = [(function, Step.of(classified)) for function, classified in found if classified is not None]
-        graphs = {function: step.graph for function, step in steps}
-        others = [function for function in functions_of(module) if function not in graphs]
-        in_order = [(peak_bytes(graph_of(Order.of(single_block(function))).graph), False) for function in others]
-        in_order += [_peak(graph) for graph in graphs.values()]
-        when_ready = [peak_bytes(graph, eager(graph)) for graph in graphs.values()]
-        highest, in_update = max(in_order, default=(0, False))
-        return cls(lambda: module, highest, max(when_ready, default=0), in_update)
-
-    def kept(self, anew: Callable[[], ModuleOp], decide: bool) -> Peaks:
-        """The peaks of a module that is changed from now on, and can be made `anew`.
-
-        Recomputing does not lower a peak in the update, and where peaks `decide`, XLA will be asked: it is asked now,
-        of what is there.
-        """
-        if decide and self.in_update:
-            _ = self.xla
-            return self
-        return replace(self, module=anew)
+    def of(cls, graph: Graph, ask_xla: Callable[[], int]) -> Peaks:
+        live = live_bytes(graph)
+        highest = int(live.argmax()) if len(live) else 0
+        in_update = bool(len(live)) and graph.update[highest]
+        return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph)), in_update, ask_xla)
 
     @property
     def is_steady(self) -> bool:
@@ -68,33 +44,58 @@ class Peaks:
 
     @cached_property
     def xla(self) -> int:
-        """Bytes of temporaries under XLA:CPU, by the model of `analysis/memory/xla`."""
         with part("peaks"):
-            return max(xla_timeline(function).peak_bytes for function in functions_of(self.module()))
+            return self.ask_xla()
 
 
-def _peak(graph: Graph) -> tuple[int, bool]:
-    """Bytes, and whether an operation of the update runs there."""
-    live = live_bytes(graph)
-    highest = int(live.argmax()) if len(live) else 0
-    return int(live.max(initial=0)), bool(len(live)) and graph.update[highest]
+@dataclass(frozen=True)
+class Forecast:
+    """The peaks of a step under plans, before one of them is carried out.
 
-
-def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
-    """Why a step is better left as it was; None where the peak falls.
-
-    `ordered`: the step is for executors with an order of their own. Where the peak in program order stays the same, XLA
-    may still need less: the peak of a step whose update needs as much as its backward pass is not there.
+    `ordered`, `staggered`: what the target keeps, and whether early parts of segments are held back.
     """
-    if after.in_order > before.in_order or (after.in_order == before.in_order and not ordered):
-        return f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes"
-    if not ordered:
-        return None
-    if after.eager > before.eager:
-        return (
-            f"recomputing takes the peak of an executor that starts operations as soon as it can from {before.eager} "
-            f"to {after.eager} bytes"
-        )
-    if after.in_order == before.in_order and after.xla >= before.xla:
-        return f"recomputing leaves the peak at {before.in_order} bytes, and at {after.xla} under XLA:CPU"
-    return None
+
+    graph: Graph
+    plain: Callable[[], Plain]
+    ordered: bool = True
+    staggered: bool = True
+
+    @classmethod
+    def of(cls, function: FuncOp, graph: Graph, ordered: bool = True, staggered: bool = True) -> Forecast:
+        """Raises `Refusal` for dynamic shapes, when XLA is asked."""
+        read = list[Plain]()
+
+        def plain() -> Plain:
+            if not read:
+                read.append(Plain.of(function))
+            return read[0]
+
+        return cls(graph, plain, ordered, staggered)
+
+    def read(self) -> Forecast:
+        """The same for a function that is changed from now on."""
+        self.plain()
+        return self
+
+    def without_copies(self) -> Peaks:
+        return self.of_program(carried_out(self.graph, Plan()))
+
+    def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
+        """`segments`: of operations, those of which early parts are held back."""
+        program = carried_out(self.graph, plan, self.ordered)
+        if self.ordered and self.staggered:
+            program = self._held_back(program, segments)
+        return self.of_program(program)
+
+    def _held_back(self, program: Rewritten, segments: Mapping[int, str]) -> Rewritten:
+        graph = as_graph(self.graph, program)
+        there = {
+            op: segments[one.origin]
+            for op, one in enumerate(program.operations)
+            if one.origin in segments and not one.is_new and graph.forward[op]
+        }
+        parts = early_parts(graph, there)
+        return held_back(graph, program, [HoldingBack(one.operations[0], one.waiting) for one in parts])
+
+    def of_program(self, program: Rewritten) -> Peaks:
+        return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))

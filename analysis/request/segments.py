@@ -15,7 +15,7 @@ from ...planning.objective import NEARLY_ALL
 from ...rules.names import name_of
 from ..step.jax_paths import scope_of
 from ..step.phases import Phases
-from .selection import BadSelection
+from .selection import BadSelection, Selection
 
 Path = tuple[str, ...]
 
@@ -48,6 +48,13 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
         raise NoSuchSegment(pattern, scope_names(phases))
     found = _instances(segment_path) | stated
     return {op: found[op] for op in phases.order.operations if op in found}
+
+
+def has_segments(phases: Phases, selection: Selection) -> bool:
+    """Whether the operations name segments, or the selection does."""
+    if selection.segments != "auto" or selection.checkpoints is not None:
+        return True
+    return bool(find_segments(phases, "auto"))
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:

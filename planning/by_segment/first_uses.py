@@ -11,9 +11,7 @@ from .entries import later_entries
 from .targets import Targets
 
 
-def first_uses(
-    graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]
-) -> dict[int, int]:
+def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
     """For each operation the first gradient operation that needs a copy of it.
 
     Either a gradient operation reads one of its `values`, or the copy of another of the `operations` does. Operations

@@ -18,7 +18,6 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.copies.decide import explicit_mark
-from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.constants import constants_only
 from recompute.analysis.step.functions import single_block
@@ -35,6 +34,7 @@ from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
+from recompute.test.examples import peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.schedule import schedule
@@ -112,7 +112,7 @@ def holding(module: ModuleOp) -> SavedValue:
     found = classified(module)
     owners = ((residual.value.owner, residual.value.type) for residual in residuals(found))
     names = sorted((name_of(owner), str(type_)) for owner, type_ in owners if isinstance(owner, Operation))
-    peaks = Peaks.of(module)
+    peaks = peaks_of(module)
     return SavedValue(tuple(names), peaks.in_order, peaks.eager)
 
 

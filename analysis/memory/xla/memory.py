@@ -1,9 +1,9 @@
 """Memory model `xla`: the temporaries of a step as XLA:CPU has them, with barriers kept.
 
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
-(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and puts
-several values in one place (`buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How near
-it comes is in `docs/limits.md`.
+(`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and
+puts several values in one place (`buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How
+near it comes is in `docs/limits.md`.
 """
 
 from __future__ import annotations

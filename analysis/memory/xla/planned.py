@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.func import FuncOp
 
-from ....planning.graph import OUTSIDE
-from ....planning.rewriting import BARRIER, BARRIER_NAME, Rewritten
+from ....planning.rewriting import BARRIER, BARRIER_NAME, Instruction, Rewritten
 from ...step.functions import single_block
 from .donation import donated_for
 from .kernel_copies import with_kernel_copies
@@ -37,48 +36,40 @@ class Plain:
 
 
 def _program(plain: Program, new: Rewritten) -> Program:
-    own = [(op, origin) for op, origin in enumerate(new.origin) if origin != BARRIER]
-    maker = [OUTSIDE] * len(new.stands_for)
-    for op, values in enumerate(new.makes):
-        for value in values:
-            maker[value] = op
-    behind = {value for op, origin in enumerate(new.origin) if origin == BARRIER for value in new.makes[op]}
+    operations = new.operations
+    own = [(op, one.origin) for op, one in enumerate(operations) if one.origin != BARRIER]
+    behind = {value for one in operations if one.origin == BARRIER for value in one.makes}
     return replace(
         plain,
-        names=tuple([BARRIER_NAME if origin == BARRIER else plain.names[origin] for origin in new.origin]),
-        operands=tuple([_operands(plain, new, op) for op in range(len(new.origin))]),
-        reads=new.reads,
-        makes=new.makes,
-        maker=tuple(maker),
+        names=tuple([BARRIER_NAME if one.origin == BARRIER else plain.names[one.origin] for one in operations]),
+        operands=tuple([_operands(plain, one) for one in operations]),
+        reads=tuple([one.reads for one in operations]),
+        makes=tuple([one.makes for one in operations]),
+        maker=new.maker,
         sizes=tuple([plain.sizes[value] for value in new.stands_for]),
         ranks=tuple([plain.ranks[value] for value in new.stands_for]),
         root=_roots(plain, new),
         reshapes=frozenset([op for op, origin in own if origin in plain.reshapes]),
         constants=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.constants]),
-        broadcasts=frozenset(
-            [new for new, old in enumerate(new.stands_for) if old in plain.broadcasts and new not in behind]
-        ),
+        broadcasts=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.broadcasts]) - behind,
         bodies={op: plain.bodies[origin] for op, origin in own if origin in plain.bodies},
         iteration_bytes={op: plain.iteration_bytes[origin] for op, origin in own if origin in plain.iteration_bytes},
         kernels={op: plain.kernels[origin] for op, origin in own if origin in plain.kernels},
     )
 
 
-def _operands(plain: Program, new: Rewritten, op: int) -> tuple[int, ...]:
+def _operands(plain: Program, one: Instruction) -> tuple[int, ...]:
     """With repetitions, as the original has them."""
-    if (origin := new.origin[op]) == BARRIER:
-        return new.reads[op]
-    operands = plain.operands[origin]
-    if operands == plain.reads[origin]:
-        return new.reads[op]
-    read_as = dict(zip(plain.reads[origin], new.reads[op], strict=True))
-    return tuple([read_as[value] for value in operands])
+    if one.origin == BARRIER or plain.operands[one.origin] == plain.reads[one.origin]:
+        return one.reads
+    read_as = dict(zip(plain.reads[one.origin], one.reads, strict=True))
+    return tuple([read_as[value] for value in plain.operands[one.origin]])
 
 
 def _roots(plain: Program, new: Rewritten) -> tuple[int, ...]:
     found = list(range(len(new.stands_for)))
     found[: len(plain.root)] = plain.root
-    for op, origin in enumerate(new.origin):
-        for value in new.makes[op]:
-            found[value] = found[new.reads[op][0]] if origin in plain.reshapes else value
+    for one in new.operations:
+        for value in one.makes:
+            found[value] = found[one.reads[0]] if one.origin in plain.reshapes else value
     return tuple(found)

@@ -36,7 +36,7 @@ func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>) -> ten
 }}
 """
     block = single_block(functions_of(parse_module(text))[0])
-    program, _ = program_of(block)
+    program = program_of(block)
     values = [*block.args, *(result for op in block.ops for result in op.results)]
     return Fused(fusion(program), {number: value.name_hint or "" for number, value in enumerate(values)})
 

@@ -267,7 +267,7 @@ def test_the_schedule_is_breadth_first() -> None:
         [f"{HEAD} {SHAPE} {{", *lines, f"  %z = stablehlo.add %c, %l : {SHAPE}", f"  func.return %z : {SHAPE}", "}"]
     )
     block = single_block(functions_of(parse_module(text))[0])
-    operations, run = list(block.ops), Run.of(program_of(block)[0])
+    operations, run = list(block.ops), Run.of(program_of(block))
     names = [result.name_hint for op in run.schedule for result in operations[op].results]
     assert names == ["a", "k", "b", "l", "c", "z"]
 

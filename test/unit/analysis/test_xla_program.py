@@ -13,7 +13,7 @@ def program(text: str) -> Program:
     """Of the only function; which stays as it is."""
     module = parse_module(text)
     before = print_module(module)
-    found = xla_form(functions_of(module)[0]).program
+    found = xla_form(functions_of(module)[0])[0]
     assert print_module(module) == before
     return found
 

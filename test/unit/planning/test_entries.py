@@ -10,6 +10,7 @@ from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
 from recompute.planning.by_segment.entries import later_entries
 from recompute.planning.by_segment.first_uses import first_uses
+from recompute.planning.by_segment.targets import Targets
 
 T = "tensor<8x8xf32>"
 PHASE = '{recompute.phase = "gradient"}'
@@ -27,7 +28,9 @@ def starts(*lines: str) -> list[int]:
     assert found is not None
     graph = Step.of(found).graph
     segment = {op for op in range(len(graph)) if graph.forward[op] and graph.names[op] != "stablehlo.negate"}
-    uses = first_uses(graph, segment, graph.results_of(segment))
+    values = graph.results_of(segment)
+    targets = Targets(dict.fromkeys(segment, "one"), frozenset(values))
+    uses = first_uses(graph, targets, segment, values)
     return list(later_entries(graph, uses, segment.__contains__))
 
 

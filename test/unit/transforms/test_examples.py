@@ -14,7 +14,6 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.residuals import residuals
@@ -33,6 +32,7 @@ from recompute.test.examples import (
     original,
     peaks_after,
     peaks_before,
+    peaks_of,
     phases_after,
     recomputed,
     with_calls,
@@ -123,7 +123,7 @@ def test_calls_come_back_with_the_same_peaks(name: str) -> None:
     assert recompute(again).copies == 0
     assert print_module(again, debuginfo=True) == text
     inline(again)
-    peaks = Peaks.of(again)
+    peaks = peaks_of(again)
     assert (peaks.in_order, peaks.eager) == (peaks_after(name).in_order, peaks_after(name).eager)
     assert len(text) <= 1.05 * len(print_module(recomputed(name), debuginfo=True))
     called = [sum(isinstance(op, CallOp) for op in one.walk()) for one in (original(name), module, recomputed(name))]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import Copying
-from recompute.analysis.memory.peaks import EAGER_SHARE, Peaks
 from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
-from recompute.test.examples import inlined, original, peaks_after, peaks_before
+from recompute.planning.objective import EAGER_SHARE
+from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
@@ -43,7 +43,7 @@ def outputs_too(copies: int) -> float:
     cse(module)
     verify(module)
     assert prove(inlined(name), module).proved
-    return Peaks.of(module).in_order / peaks_before(name).in_order
+    return peaks_of(module).in_order / peaks_before(name).in_order
 
 
 def test_two_copies_save_what_one_copy_does_not() -> None:
@@ -78,5 +78,5 @@ def test_the_gradient_of_the_mean_of_cos_of_sin() -> None:
     assert prove(before, after).proved
     assert done.copies == 1
     assert [op.name for op in after.walk() if Names.COPY in op.attributes] == ["stablehlo.cosine"]
-    assert Peaks.of(after).in_order < Peaks.of(before).in_order
-    assert Peaks.of(after).eager <= Peaks.of(before).eager
+    assert peaks_of(after).in_order < peaks_of(before).in_order
+    assert peaks_of(after).eager <= peaks_of(before).eager

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
@@ -24,7 +23,7 @@ from recompute.planning.graph import Graph
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
 from recompute.planning.plan_file import from_json, to_json
-from recompute.test.examples import SMALL, inlined, original
+from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.clone import clone_by
 from recompute.transforms.recompute import recompute
 
@@ -81,8 +80,8 @@ def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
 def test_a_planner_of_ones_own_saves_memory() -> None:
     module = original("chain.small.mlir").clone()
     recompute(module, planned=lambda graph: plan_of_pairs(graph, every_second_block(graph)))
-    assert Peaks.of(module).in_order < Peaks.of(inlined("chain.small.mlir")).in_order
-    assert Peaks.of(module).eager < Peaks.of(inlined("chain.small.mlir")).eager
+    assert peaks_of(module).in_order < peaks_of(inlined("chain.small.mlir")).in_order
+    assert peaks_of(module).eager < peaks_of(inlined("chain.small.mlir")).eager
 
 
 def every_second_block(graph: Graph) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,115 @@
+"""Which attempt is carried out: that which needs least, and none where none saves anything worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ...planning.objective import AS_GOOD, WORTH_IT
+from ...planning.plan import Plan
+from ..memory.peaks import Forecast, Peaks
+from ..request.segments import has_segments
+from ..request.selection import Selection
+from ..step.marks import is_forced
+from ..step.step import Step
+from .attempts import FIRST, Attempt, attempts_for
+from .decide import explicit_mark
+from .planned import Planned, plan_attempt
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An attempt with its peaks."""
+
+    planned: Planned
+    peaks: Peaks
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is carried out of what was tried. `refused`: why the step is better left as it was, None where it is not."""
+
+    before: Peaks
+    chosen: Tried
+    tried: tuple[Tried, ...]
+    refused: str | None
+
+    def said(self) -> Iterator[str]:
+        """What somebody who looks at the result would wonder about."""
+        attempt, peaks = self.chosen.planned.attempt, self.chosen.peaks
+        if replace(attempt, chain=False) != FIRST:
+            yield f"{attempt}, chosen of {len(self.tried)} attempts"
+        if not peaks.is_steady:
+            yield (
+                f"an executor that starts operations as soon as it can needs {peaks.eager} bytes at its peak, and "
+                f"{peaks.in_order} in program order"
+            )
+
+
+def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> Choice:
+    """`attempts`: of so many different plans the peaks are asked for. Raises `BadSelection`."""
+
+    def tried(attempt: Attempt) -> Tried:
+        planned = plan_attempt(step, selection, attempt, copies)
+        return Tried(planned, forecast.of_plan(planned.plan, planned.segments))
+
+    before = forecast.without_copies()
+    found = [*islice(_distinct(map(tried, _attempts(step, selection))), attempts)]
+    chosen = _least(found, before, forecast.ordered)
+    if forecast.ordered and not chosen.peaks.is_steady:
+        chained = tried(replace(chosen.planned.attempt, chain=True))
+        chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
+    forced = any(map(is_forced, step.phases.order.operations))
+    nothing = forced or not chosen.planned.plan.copies
+    return Choice(before, chosen, tuple(found), None if nothing else why_worse(before, chosen.peaks, forecast.ordered))
+
+
+def _attempts(step: Step, selection: Selection) -> Iterator[Attempt]:
+    marked = any(explicit_mark(op) is not None for op in step.phases.order.operations)
+    return attempts_for(step.graph, selection, has_segments(step.phases, selection), marked)
+
+
+def _distinct(found: Iterator[Tried]) -> Iterator[Tried]:
+    """Those whose plans differ; the first also where it copies nothing, for what it says about that."""
+    seen = list[Plan]()
+    for one in found:
+        if one.planned.plan not in seen and (one.planned.plan.copies or not seen):
+            seen.append(one.planned.plan)
+            yield one
+
+
+def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
+    """What needs least. Of those that are as good the one that needs least in program order, then the first."""
+    if len(found) == 1:
+        return found[0]
+    size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
+    copying = [one for one in found if one.planned.plan.copies] or found
+    better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
+    least = min(map(size, better))
+    return min([one for one in better if size(one) <= AS_GOOD * least], key=lambda one: one.peaks.in_order)
+
+
+def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
+    """Why a step is better left as it was; None where some peak falls by a share that is worth it, and none rises so.
+
+    `ordered`: the step is for executors with an order of their own.
+    """
+    pairs = [("the peak", before.in_order, after.in_order)]
+    if ordered:
+        pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
+    for what, old, new in pairs:
+        if new > old * (1 + WORTH_IT):
+            return f"recomputing takes {what} from {old} to {new} bytes"
+    if any(_is_worth_it(old, new) for _, old, new in pairs):
+        return None
+    if ordered and _is_worth_it(before.xla, after.xla):
+        return None
+    under_xla = f", and from {before.xla} to {after.xla} under XLA:CPU" if ordered else ""
+    return (
+        f"recomputing takes the peak from {before.in_order} to {after.in_order} bytes{under_xla}: less than 1 % saved"
+    )
+
+
+def _is_worth_it(before: int, after: int) -> bool:
+    return after < before * (1 - WORTH_IT)

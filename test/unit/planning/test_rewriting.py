@@ -1,0 +1,66 @@
+"""A plan carried out on paper is the program that the passes write, operation by operation."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.copies.copying import Copying
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.memory.xla.planned import Plain
+from recompute.analysis.request.selection import AUTO, Selection
+from recompute.analysis.step.phases import phases_now
+from recompute.analysis.step.step import Step
+from recompute.dialects.dead_code import drop_dead_code
+from recompute.planning.evaluate import live_bytes
+from recompute.planning.graph import Graph
+from recompute.planning.plan import Plan
+from recompute.planning.rewriting import as_graph, carried_out
+from recompute.test.examples import SMALL, inlined
+from recompute.transforms.clone import clone
+from recompute.transforms.lower import lower
+from recompute.transforms.mark import mark_steps
+from recompute.transforms.phase import numbered_steps
+
+WAYS = {
+    "as it is chosen": (AUTO, Copying()),
+    "outputs too": (Selection(outputs=True), Copying()),
+    "one copy": (Selection(outputs=True), Copying(copies=1)),
+    "in a chain": (AUTO, Copying(chain=True)),
+    "in one stage": (AUTO, Copying(beside=False)),
+}
+
+
+def renumbered(graph: Graph) -> list[tuple[int, ...]]:
+    """What each operation reads and makes, the values numbered as they are met."""
+    number = dict[int, int]()
+    both = zip(graph.reads, graph.makes, strict=True)
+    return [tuple([number.setdefault(value, len(number)) for value in (*reads, *makes)]) for reads, makes in both]
+
+
+@pytest.mark.parametrize("target", ["stablehlo", "none"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SMALL)
+def test_the_program_is_the_one_that_is_written(name: str, way: str, target: str) -> None:
+    selection, how = WAYS[way]
+    module = inlined(name).clone()
+    ((function, step),) = steps = numbered_steps(module)
+    graph, phases, plain = step.graph, step.phases, Plain.of(function)
+    mark_steps(steps, selection)
+    ((done),) = clone(module, how, steps).steps
+    program = carried_out(graph, done.plan, ordered=target == "stablehlo")
+    lower(module, target)
+    drop_dead_code(function.body)
+    paper, written = as_graph(graph, program), Step.of(phases_now(phases)).graph
+    assert (paper.names, paper.phases, renumbered(paper)) == (written.names, written.phases, renumbered(written))
+    assert (paper.flops, paper.inner_bytes, paper.effects) == (written.flops, written.inner_bytes, written.effects)
+    assert (paper.literals, paper.copies) == (written.literals, written.copies)
+    assert list(live_bytes(paper)) == list(live_bytes(written))
+    assert plain.peak_bytes(program) == xla_timeline(function).peak_bytes
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_without_a_plan_nothing_changes_but_what_is_dead(name: str) -> None:
+    ((function, step),) = numbered_steps(inlined(name).clone())
+    program = carried_out(step.graph, Plan())
+    assert not any(one.is_new for one in program.operations)
+    assert Plain.of(function).peak_bytes(program) == xla_timeline(function).peak_bytes
