@@ -184,7 +184,7 @@ def _emitted(work: ModuleOp, origins: Origins, cloned: Cloned, emission: Emissio
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
             stagger(work, known=known)
-    steps = numbered_steps(work)
+    steps = numbered_steps(work, bare=True)
     with part("verify"):
         if emission.is_ordered:
             verify(work, steps)

@@ -31,7 +31,7 @@ class Early:
 
 def early_parts(phases: Phases, pattern: str = "auto") -> list[Early]:
     """The part of each segment that is worth holding back. Raises `NoSuchSegment`."""
-    step = Step.of(phases)
+    step = Step.of(phases, bare=True)
     members = dict[str, list[int]]()
     for op, segment in find_segments(phases, pattern).items():
         members.setdefault(segment, []).append(step.position(op))
