@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
 
 Treatment = Literal["compared", "refused", "ignored", "derived"]
 
@@ -137,7 +138,7 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
     def size(name: str) -> int:
         if name not in sizes:
             active.append(name)
-            sizes[name] = sum(map(cost, functions[name].walk())) - 1
+            sizes[name] = sum(map(cost, every_operation(functions[name]))) - 1
             active.pop()
         return sizes[name]
 

@@ -115,7 +115,9 @@ class _Restoring:
             return
         key = (origin.instance, origin.copy, op.parent)
         groups = waiting.setdefault(origin.instance.depth, {})
-        groups.setdefault(key, Group(*key)).members[origin.index] = op
+        if key not in groups:
+            groups[key] = Group(*key)
+        groups[key].members[origin.index] = op
 
     def _restore(self, group: Group) -> CallOp:
         """Raises `LeftInlined`; the module is as it was then."""

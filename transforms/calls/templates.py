@@ -48,6 +48,11 @@ class Template:
     def block(self) -> Block:
         return self.bare.body.block
 
+    @cached_property
+    def length(self) -> int:
+        """How many operations stand in the block."""
+        return len(self.block.ops)
+
     @property
     def returned(self) -> tuple[SSAValue, ...]:
         end = self.block.last_op
