@@ -18,6 +18,8 @@ Source: https://mlir.llvm.org/docs/Dialects/.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
@@ -28,7 +30,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     UnrankedMemRefType,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
 from ..dialects.guards import is_tensor
@@ -131,6 +133,22 @@ RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
 """What nearly every tensor holds, asked for first: exactly these classes."""
+
+
+class Memory:
+    """Finds references to memory among values; each type is looked at once."""
+
+    def __init__(self):
+        # The type is kept beside the answer, so that its id is not given to another one.
+        self._seen = dict[int, tuple[Attribute, bool]]()
+
+    def is_among(self, values: Iterable[SSAValue]) -> bool:
+        for value in values:
+            if (known := self._seen.get(id(value.type))) is None:
+                known = self._seen[id(value.type)] = value.type, refers_to_memory(value.type)
+            if known[1]:
+                return True
+        return False
 
 
 def refers_to_memory(type_: Attribute) -> bool:

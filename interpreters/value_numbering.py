@@ -17,14 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects.diagnostics import Refusal
-from .anatomy import (
-    attributes_of,
-    callee_of,
-    functions_of,
-    name_of,
-    public_functions,
-    size_with_calls,
-)
+from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls
 from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
 from .heads import Heads
 from .pure_operations import (
@@ -34,7 +27,7 @@ from .pure_operations import (
     OF_THE_PLACE,
     OF_THE_REGION,
     RUN_ELSEWHERE,
-    refers_to_memory,
+    Memory,
 )
 from .risks import note_risks, where_it_runs
 from .scope import Outcome, Scope
@@ -63,6 +56,7 @@ class Numbering:
         self._terms = terms
         self._wrapping = Wrapping(terms, self.heads)
         self._pure = pure
+        self._memory = Memory()
         self._declared = declared
         self.believed = set[str]()
         self._origins = terms.origins[side]
@@ -182,8 +176,9 @@ class Numbering:
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
     def _has_effect(self, op: Operation, insides: Sequence[Inside]) -> bool:
-        in_memory = any(refers_to_memory(value.type) for value in (*op.operands, *op.results))
-        return name_of(op) not in self._pure or in_memory or any(inside.has_effects for inside in insides)
+        if name_of(op) not in self._pure or any(inside.has_effects for inside in insides):
+            return True
+        return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
     def _region(self, op: Operation, region: Region, around: Scope) -> Closed:
         if not region.blocks:

@@ -42,12 +42,12 @@ Steps = Sequence[tuple[FuncOp, Step]]
 """The functions with a gradient, numbered; valid until the module is changed."""
 
 
-def numbered_steps(module: ModuleOp) -> Steps:
-    """Raises `Refusal` when there is none, and for storages of unknown size."""
+def numbered_steps(module: ModuleOp, bare: bool = False) -> Steps:
+    """`bare`: for who does not plan. Raises `Refusal` when there is none, and for storages of unknown size."""
     with part("phases"):
         classified = list(steps_of(module))
     with part("graph"):
-        return [(function, Step.of(found)) for function, found in classified]
+        return [(function, Step.of(found, bare)) for function, found in classified]
 
 
 def annotate_phases(module: ModuleOp) -> None:

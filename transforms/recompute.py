@@ -193,9 +193,10 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
     if emission.staggered and emission.target == "stablehlo":
         with part("stagger"):
             stagger(work, known=known)
+    steps = numbered_steps(work, bare=True)
     with part("verify"):
         if emission.is_ordered:
-            verify(work)
+            verify(work, steps)
         else:
             verify_input(work)
 

@@ -48,7 +48,7 @@ def stagger(
             segment_of = find_segments(phases, segments)
         except NoSuchSegment as error:
             raise Refusal(function, str(error)) from error
-        step = Step.of(phases)
+        step = Step.of(phases, bare=True)
         parts = early_parts(step.graph, {step.position(op): segment for op, segment in segment_of.items()})
         newest = dict[SSAValue, SSAValue]()
         for part in parts:

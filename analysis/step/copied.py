@@ -9,4 +9,4 @@ from ...dialects.recompute import Names
 
 
 def is_copy(op: Operation) -> bool:
-    return isinstance(op.attributes.get(Names.COPY), IntegerAttr)
+    return Names.COPY in op.attributes and isinstance(op.attributes[Names.COPY], IntegerAttr)

@@ -49,7 +49,7 @@ def graph_of(
     """The graph of a block in this order. `phase`: of each operation; none where nothing is known.
 
     The two after it: values from around the block that come from constants, and that do not lie row by row. `bare`:
-    what the count of bytes does not ask for is left out. Raises `Refusal` for storages of unknown size.
+    what only who plans asks for is left out. Raises `Refusal` for storages of unknown size.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
     operations, reads = order.operations, order.reads
@@ -72,7 +72,7 @@ def graph_of(
         root=_roots(index, values, shared),
         sizes=_sizes(values, constants, shared),
         constants=frozenset([number[value] for value in constants if value in number]),
-        literals=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
+        literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
     )
     return Numbered(graph, operations, values, number, shared.strided)

@@ -67,6 +67,13 @@ def read_values(op: Operation) -> list[SSAValue]:
     return [value for value in values if value not in inside]
 
 
+def captured_values(op: Operation) -> list[SSAValue]:
+    """What the regions of an operation read from outside of it, each once, in order of reading."""
+    values, inside = dict[SSAValue, None](), set[SSAValue]()
+    _add_inner(op, values, inside)
+    return [value for value in values if value not in inside]
+
+
 def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -> None:
     """What the regions of an operation read and make, at every depth."""
     for region in op.regions:

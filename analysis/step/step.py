@@ -21,9 +21,9 @@ class Step:
     numbered: Numbered = field(repr=False)
 
     @classmethod
-    def of(cls, phases: Phases) -> Step:
-        """Raises `Refusal` for storages of unknown size."""
-        return cls(phases, graph_of(phases.order, phases.phase))
+    def of(cls, phases: Phases, bare: bool = False) -> Step:
+        """`bare`: for who does not plan, as in `graph_of`. Raises `Refusal` for storages of unknown size."""
+        return cls(phases, graph_of(phases.order, phases.phase, bare=bare))
 
     @property
     def graph(self) -> Graph:

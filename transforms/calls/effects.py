@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
+from ...dialects.every import every_operation
 from ...rules.effects import PURE_IF_BODY_IS, why_impure
 from ...rules.names import name_of
 from .bodies import LeftInlined
@@ -21,7 +22,7 @@ class Effects:
     pure: set[Operation] = field(default_factory=set[Operation])
 
     def has_effect(self, op: Operation) -> bool:
-        return any(map(self._has_own_effect, op.walk()))
+        return any(map(self._has_own_effect, every_operation(op)))
 
     def _has_own_effect(self, op: Operation) -> bool:
         if isinstance(op, CallOp):

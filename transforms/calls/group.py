@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
+from ...dialects.every import every_operation
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
 from .bodies import Body, LeftInlined, Reading, body_of
@@ -55,7 +56,7 @@ def whole_body(
     """The body, if it is that of the function as it came; `passed`: what is known of arguments that nobody reads."""
     template = reading.template
     operations = len(reading.members.keys() | reading.made_anew.keys())
-    if operations != len(template.block.ops) - 1 or (group.copy and template.is_marked):
+    if operations != template.length - 1 or (group.copy and template.is_marked):
         return None
     if not set(wanted).issubset(template.returned):
         return None
@@ -126,7 +127,7 @@ def erase(members: Iterable[Operation]) -> None:
     What comes from constants alone stays while somebody else reads it.
     """
     listed = list(members)
-    read = [value.owner for op in listed for inner in op.walk() for value in inner.operands]
+    read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]
     for op in reversed(listed):
         _erase_unread(op)
     for owner in dict.fromkeys(read):

@@ -17,6 +17,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...analysis.step.copied import is_copy
+from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 
 
@@ -61,7 +62,7 @@ class Origins:
     def number(self, functions: Iterable[FuncOp]) -> None:
         """Before anything is inlined: every operation stands where it stood."""
         for function in functions:
-            self.of.update((op, Origin(None, index)) for index, op in enumerate(function.walk()))
+            self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def inlined(
         self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
@@ -75,7 +76,7 @@ class Origins:
         around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
         moved = dict[Instance, Instance]()
         for op, clone in body:
-            for one, other in zip(op.walk(), clone.walk(), strict=True):
+            for one, other in zip(every_operation(op), every_operation(clone), strict=True):
                 origin = self.of[one]
                 inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index)
@@ -86,7 +87,7 @@ class Origins:
         Where originals share an id, nothing is known of their copies.
         """
         originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
-        for op in module.walk():
+        for op in every_operation(module):
             if is_copy(op):
                 copies.append(op)
             elif (identity := op.attributes.get(Names.ID)) is not None:
@@ -102,7 +103,7 @@ class Origins:
         mapping, moved = _values(original, copy), dict[Instance, Instance]()
         if (top := self.instance_of(original)) is not None:
             moved[top] = top
-        for one, other in zip(original.walk(), copy.walk(), strict=True):
+        for one, other in zip(every_operation(original), every_operation(copy), strict=True):
             if (origin := self.of.get(one)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index, number.value.data)
@@ -111,7 +112,9 @@ class Origins:
 def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
     """From what is made in the regions of an operation to the same in its clone."""
     found = dict[SSAValue, SSAValue]()
-    for one, other in zip(original.walk(), copy.walk(), strict=True) if original.regions else ():
+    if not original.regions:
+        return found
+    for one, other in zip(every_operation(original), every_operation(copy), strict=True):
         found.update(zip(one.results, other.results, strict=True))
         for region, its_copy in zip(one.regions, other.regions, strict=True):
             for block, twin in zip(region.blocks, its_copy.blocks, strict=True):

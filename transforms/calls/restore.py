@@ -74,9 +74,12 @@ class _Restoring:
         calls = whole = 0
         functions = functions_of(self.module)
         for function in functions:
-            self._find_constants(function.body.block)
             for op in every_operation(function):
                 self._sort_in(op, waiting)
+        looked_at = {self.module.body.block}
+        for groups in waiting.values():
+            for group in groups.values():
+                self._find_constants(group.block, looked_at)
         while waiting:
             # Copies may read what comes from constants alone from their originals: these are taken apart last.
             for group in sorted(waiting.pop(max(waiting)).values(), key=lambda group: -group.copy):
@@ -93,13 +96,14 @@ class _Restoring:
         self.written.add_to(self.module)
         return Restored(calls, whole, left)
 
-    def _find_constants(self, block: Block) -> None:
-        order = Order.of(block)
-        self.constants |= constants_only(order, self.constants)
-        for op in order.operations:
-            for region in op.regions:
-                for inner in region.blocks:
-                    self._find_constants(inner)
+    def _find_constants(self, block: Block, looked_at: set[Block]) -> None:
+        """Of a block and those around it, the outermost first: the operations of a call in it read no others."""
+        if block in looked_at:
+            return
+        looked_at.add(block)
+        if (around := block.parent_block()) is not None:
+            self._find_constants(around, looked_at)
+        self.constants |= constants_only(Order.of(block), self.constants)
 
     def _sort_in(self, op: Operation, waiting: Waiting) -> None:
         """Into the group of its call, if it is an operation of the body itself. Literals belong to who reads them."""
@@ -111,7 +115,9 @@ class _Restoring:
             return
         key = (origin.instance, origin.copy, op.parent)
         groups = waiting.setdefault(origin.instance.depth, {})
-        groups.setdefault(key, Group(*key)).members[origin.index] = op
+        if key not in groups:
+            groups[key] = Group(*key)
+        groups[key].members[origin.index] = op
 
     def _restore(self, group: Group) -> CallOp:
         """Raises `LeftInlined`; the module is as it was then."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...rules.names import name_of
@@ -47,6 +47,11 @@ class Template:
     @property
     def block(self) -> Block:
         return self.bare.body.block
+
+    @cached_property
+    def length(self) -> int:
+        """How many operations stand in the block."""
+        return len(self.block.ops)
 
     @property
     def returned(self) -> tuple[SSAValue, ...]:
@@ -88,21 +93,21 @@ def strip(op: Operation) -> None:
         del op.attributes[name]
 
 
-def bare_attributes(op: Operation) -> dict[str, object]:
+def bare_attributes(op: Operation) -> dict[str, Attribute]:
     return {name: value for name, value in op.attributes.items() if not name.startswith(Names.PREFIX)}
 
 
 def part_called(op: Operation, was: Operation, parts: Parts) -> Part | None:
     """The part of a function that is called where all of it was called."""
-    if not isinstance(op, CallOp) or not isinstance(was, CallOp):
+    if not parts or not isinstance(op, CallOp) or not isinstance(was, CallOp):
         return None
     part = parts.get(op.callee.string_value())
     return part if part is not None and part.whole == was.callee.string_value() else None
 
 
 def same_kind(one: Operation, was: Operation, parts: Parts) -> bool:
-    """Whether both compute the same from their operands, as far as the first one computes it."""
-    if name_of(one) != name_of(was) or bare_attributes(one) != bare_attributes(was):
+    """Whether both compute the same from their operands, as far as the first one computes it. `was` is bare."""
+    if name_of(one) != name_of(was) or bare_attributes(one) != was.attributes:
         return False
     return part_called(one, was, parts) is not None or (
         one.properties == was.properties

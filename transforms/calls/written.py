@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
+from ...dialects.every import every_operation
 from .bodies import Body
 from .templates import Part, Template, Templates, same_body
 
@@ -80,7 +81,7 @@ class Written:
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         found, waiting = set(here), list[Operation](module.ops)
         while waiting:
-            for call in waiting.pop().walk():
+            for call in every_operation(waiting.pop()):
                 if not isinstance(call, CallOp) or (name := call.callee.string_value()) in found:
                     continue
                 found.add(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ....rules.fusion import FUSIBLE
@@ -25,9 +25,6 @@ class Life:
     bytes: int
     first: int
     last: int
-
-    def meets(self, other: Life) -> bool:
-        return self.first <= other.last and other.first <= self.last
 
 
 def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
@@ -91,27 +88,33 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
 
 @dataclass(frozen=True)
 class _Taken:
-    """What lies in one place. `added` are the first steps of those that were put there, which never meet each other,
-    and `ends` their last steps."""
+    """What lies in one place. `firsts` and `lasts`: the spans of steps at which it is taken, none of which meet."""
 
     place: list[Life]
-    given: tuple[Life, ...] = field(init=False)
-    added: list[int] = field(default_factory=list[int])
-    ends: list[int] = field(default_factory=list[int])
+    firsts: list[int]
+    lasts: list[int]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "given", tuple(self.place))
+    @classmethod
+    def by(cls, place: list[Life]) -> _Taken:
+        taken = cls(place, [], [])
+        for life in sorted(place, key=lambda life: life.first):
+            if taken.lasts and life.first <= taken.lasts[-1]:
+                taken.lasts[-1] = max(taken.lasts[-1], life.last)
+            else:
+                taken.firsts.append(life.first)
+                taken.lasts.append(life.last)
+        return taken
 
     def is_free_for(self, life: Life) -> bool:
-        # Those that begin before the end of the life; the last of them ends last.
-        index = bisect_right(self.added, life.last)
-        return (index == 0 or self.ends[index - 1] < life.first) and not any(map(life.meets, self.given))
+        # Of the spans that begin before the end of the life the last one ends last.
+        index = bisect_right(self.firsts, life.last)
+        return index == 0 or self.lasts[index - 1] < life.first
 
     def put(self, life: Life) -> None:
         self.place.append(life)
-        index = bisect_right(self.added, life.first)
-        self.added.insert(index, life.first)
-        self.ends.insert(index, life.last)
+        index = bisect_right(self.firsts, life.first)
+        self.firsts.insert(index, life.first)
+        self.lasts.insert(index, life.last)
 
 
 def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list[Life]:
@@ -120,7 +123,7 @@ def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list
     Each of `places` begins with the result; the lives that are put there are added.
     """
     rest: list[Life] = []
-    taken = [_Taken(place) for place in reversed(places)]
+    taken = [_Taken.by(place) for place in reversed(places)]
     for size, alike in groupby(sorted(found, key=lambda life: (-life.bytes, life.first)), key=lambda life: life.bytes):
         large_enough = [place for place in taken if place.place[0].bytes >= size]
         for life in alike:

@@ -6,15 +6,16 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import bf16, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.diagnostics import Refusal
 from ....dialects.guards import is_tensor
 from ....planning.graph import OUTSIDE
 from ....rules.names import name_of
 from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
+from ...step.alike_regions import Key, region_key
 from ...step.constants import constants_only
-from ...step.order import Order, read_values
+from ...step.order import Order, captured_values
 from ...step.storage import rank_of, value_bytes
 from .layouts import WANTED
 from .program import Kernel, Program
@@ -50,13 +51,16 @@ class _Reader:
     reshapes: set[int] = field(default_factory=set[int])
     constants: set[int] = field(default_factory=set[int])
     broadcasts: set[int] = field(default_factory=set[int])
+    measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
+    """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
     def __post_init__(self) -> None:
         for argument in self.order.block.args:
             self._from_outside(argument)
-        for op in self.order.operations:
-            for value in read_values(op):
-                if self.order.definition(value) < 0:
+        made = {id(result) for op in self.order.operations for result in op.results}
+        for read in self.order.reads:
+            for value in read:
+                if id(value) not in made:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
@@ -65,7 +69,7 @@ class _Reader:
             return self.number[value]
         source = _reshaped(value)
         root = None if source is None else self.root[self._from_outside(source)]
-        self.number[value] = self._new_value(OUTSIDE, _size(value, 0), rank_of(value), root)
+        self.number[value] = self._new_value(OUTSIDE, *self._measures(value, True), root)
         if _is_broadcast(value):
             self.broadcasts.add(self.number[value])
         return self.number[value]
@@ -81,14 +85,14 @@ class _Reader:
     def add(self, op: Operation) -> None:
         number = len(self.names)
         operands = [self.number[operand] for operand in op.operands]
-        captured = [self.number[value] for value in read_values(op)] if op.regions else []
+        captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
         source = _reshaped(op.results[0]) if op.results else None
         if source is not None:
             self.reshapes.add(number)
         for result in op.results:
             free = result in self.constant or source is not None
             root = None if source is None else self.root[self.number[source]]
-            made = self._new_value(number, _size(result, 0 if free else None), rank_of(result), root)
+            made = self._new_value(number, *self._measures(result, free), root)
             self.number[result] = made
             if result in self.constant:
                 self.constants.add(made)
@@ -99,10 +103,27 @@ class _Reader:
         self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
         self.makes.append(tuple([self.number[result] for result in op.results]))
 
+    def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
+        """Bytes and rank of a value. What has no memory of its own may be of unknown size."""
+        type_ = value.type
+        if (known := self.measured.get(id(type_))) is not None:
+            return known[1:]
+        try:
+            measures = value_bytes(value), rank_of(value)
+        except Refusal:
+            if not free:
+                raise
+            return 0, rank_of(value)
+        self.measured[id(type_)] = (type_, *measures)
+        return measures
+
+    def _read_by(self, op: Operation) -> tuple[SSAValue, ...]:
+        return self.order.reads[self.order.position[op]]
+
     def program(self) -> Program:
-        operations = self.order.operations
+        operations, known = self.order.operations, dict[Key, tuple[Program, ...]]()
         bodies = {
-            number: tuple([program_of(block) for region in op.regions for block in region.blocks])
+            number: self._bodies_of(op, known)
             for number, op in enumerate(operations)
             if self.names[number] in LOOPS_AND_BRANCHES
         }
@@ -124,6 +145,21 @@ class _Reader:
             iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
             kernels={number: _kernel(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
         )
+
+    def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
+        """Of operations that are alike the same, so that whoever counts needs to look at one."""
+        captured = captured_values(op)
+        if any(_reshaped(value) is not None for value in captured):
+            # What it is a reshape of counts too.
+            return _programs(op)
+        key = region_key(op, set(filter(_is_broadcast, captured)), frozenset())
+        if key not in known:
+            known[key] = _programs(op)
+        return known[key]
+
+
+def _programs(op: Operation) -> tuple[Program, ...]:
+    return tuple([program_of(block) for region in op.regions for block in region.blocks])
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
@@ -153,16 +189,6 @@ def _bytes_in_f32(value: SSAValue) -> int:
     wide, narrow = element_bytes(f32), element_bytes(bf16)
     assert wide is not None and narrow is not None, "both are numbers"
     return value_bytes(value) // narrow * wide
-
-
-def _size(value: SSAValue, if_unknown: int | None) -> int:
-    """Bytes of a value. What has no memory of its own may be of unknown size."""
-    try:
-        return value_bytes(value)
-    except Refusal:
-        if if_unknown is None:
-            raise
-        return if_unknown
 
 
 def _changed_bytes(loop: Operation) -> int:

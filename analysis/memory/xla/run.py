@@ -48,12 +48,14 @@ class Run:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        return tuple([self._inner_bytes(op) for op in self.schedule])
-
-    def _inner_bytes(self, op: int) -> int:
-        """What the regions of a loop or a branch need; a loop also copies what it carries and changes."""
-        peaks = [Run.of(body).peak_bytes() for body in self.program.bodies.get(op, ())]
-        return max(peaks, default=0) + self.program.iteration_bytes.get(op, 0)
+        """For each step what the regions of a loop or a branch need; a loop also copies what it carries and changes."""
+        program, peaks = self.program, dict[int, int]()
+        for bodies in program.bodies.values():
+            # Of operations that are alike the bodies are the same.
+            if id(bodies) not in peaks:
+                peaks[id(bodies)] = max([Run.of(body).peak_bytes() for body in bodies], default=0)
+        inner = {op: peaks[id(bodies)] + program.iteration_bytes.get(op, 0) for op, bodies in program.bodies.items()}
+        return tuple([inner.get(op, 0) for op in self.schedule])
 
     def peak_bytes(self) -> int:
         return max(live_bytes(self.temporaries(), self.inner_bytes()))
