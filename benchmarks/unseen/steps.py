@@ -1,9 +1,22 @@
-"""The registries of both halves: name → builder."""
+"""The registries of both halves: name → builder. The modules of third parties are imported only when one is built."""
 
 from __future__ import annotations
 
-from .common import Builder
-from .open import convolutions, dense, generative, losses, sequences, transformers, tuning
+from importlib import import_module
+
+from .common import Builder, UnseenStep
+from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
+
+
+def lazily(module: str, name: str) -> Builder:
+    """The builder `name` of a module which needs a library that may be missing."""
+
+    def build(checkpoint: bool, scopes: bool) -> UnseenStep:
+        builder: Builder = import_module(module, __package__).STEPS[name]
+        return builder(checkpoint, scopes)
+
+    return build
+
 
 OPEN: dict[str, Builder] = {
     **convolutions.STEPS,
@@ -13,5 +26,11 @@ OPEN: dict[str, Builder] = {
     **dense.STEPS,
     **generative.STEPS,
     **losses.STEPS,
+    **dynamics.STEPS,
+    "linen_resnet": lazily(".open.flax_linen", "linen_resnet"),
+    "linen_encoder": lazily(".open.flax_linen", "linen_encoder"),
+    "nnx_residual": lazily(".open.flax_nnx", "nnx_residual"),
+    "eqx_convnet": lazily(".open.with_equinox", "eqx_convnet"),
+    "eqx_deep_mlp": lazily(".open.with_equinox", "eqx_deep_mlp"),
 }
 HELD_BACK: dict[str, Builder] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ def odd_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
             x = run(f"fc{i}", lambda p, x, act=act: act(dense(p, x)), p, x)
         return jnp.mean((x - target) ** 2)
 
-    params = [linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+    params = [linear(a, b) for a, b in pairwise(widths)]
     return UnseenStep(jax.value_and_grad(loss), (params, shape(4096, 40), shape(4096, 10)))
 
 

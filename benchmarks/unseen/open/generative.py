@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -37,7 +38,7 @@ def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image)
         return value, *momentum(params, grads, velocity)
 
-    pairs = list(zip(widths, widths[1:], strict=False))
+    pairs = list(pairwise(widths))
     encoder = [{"same": shape(3, 3, a, b), "half": shape(3, 3, b, b), "norm": normed(b)} for a, b in pairs]
     decoder = [{"double": shape(4, 4, b, b), "same": shape(3, 3, b, a), "norm": normed(b)} for a, b in reversed(pairs)]
     params = {"encoder": encoder, "decoder": decoder}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -126,7 +127,7 @@ def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, *adam(params, grads, state)
 
     widths = [2, 40, 40, 40, 40, 40]
-    params = [linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+    params = [linear(a, b) for a, b in pairwise(widths)]
     return UnseenStep(step, (params, adam_state(params), shape(4096), shape(4096)))
 
 
