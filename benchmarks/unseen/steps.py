@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from .common import Builder, UnseenStep
+from .held_back import images, signals
 from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
 
 
@@ -33,4 +34,7 @@ OPEN: dict[str, Builder] = {
     "eqx_convnet": lazily(".open.with_equinox", "eqx_convnet"),
     "eqx_deep_mlp": lazily(".open.with_equinox", "eqx_deep_mlp"),
 }
-HELD_BACK: dict[str, Builder] = {}
+HELD_BACK: dict[str, Builder] = {
+    **images.STEPS,
+    **signals.STEPS,
+}
