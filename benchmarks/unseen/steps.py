@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from .common import Builder, UnseenStep
-from .held_back import images, signals
+from .held_back import attentive, images, pointwise, signals
 from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
 
 
@@ -37,4 +37,6 @@ OPEN: dict[str, Builder] = {
 HELD_BACK: dict[str, Builder] = {
     **images.STEPS,
     **signals.STEPS,
+    **attentive.STEPS,
+    **pointwise.STEPS,
 }

@@ -41,7 +41,7 @@ def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Two LSTM layers with peepholes, a block is five words of both layers; perplexity of characters; clipped SGD."""
+    """Two LSTM layers with peepholes, a block is three words of both layers; perplexity of characters; clipped SGD."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, x: jax.Array, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -63,8 +63,8 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
         zero = jnp.zeros((words.shape[1], 64))
         state, total = ((zero, zero), (zero, zero)), 0.0
         for i in range(6):
-            state, logits = run(f"bptt/window_{i}", window, params, state, words[5 * i : 5 * i + 5])
-            total = total + log_loss(logits, words[5 * i + 1 : 5 * i + 6]) / 6
+            state, logits = run(f"bptt/window_{i}", window, params, state, words[3 * i : 3 * i + 3])
+            total = total + log_loss(logits, words[3 * i + 1 : 3 * i + 4]) / 6
         return total
 
     def step(params: Any, words: jax.Array) -> Any:
@@ -74,7 +74,7 @@ def lstm_stacked(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, sgd(params, grads, 0.5)
 
     one = {"x": matrix(64, 256), "h": shape(64, 256), "peep": shape(3, 64)}
-    return UnseenStep(step, ({"embed": shape(96, 64), "lower": one, "upper": one}, integers(31, 96)))
+    return UnseenStep(step, ({"embed": shape(96, 64), "lower": one, "upper": one}, integers(19, 192)))
 
 
 def bigru_attentive(checkpoint: bool, scopes: bool) -> UnseenStep:
