@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from .common import Builder, UnseenStep
-from .held_back import attentive, images, pointwise, signals
+from .held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
 from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
 
 
@@ -39,4 +39,7 @@ HELD_BACK: dict[str, Builder] = {
     **signals.STEPS,
     **attentive.STEPS,
     **pointwise.STEPS,
+    **objectives.STEPS,
+    **solvers.STEPS,
+    **arithmetic.STEPS,
 }
