@@ -42,4 +42,8 @@ HELD_BACK: dict[str, Builder] = {
     **objectives.STEPS,
     **solvers.STEPS,
     **arithmetic.STEPS,
+    "linen_denoiser": lazily(".held_back.flax_linen", "linen_denoiser"),
+    "nnx_batch_stats": lazily(".held_back.flax_nnx", "nnx_batch_stats"),
+    "nnx_decoder": lazily(".held_back.flax_nnx", "nnx_decoder"),
+    "eqx_encoder": lazily(".held_back.with_equinox", "eqx_encoder"),
 }
