@@ -7,29 +7,30 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import PartitionSpec
+from jax.sharding import AxisType, PartitionSpec
 
 from .common import Blocks, Builder, UnseenStep, adam, adam_state, integers, key_data, momentum, sgd, shape
-from .held_back.layers import affine, attention, batch_norm, conv, layer_norm, log_loss, matrix, vectors
+from .open.layers import attend, batch_norm, conv, cross_entropy, dense, layer_norm, linear, normed, split_heads
 
 
 def residual(p: Any, x: jax.Array) -> jax.Array:
-    return x + affine(p["out"], jax.nn.gelu(affine(p["in"], layer_norm(p["norm"], x))))
+    return x + dense(p["out"], jax.nn.gelu(dense(p["in"], layer_norm(x, **p["norm"]))))
 
 
 def residual_weights(width: int, wide: int) -> Any:
-    return {"norm": vectors(width), "in": matrix(width, wide), "out": matrix(wide, width)}
+    return {"norm": normed(width), "in": linear(width, wide), "out": linear(wide, width)}
 
 
 def decoder(p: Any, x: jax.Array) -> jax.Array:
-    y = layer_norm(p["before"], x)
-    x = x + attention(y @ p["q"], y @ p["k"], y @ p["v"], 4, causal=True)
+    y = layer_norm(x, **p["before"])
+    q, k, v = (split_heads(y @ p[name], 4) for name in "qkv")
+    x = x + attend(q, k, v, jnp.tril(jnp.ones((x.shape[1],) * 2, x.dtype)))
     return residual(p, x)
 
 
 def decoder_weights(width: int) -> Any:
     mixing = {name: shape(width, width) for name in "qkv"}
-    return residual_weights(width, 4 * width) | mixing | {"before": vectors(width)}
+    return residual_weights(width, 4 * width) | mixing | {"before": normed(width)}
 
 
 def zeros_like(params: Any) -> Any:
@@ -68,13 +69,13 @@ def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
-        return x + conv(jax.nn.relu(batch_norm(p["norm"], conv(x, p["w1"]))), p["w2"])
+        return x + conv(jax.nn.relu(batch_norm(conv(x, p["w1"]), **p["norm"])), p["w2"])
 
     def loss(params: Any, image: jax.Array, labels: jax.Array) -> jax.Array:
         x = conv(image, params["stem"])
         for i, p in enumerate(params["blocks"]):
             x = run(f"stage1/unit{i}", block, p, x)
-        return log_loss(affine(params["head"], x.mean((2, 3))), labels)
+        return cross_entropy(dense(params["head"], x.mean((1, 2))), labels)
 
     def step(params: Any, image: jax.Array, labels: jax.Array) -> Any:
         def body(i: jax.Array, grads: Any) -> Any:
@@ -83,9 +84,9 @@ def accumulate_fori_conv(checkpoint: bool, scopes: bool) -> UnseenStep:
 
         return sgd(params, lax.fori_loop(0, 3, body, zeros_like(params)), 0.003)
 
-    one = {"w1": shape(32, 16, 3, 3), "w2": shape(16, 32, 3, 3), "norm": vectors(32)}
-    params = {"stem": shape(16, 3, 3, 3), "blocks": [one] * 5, "head": matrix(16, 32)}
-    return UnseenStep(step, (params, shape(12, 3, 48, 48), integers(12)), donate=(0,))
+    one = {"w1": shape(3, 3, 16, 32), "w2": shape(3, 3, 32, 16), "norm": normed(32)}
+    params = {"stem": shape(3, 3, 3, 16), "blocks": [one] * 5, "head": linear(16, 32)}
+    return UnseenStep(step, (params, shape(12, 48, 48, 3), integers(12)), donate=(0,))
 
 
 def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -97,7 +98,7 @@ def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
         x = low["embed"][tokens]
         for i, p in enumerate(low["layers"]):
             x = run(f"layers_{i}", decoder, p, x)
-        return log_loss((x @ low["embed"].T).astype(jnp.float32)[:, :-1], tokens[:, 1:])
+        return cross_entropy((x @ low["embed"].T).astype(jnp.float32)[:, :-1], tokens[:, 1:])
 
     def step(params: Any, velocity: Any, tokens: jax.Array) -> Any:
         def body(grads: Any, part: jax.Array) -> Any:
@@ -138,14 +139,14 @@ def accumulate_fori_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 def mapped(devices: int, checkpoint: bool, scopes: bool) -> UnseenStep:
     run = Blocks(checkpoint, scopes)
-    mesh = jax.make_mesh((devices,), ("data",), devices=jax.devices()[:devices])
+    mesh = jax.make_mesh((devices,), ("data",), axis_types=(AxisType.Auto,), devices=jax.devices()[:devices])
     whole, split = PartitionSpec(), PartitionSpec("data")
 
     def loss(params: Any, tokens: jax.Array) -> jax.Array:
         x = params["embed"][tokens]
         for i, p in enumerate(params["layers"]):
             x = run(f"decoder/block_{i}", decoder, p, x)
-        return log_loss((x @ params["embed"].T)[:, :-1], tokens[:, 1:])
+        return cross_entropy((x @ params["embed"].T)[:, :-1], tokens[:, 1:])
 
     def local(params: Any, tokens: jax.Array) -> Any:
         return lax.pmean(jax.value_and_grad(loss)(params, tokens), "data")

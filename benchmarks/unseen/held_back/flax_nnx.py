@@ -34,7 +34,7 @@ def nnx_batch_stats(checkpoint: bool, scopes: bool) -> UnseenStep:
         for i, (graph, p, s) in enumerate(zip(graphs, params, statistics, strict=True)):
 
             def block(p: Any, s: Any, x: jax.Array, graph: Any = graph) -> tuple[jax.Array, Any]:
-                module = nnx.merge(graph, p, s)
+                module = nnx.merge(graph, p, s, copy=True)
                 y = module(x)
                 return y, nnx.state(module, nnx.BatchStat)
 
