@@ -1,0 +1,117 @@
+"""What a step is, how its blocks are wrapped and named, and optimizers written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Tree = Any
+
+
+@dataclass(frozen=True)
+class UnseenStep:
+    """A training step: `function(*arguments)`; the arguments are pytrees of arrays or of their shapes."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    donate: tuple[int, ...] = ()
+    own_scopes: bool = False
+
+    def lower(self) -> jax.stages.Lowered:
+        return jax.jit(self.function, donate_argnums=self.donate).lower(*self.arguments)
+
+
+Builder = Callable[[bool, bool], UnseenStep]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Runs blocks under `jax.checkpoint` and under their names, each where it is asked for.
+
+    `inside` puts the name into the checkpointed function rather than around it: users write both.
+    """
+
+    checkpoint: bool
+    scopes: bool
+    inside: bool = False
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        return jax.named_scope(name) if self.scopes else nullcontext()
+
+    def wrap(self, block: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.checkpoint(block) if self.checkpoint else block
+
+    def __call__(self, name: str, block: Callable[..., Any], *arguments: Any) -> Any:
+        if not self.inside:
+            with self.scope(name):
+                return self.wrap(block)(*arguments)
+
+        def named(*inner: Any) -> Any:
+            with self.scope(name):
+                return block(*inner)
+
+        return self.wrap(named)(*arguments)
+
+
+def shape(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(dimensions, dtype)
+
+
+def integers(*dimensions: int) -> jax.ShapeDtypeStruct:
+    return shape(*dimensions, dtype=jnp.int32)
+
+
+def key_data(words: int = 2) -> jax.ShapeDtypeStruct:
+    """Raw key data: two words for threefry, four for rbg."""
+    return shape(words, dtype=jnp.uint32)
+
+
+def sgd(parameters: Tree, gradients: Tree, rate: float = 0.01) -> Tree:
+    return jax.tree.map(lambda p, g: p - rate * g, parameters, gradients)
+
+
+def momentum(parameters: Tree, gradients: Tree, velocity: Tree, rate: float = 0.01, beta: float = 0.9) -> Tree:
+    """The new parameters and the new velocity."""
+    velocity = jax.tree.map(lambda v, g: beta * v + g, velocity, gradients)
+    return sgd(parameters, velocity, rate), velocity
+
+
+def adam_state(parameters: Tree) -> Tree:
+    return {"mu": parameters, "nu": parameters, "count": integers()}
+
+
+def adam(parameters: Tree, gradients: Tree, state: Tree, rate: float = 1e-3, decay: float = 0.0) -> Tree:
+    """The new parameters and the new state; `decay` makes it AdamW."""
+    count = state["count"] + 1
+    mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mu"], gradients)
+    nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["nu"], gradients)
+    first, second = 1 - 0.9**count, 1 - 0.999**count
+
+    def move(p: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
+        return p - rate * (m / first / (jnp.sqrt(v / second) + 1e-8) + decay * p)
+
+    return jax.tree.map(move, parameters, mu, nu), {"mu": mu, "nu": nu, "count": count}
+
+
+def random_inputs(step: UnseenStep, seed: int = 0) -> tuple[Any, ...]:
+    """Fresh arguments for one run: small normal floats, integers below 32, which every vocabulary and table holds.
+
+    Adam's second moments are positive. Arguments that are arrays already stay as they are.
+    """
+    generator = np.random.default_rng(seed)
+
+    def fill(path: jax.tree_util.KeyPath, like: Any) -> Any:
+        if not isinstance(like, jax.ShapeDtypeStruct):
+            return like
+        if not jnp.issubdtype(like.dtype, jnp.floating):
+            return jnp.asarray(generator.integers(0, 32, like.shape), like.dtype)
+        values = generator.normal(0.0, 0.1, like.shape)
+        return jnp.asarray(np.abs(values) if "nu" in jax.tree_util.keystr(path) else values, like.dtype)
+
+    return jax.tree_util.tree_map_with_path(fill, step.arguments)

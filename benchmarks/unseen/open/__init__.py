@@ -1,0 +1,1 @@
+"""The half that may be looked at while the passes are written."""

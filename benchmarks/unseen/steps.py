@@ -1,0 +1,49 @@
+"""The registries of both halves: name → builder. The modules of third parties are imported only when one is built."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .common import Builder, UnseenStep
+from .held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
+from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
+
+
+def lazily(module: str, name: str) -> Builder:
+    """The builder `name` of a module which needs a library that may be missing."""
+
+    def build(checkpoint: bool, scopes: bool) -> UnseenStep:
+        builder: Builder = import_module(module, __package__).STEPS[name]
+        return builder(checkpoint, scopes)
+
+    return build
+
+
+OPEN: dict[str, Builder] = {
+    **convolutions.STEPS,
+    **sequences.STEPS,
+    **transformers.STEPS,
+    **tuning.STEPS,
+    **dense.STEPS,
+    **generative.STEPS,
+    **losses.STEPS,
+    **dynamics.STEPS,
+    "linen_resnet": lazily(".open.flax_linen", "linen_resnet"),
+    "linen_encoder": lazily(".open.flax_linen", "linen_encoder"),
+    "nnx_residual": lazily(".open.flax_nnx", "nnx_residual"),
+    "eqx_convnet": lazily(".open.with_equinox", "eqx_convnet"),
+    "eqx_deep_mlp": lazily(".open.with_equinox", "eqx_deep_mlp"),
+}
+HELD_BACK: dict[str, Builder] = {
+    **images.STEPS,
+    **signals.STEPS,
+    **attentive.STEPS,
+    **pointwise.STEPS,
+    **objectives.STEPS,
+    **solvers.STEPS,
+    **arithmetic.STEPS,
+    "linen_denoiser": lazily(".held_back.flax_linen", "linen_denoiser"),
+    "nnx_batch_stats": lazily(".held_back.flax_nnx", "nnx_batch_stats"),
+    "nnx_decoder": lazily(".held_back.flax_nnx", "nnx_decoder"),
+    "eqx_encoder": lazily(".held_back.with_equinox", "eqx_encoder"),
+}
