@@ -89,22 +89,20 @@ def clone(module: ModuleOp, how: Copying = DEFAULT, steps: Steps | None = None) 
 
     `steps`: those of the module, where they are known already; here and below.
     """
-    done, remarks = list[Done](), list[Remark]()
-    numbers = _free_numbers(module)
-    for function, step in steps or numbered_steps(module):
-        remarks.extend(_refused(step, how.permission))
-        plan = plan_of_marks(step, how)
-        remarks.extend(_without_effect(step, plan))
-        done.append(_carry_out(function, step, plan, numbers))
-    return Cloned(tuple(done), tuple(remarks))
+    return clone_marked(
+        module, steps or numbered_steps(module), lambda _, step: plan_of_marks(step, how), how.permission
+    )
 
 
-def clone_marked(module: ModuleOp, steps: Steps, plans: Sequence[Plan], permission: Permission) -> Cloned:
-    """The same where the plans of what is marked are there already, one for each step."""
+def clone_marked(
+    module: ModuleOp, steps: Steps, plan_of: Callable[[FuncOp, Step], Plan], permission: Permission
+) -> Cloned:
+    """The same with what `plan_of` says that the marks of a step ask for."""
     done, remarks = list[Done](), list[Remark]()
     numbers = _free_numbers(module)
-    for (function, step), plan in zip(steps, plans, strict=True):
+    for function, step in steps:
         remarks.extend(_refused(step, permission))
+        plan = plan_of(function, step)
         remarks.extend(_without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))
     return Cloned(tuple(done), tuple(remarks))

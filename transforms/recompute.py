@@ -9,14 +9,12 @@ A step with gradient regions comes back with gradient regions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.copies.choose import choose, why_worse
-from ..analysis.memory.peaks import Forecast
-from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
 from ..dialects.context import RecomputeContext, tell
@@ -26,15 +24,15 @@ from ..dialects.stopwatch import part
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
-from ..rules.permission import Permission
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
-from .clone import Cloned, Done, Planner, clone_as_planned, clone_by, clone_marked
+from .clone import Done, Planner
 from .cse import cse
 from .lower import TARGETS, lower
-from .mark import MarkPass, said_of, write_marks
+from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
+from .plans.carry_out import LEFT, Emission, carry_out_best, carry_out_planned
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
 from .stagger import stagger
@@ -68,21 +66,6 @@ class Recomputation:
         return tuple(done.as_step_plan() for done in self.steps)
 
 
-@dataclass(frozen=True)
-class Emission:
-    """For whom the step is written: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
-    whether functions are called again."""
-
-    target: str
-    staggered: bool
-    calls: bool
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the result says what waits for what. If not, program order is all that holds the copies back."""
-        return self.target != "none"
-
-
 def recompute(
     module: ModuleOp,
     selection: Selection = AUTO,
@@ -111,10 +94,10 @@ def recompute(
         return _unchanged(module, [], "the step has copies already, from an earlier run", ())
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
-        cloned = _best(work, steps, selection, emission, attempts, copies)
+        cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
         remarks = [*prepared.remarks, *cloned.remarks]
     else:
-        cloned = _as_planned(work, steps, planned, selection.permission, emission)
+        cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
         remarks = list(cloned.remarks)
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
@@ -125,54 +108,6 @@ def recompute(
         outline_gradient(work)
     _replace(module, work)
     return Recomputation(cloned.steps, tuple(remarks), restored)
-
-
-def _best(
-    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
-) -> Cloned:
-    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
-    remarks, plans = list[Remark](), list[Plan]()
-    for function, step in steps:
-        forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
-        try:
-            choice = choose(step, selection, forecast, attempts, copies)
-        except BadSelection as error:
-            raise Refusal(function, str(error)) from error
-        planned = choice.chosen.planned
-        remarks.extend(said_of(function, planned.decided, selection))
-        if choice.refused is None:
-            write_marks(planned.decided)
-            plans.append(planned.plan)
-            remarks.extend(Remark(function, said) for said in choice.said())
-        else:
-            remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
-            plans.append(Plan())
-    cloned = clone_marked(module, steps, plans, selection.permission)
-    return replace(cloned, remarks=(*remarks, *cloned.remarks))
-
-
-def _as_planned(
-    module: ModuleOp,
-    steps: Steps,
-    planned: Sequence[StepPlan] | Planner,
-    permission: Permission,
-    emission: Emission,
-) -> Cloned:
-    """Plans of others, carried out; where one makes nothing less, that is said."""
-    forecasts = [
-        Forecast.of(function, step.graph, emission.is_ordered, emission.staggered).read() for function, step in steps
-    ]
-    if callable(planned):
-        cloned = clone_by(module, planned, permission, steps)
-    else:
-        cloned = clone_as_planned(module, planned, permission, steps)
-    remarks = list(cloned.remarks)
-    for (function, _), forecast, done in zip(steps, forecasts, cloned.steps, strict=True):
-        segments = {note.operation: note.segment for note in done.notes if note.segment}
-        after = forecast.of_plan(done.plan, segments)
-        if done.plan.copies and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None:
-            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
-    return replace(cloned, remarks=tuple(remarks))
 
 
 def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> None:
@@ -199,9 +134,6 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
             verify(work, steps)
         else:
             verify_input(work)
-
-
-LEFT = "the step is left as it is"
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:

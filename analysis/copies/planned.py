@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from ..step.step import Step
 from .attempts import Attempt
 from .copying import Copying
 from .decide import Decisions, decide, explicit_mark
+from .marked import refused_marks
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,17 @@ class Planned:
 def plan_attempt(step: Step, selection: Selection, attempt: Attempt, copies: int = 2) -> Planned:
     """`copies`: at most so many of one operation. Raises `BadSelection`."""
     decided = decide(step, selection, attempt)
-    targets, spoken_of = _targets(step, decided)
+    unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
+    targets, spoken_of = _targets(step, decided, unheard)
     how = Copying(copies, attempt.chain, attempt.beside, selection.permission)
     return Planned(attempt, decided, how.plan(step, with_views(step.graph, targets, spoken_of)))
 
 
-def _targets(step: Step, decided: Decisions) -> tuple[Targets, frozenset[int]]:
-    """What the marks that the decisions are written as would say, and of which operations they speak."""
+def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:
+    """What the marks that the decisions are written as would say, and of which operations they speak.
+
+    `unheard`: operations that may not run twice, whatever their marks say.
+    """
     segments, values, own = dict[int, str](), set[int](), dict[int, frozenset[int]]()
     spoken_of = set[int]()
     settled = set[Operation]()
@@ -65,14 +70,14 @@ def _targets(step: Step, decided: Decisions) -> tuple[Targets, frozenset[int]]:
             if explicit_mark(op) is None:
                 values.update(step.number(result) for result in op.results if result in decision.values)
     for index, op in enumerate(step.phases.order.operations):
-        if Names.RECOMPUTE in op.attributes or Names.CHECKPOINT in op.attributes:
+        if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
             spoken_of.add(index)
         if not step.graph.forward[index]:
             continue
         stated = op.attributes.get(Names.SEGMENT)
         if isinstance(stated, StringAttr):
             segments.setdefault(index, stated.data)
-        if op not in settled and asks_to_recompute(op):
+        if op not in settled and op not in unheard and asks_to_recompute(op):
             values.update(step.number(result) for result in op.results if is_to_recompute(result))
     for value in values:
         segments.setdefault(step.graph.maker[value], "")

@@ -30,7 +30,8 @@ def test_a_product_in_bf16_gets_its_copies_and_is_rounded_behind() -> None:
   func.return %c : {narrow}
 }}""")
     assert short(found.names) == ["convert", "convert", "dot_general", "convert", "return"]
-    assert found.operands == ((0,), (1,), (2, 3), (4,), (5,))
+    # The values of the step keep their numbers; those of the copies come after them.
+    assert found.operands == ((0,), (1,), (3, 4), (2,), (5,))
     assert found.sizes == (128, 128, 256, 256, 256, 128)
     assert found.returned == (5,)
 
@@ -44,8 +45,8 @@ def test_an_operand_that_lies_otherwise_is_transposed() -> None:
   func.return %e : {flat}
 }}""")
     assert short(found.names) == ["transpose", "dot_general", "reshape", "slice", "return"]
-    assert found.operands[:2] == ((0,), (2, 1))
-    assert found.reshapes == {2} and found.root == (0, 1, 2, 3, 3, 5)
+    assert found.operands[:2] == ((0,), (5, 1))
+    assert found.reshapes == {2} and found.root == (0, 1, 2, 2, 4, 5)
     assert found.readers == ((1,), (3,), (3,), (4,), ())
     assert found.sources == ((), (0,), (1,), (1,), (3,))
 

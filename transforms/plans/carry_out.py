@@ -1,0 +1,85 @@
+"""The plans of a module carried out: the best that was tried, or those that somebody hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ...analysis.copies.choose import choose, why_worse
+from ...analysis.memory.peaks import Forecast
+from ...analysis.request.selection import BadSelection, Selection
+from ...dialects.diagnostics import Refusal, Remark
+from ...planning.plan import Plan
+from ...planning.plan_file import StepPlan
+from ...rules.permission import Permission
+from ..clone import Cloned, Planner, clone_as_planned, clone_by, clone_marked
+from ..mark import said_of, write_marks
+from ..phase import Steps
+
+LEFT = "the step is left as it is"
+
+
+@dataclass(frozen=True)
+class Emission:
+    """For whom the step is written: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    whether functions are called again."""
+
+    target: str
+    staggered: bool
+    calls: bool
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the result says what waits for what. If not, program order is all that holds the copies back."""
+        return self.target != "none"
+
+
+def carry_out_best(
+    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
+) -> Cloned:
+    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
+    remarks, plans = list[Remark](), dict[FuncOp, Plan]()
+    for function, step in steps:
+        forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
+        try:
+            choice = choose(step, selection, forecast, attempts, copies)
+        except BadSelection as error:
+            raise Refusal(function, str(error)) from error
+        planned = choice.chosen.planned
+        remarks.extend(said_of(function, planned.decided, selection))
+        if choice.refused is None:
+            write_marks(planned.decided)
+            plans[function] = planned.plan
+            remarks.extend(Remark(function, said) for said in choice.said())
+        else:
+            remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
+            plans[function] = Plan()
+    cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
+    return replace(cloned, remarks=(*remarks, *cloned.remarks))
+
+
+def carry_out_planned(
+    module: ModuleOp,
+    steps: Steps,
+    planned: Sequence[StepPlan] | Planner,
+    permission: Permission,
+    emission: Emission,
+) -> Cloned:
+    """Plans of others, carried out; where one makes nothing less, that is said."""
+    forecasts = [
+        Forecast.of(function, step.graph, emission.is_ordered, emission.staggered).read() for function, step in steps
+    ]
+    if callable(planned):
+        cloned = clone_by(module, planned, permission, steps)
+    else:
+        cloned = clone_as_planned(module, planned, permission, steps)
+    remarks = list(cloned.remarks)
+    for (function, _), forecast, done in zip(steps, forecasts, cloned.steps, strict=True):
+        segments = {note.operation: note.segment for note in done.notes if note.segment}
+        after = forecast.of_plan(done.plan, segments)
+        if done.plan.copies and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None:
+            remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
+    return replace(cloned, remarks=tuple(remarks))
