@@ -1,6 +1,6 @@
 """The temporary bytes of every step, plain and under `jax.checkpoint`, as XLA:CPU compiles it.
 
-From the root of the repository: `python -m benchmarks.unseen.sizes [--half open|held_back|loops] [--run] [names]`.
+`python -m recompute.benchmarks.unseen.sizes [--half open|held_back|loops] [--run] [names]`.
 Loops over two devices need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which is set where it is missing.
 """
 

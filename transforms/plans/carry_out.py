@@ -37,6 +37,9 @@ class Emission:
         return self.target != "none"
 
 
+FOR_XLA = Emission("stablehlo", staggered=True, calls=True)
+
+
 def carry_out_best(
     module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
 ) -> Cloned:

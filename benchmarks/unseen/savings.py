@@ -1,0 +1,142 @@
+"""What we save on steps that were not written for us, beside `jax.checkpoint` around their blocks.
+
+`python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
+
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and as every attempt of ours writes
+it, once with its names and once without any. Compared are the bytes of temporaries, and what our model of XLA makes of
+each. One line of JSON for each step; a step that is in the file already is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .sizes import DEVICES, OPTIONS, say
+
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}=2".strip()
+
+import jax
+from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+from examples.with_jax import with_module
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.transforms.inline import inline
+from recompute.transforms.plans.tried import tried_plans
+from recompute.transforms.recompute import recompute
+
+from .loops import LOOPS
+from .steps import HELD_BACK, OPEN
+
+HALVES = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
+MANY = 16
+
+
+def without_scopes(module: ModuleOp) -> ModuleOp:
+    """The step as if nobody had named anything: of each path the direction and the operation are left."""
+    bare = module.clone()
+    for op in bare.walk():
+        if path := path_of(op.location):
+            op.location = NameLoc(StringAttr(_bare(path)), op.location)
+    return bare
+
+
+def _bare(path: str) -> str:
+    *around, last = split_path(path)
+    wrappers = {name for part in around for name in unwrap(part)[0]}
+    if "jvp" not in wrappers:
+        return f"jit(step)/{last}"
+    return f"jit(step)/{'transpose(jvp())' if 'transpose' in wrappers else 'jvp()'}/{last}"
+
+
+def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
+    """Bytes of temporaries, and floating-point operations."""
+    compiled = lowered.compile(compiler_options=OPTIONS)
+    analysis: Any = compiled.cost_analysis()
+    return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
+
+
+def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp) -> Iterator[dict[str, Any]]:
+    """Each attempt, compiled; the first one that is chosen by the model says so."""
+    chosen = module.clone()
+    begin = time.process_time()
+    done = recompute(chosen)
+    seconds = time.process_time() - begin
+    text = print_module(chosen)
+    seen = dict[str, tuple[int, float]]()
+    seen[text] = measured(with_module(lowered, text))
+    yield {
+        "attempt": "chosen",
+        "bytes": seen[text][0],
+        "flops": seen[text][1],
+        "model": modelled(chosen),
+        "copies": done.copies,
+        "seconds": seconds,
+        "remarks": [str(remark.reason) for remark in done.remarks],
+    }
+    for tried in tried_plans(module, attempts=MANY):
+        written = module.clone()
+        recompute(written, planned=tried.plans)
+        text = print_module(written)
+        if text not in seen:
+            seen[text] = measured(with_module(lowered, text))
+        size, flops = seen[text]
+        yield {"attempt": tried.attempt, "bytes": size, "flops": flops, "model": tried.peak_bytes}
+
+
+def modelled(module: ModuleOp) -> int:
+    flat = module.clone()
+    inline(flat)
+    return max(xla_timeline(function).peak_bytes for function in functions_of(flat))
+
+
+def row_of(build: Any) -> dict[str, Any]:
+    plain, checkpoint = build(False, True).lower(), build(True, True).lower()
+    module = parse_module(plain.as_text(debug_info=True))
+    (size, flops), (theirs, their_flops) = measured(plain), measured(checkpoint)
+    return {
+        "plain": {"bytes": size, "flops": flops, "model": modelled(module)},
+        "checkpoint": {"bytes": theirs, "flops": their_flops},
+        "named": list(attempts_at(plain, module)),
+        "bare": list(attempts_at(plain, without_scopes(module))),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("half", choices=HALVES)
+    parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    there = (
+        {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()
+    )
+    for name, build in HALVES[options.half].items():
+        if name in there or (options.names and name not in options.names):
+            continue
+        begin = time.monotonic()
+        try:
+            row = row_of(build)
+        except Exception as error:
+            traceback.print_exc()
+            row = {"error": f"{type(error).__name__}: {error}"}
+        with options.json.open("a") as file:
+            file.write(json.dumps({"step": name, **row}) + "\n")
+        say(f"{name:28} {time.monotonic() - begin:6.1f} s")
+
+
+if __name__ == "__main__":
+    main()
