@@ -152,10 +152,13 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
 
     Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
     the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
-    scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations.
+    scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations. Nor does
+    what stands in a called function, which may be called twice in the scope.
     """
     known, seen = dict[Attribute, int](), dict[int, int]()
     places = [None if not op.operands else (name_of(op), *_place(op.location, known, seen)) for op in operations]
+    own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]
+    places = own if any(own) else places
     occurrences = Counter(place for place in places if place is not None)
     if not occurrences:
         return [0] * len(places)

@@ -391,11 +391,11 @@ def test_a_function_that_draws_random_bits() -> None:
 
 
 def test_a_copy_that_is_made_in_two_stages_is_left_inlined() -> None:
-    """The bits first, then what is made of them and of the argument: a barrier stands in the middle of the function."""
-    taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %1")
-    taking = taking.replace(
-        "  func.return", '  %1 = stablehlo.multiply %x, %0 : tensor<1024xf32> loc("mul")\n  func.return'
-    )
+    """The bits first, then a sine that could run beside them: a barrier stands in the middle of the function."""
+    taking = BITS.replace("(%key:", "(%x: tensor<1024xf32>, %key:").replace("return %0", "return %2")
+    beside = '  %1 = stablehlo.sine %x : tensor<1024xf32> loc("sin")\n'
+    behind = '  %2 = stablehlo.multiply %1, %0 : tensor<1024xf32> loc("mul")\n'
+    taking = taking.replace("  func.return", f"{beside}{behind}  func.return")
     called = CALLED.replace("(%x)", "(%x, %key)").replace("(tensor<1024xf32>)", "(tensor<1024xf32>, tensor<2xui64>)")
     found = with_calls(step(called, taking, "%x: tensor<1024xf32>, %key: tensor<2xui64>"))
     assert found.called == [("f", False)]
