@@ -2,8 +2,8 @@
 
 `python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
 
-Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and as every attempt of ours writes
-it, once with its names and once without any. Compared are the bytes of temporaries, and what our model of XLA makes of
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and as we write it, once with its
+names and once without any. Compared are the bytes of temporaries, and what our model of XLA makes of
 each. One line of JSON for each step; a step that is in the file already is not measured again.
 """
 
@@ -42,7 +42,6 @@ from .loops import LOOPS
 from .steps import HELD_BACK, OPEN
 
 HALVES = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
-MANY = 16
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
@@ -69,8 +68,8 @@ def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
     return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
 
 
-def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp) -> Iterator[dict[str, Any]]:
-    """Each attempt, compiled; the first one that is chosen by the model says so."""
+def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
+    """The one that is chosen by the model, and so many of those that there are, compiled."""
     chosen = module.clone()
     begin = time.process_time()
     done = recompute(chosen)
@@ -87,7 +86,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp) -> Iterator[dict[
         "seconds": seconds,
         "remarks": [str(remark.reason) for remark in done.remarks],
     }
-    for tried in tried_plans(module, attempts=MANY):
+    for tried in tried_plans(module, attempts=compiled) if compiled else ():
         written = module.clone()
         recompute(written, planned=tried.plans)
         text = print_module(written)
@@ -103,15 +102,15 @@ def modelled(module: ModuleOp) -> int:
     return max(xla_timeline(function).peak_bytes for function in functions_of(flat))
 
 
-def row_of(build: Any) -> dict[str, Any]:
+def row_of(build: Any, compiled: int) -> dict[str, Any]:
     plain, checkpoint = build(False, True).lower(), build(True, True).lower()
     module = parse_module(plain.as_text(debug_info=True))
     (size, flops), (theirs, their_flops) = measured(plain), measured(checkpoint)
     return {
         "plain": {"bytes": size, "flops": flops, "model": modelled(module)},
         "checkpoint": {"bytes": theirs, "flops": their_flops},
-        "named": list(attempts_at(plain, module)),
-        "bare": list(attempts_at(plain, without_scopes(module))),
+        "named": list(attempts_at(plain, module, compiled)),
+        "bare": list(attempts_at(plain, without_scopes(module), compiled)),
     }
 
 
@@ -120,6 +119,7 @@ def main() -> None:
     parser.add_argument("half", choices=HALVES)
     parser.add_argument("names", nargs="*", help="steps to measure, all if none is given")
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--compiled", type=int, default=0, help="compile so many attempts besides the chosen one")
     options = parser.parse_args()
     there = (
         {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()
@@ -129,7 +129,7 @@ def main() -> None:
             continue
         begin = time.monotonic()
         try:
-            row = row_of(build)
+            row = row_of(build, options.compiled)
         except Exception as error:
             traceback.print_exc()
             row = {"error": f"{type(error).__name__}: {error}"}
