@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -9,15 +10,28 @@ from xdsl.utils.exceptions import PassFailedException
 
 from .locations import source_position
 
+UNKNOWN = "<unknown>"
+
 
 def position_of(op: Operation) -> str:
-    """`file:line:col` of the operation, or of the nearest operation around it that has one."""
+    """`file:line:col` of the operation, or of the nearest one that has one: behind it, around it, or inside of it."""
+    for near in _near(op):
+        if (position := source_position(near.location)) is not None:
+            return ":".join(str(part) for part in position)
+    return UNKNOWN
+
+
+def _near(op: Operation) -> Iterator[Operation]:
     current: Operation | None = op
     while current is not None:
-        if (position := source_position(current.location)) is not None:
-            return ":".join(str(part) for part in position)
+        yield current
+        behind = current.next_op
+        # A function behind a function is another one.
+        while behind is not None and not behind.regions and current.parent_op() is not None:
+            yield behind
+            behind = behind.next_op
         current = current.parent_op()
-    return "<unknown>"
+    yield from (inner for inner in op.walk() if inner is not op)
 
 
 class Refusal(PassFailedException):

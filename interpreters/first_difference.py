@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dialects.diagnostics import position_of
+from ..dialects.diagnostics import UNKNOWN, position_of
 from .terms import Attributes, Head, Side, Terms
 
 LONGEST_TEXT = 60
@@ -98,7 +98,7 @@ def describe(terms: Terms, side: Side, number: int) -> str:
     match head.kind:
         case "operation" | "effect" | "risk":
             position = position_of(terms.origins[side][number])
-            return head.name if position == "<unknown>" else f"{head.name} at {position}"
+            return head.name if position == UNKNOWN else f"{head.name} at {position}"
         case "result":
             return f"result {head.name} of {describe(terms, side, operands[0])}"
         case "parameter":

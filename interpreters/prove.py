@@ -75,7 +75,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from ..dialects.diagnostics import Refusal, position_of
+from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
 from ..dialects.printer import print_module
 from .anatomy import functions_of, public_functions
@@ -134,7 +134,7 @@ def prove(
             return proof_of_identity(before)
         side = "before" if _module_of(refusal.operation) is before else "after"
         position = position_of(refusal.operation)
-        at = "" if position == "<unknown>" else f" at {position}"
+        at = "" if position == UNKNOWN else f" at {position}"
         return Proof(False, f"the program {side} cannot be compared{at}: {refusal.reason}")
     except RecursionError:
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")

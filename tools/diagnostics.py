@@ -15,7 +15,7 @@ _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """`kind` is "error" or "remark". Line and column count from 1; 0 where the place is not known."""
+    """`kind` is "error" or "remark". Line and column count from 1."""
 
     kind: str
     file: str
@@ -30,8 +30,9 @@ class Diagnostic:
         return json.dumps(asdict(self))
 
 
-def of_remark(remark: Remark) -> Diagnostic:
-    return _at("remark", position_of(remark.operation), remark.reason)
+def of_remark(remark: Remark, file: str) -> Diagnostic:
+    """A remark as a diagnostic. `file`: where it is reported if it knows no place."""
+    return _at("remark", position_of(remark.operation), remark.reason, file)
 
 
 def of_exception(error: ParseError | DiagnosticException, file: str) -> Diagnostic:
@@ -39,7 +40,7 @@ def of_exception(error: ParseError | DiagnosticException, file: str) -> Diagnost
     if isinstance(error, ParseError):
         return _of_parse_error(error)
     if isinstance(error, Refusal):
-        return _at("error", position_of(error.operation), error.reason)
+        return _at("error", position_of(error.operation), error.reason, file)
     return Diagnostic("error", file, 1, 1, " ".join(str(error).split()))
 
 
@@ -56,8 +57,8 @@ def _of_parse_error(error: ParseError) -> Diagnostic:
     return Diagnostic("error", source.name, line, start - text.rfind("\n", 0, start), " ".join(error.msg.split()))
 
 
-def _at(kind: str, position: str, message: str) -> Diagnostic:
+def _at(kind: str, position: str, message: str, file: str) -> Diagnostic:
     place = _PLACE.fullmatch(position)
     if place is None:
-        return Diagnostic(kind, position, 0, 0, message)
+        return Diagnostic(kind, file, 1, 1, message)
     return Diagnostic(kind, place["file"], int(place["line"]), int(place["column"]), message)

@@ -24,29 +24,30 @@ from .statistics import Counts, Statistics, times
 
 @dataclass
 class Run:
-    """One module on its way; `remarks` are those of the passes, also when one of them fails."""
+    """One module on its way, out of `file`; `remarks` are those of the passes, also when one of them fails."""
 
     request: Request
+    file: str
     context: RecomputeContext = field(default_factory=make_context)
 
     @property
     def remarks(self) -> list[Diagnostic]:
-        return [of_remark(remark) for remark in self.context.remarks]
+        return [of_remark(remark, self.file) for remark in self.context.remarks]
 
-    def process(self, text: str, name: str) -> str:
+    def process(self, text: str) -> str:
         """One module in, its text out. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
         told = self.request.instrumentation.statistics
         if told is None:
-            return self._process(text, name)
+            return self._process(text)
         with timed() as whole:
-            result = self._process(text, name)
+            result = self._process(text)
         print(times(whole, told), file=sys.stderr)
         return result
 
-    def _process(self, text: str, name: str) -> str:
+    def _process(self, text: str) -> str:
         asked = self.request
         with part("parse"):
-            module = parse_module(text, name, self.context)
+            module = parse_module(text, self.file, self.context)
         changes = [partial(_apply, one, self.context, asked.instrumentation) for one in asked.passes]
         proof = take(module, changes, asked.verify, asked.proof and not asked.target)
         if proof is not None:

@@ -75,9 +75,9 @@ def chunks(request: Request, text: str) -> Iterator[str]:
 
 def process(request: Request, text: str, name: str) -> str:
     """One module in, its text out. Raises `Failed`; with --verify-diagnostics when what was expected was not said."""
-    one, result, errors = Run(request), "", list[Diagnostic]()
+    one, result, errors = Run(request, name), "", list[Diagnostic]()
     try:
-        result = one.process(text, name)
+        result = one.process(text)
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, name))
     if request.verify_diagnostics:

@@ -49,6 +49,7 @@ from ..rules.names import name_of
 from ..rules.permission import NOTHING, Permission
 from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
+from .plans.nested_steps import nested_steps_apart
 from .plans.notes import notes_of, write_notes
 
 Planner = Callable[[Graph], Plan]
@@ -204,4 +205,5 @@ class ClonePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         how = Copying(self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state))
-        tell(ctx, demand_effect(clone(op, how).remarks, self.strict))
+        with nested_steps_apart(op):
+            tell(ctx, demand_effect(clone(op, how).remarks, self.strict))

@@ -29,6 +29,7 @@ from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from .plans.nested_steps import nested_steps_apart
 
 # Which copy of what an operation is does not change what it computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})
@@ -177,4 +178,5 @@ class CsePass(ModulePass):
     name = "recompute-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        cse(op)
+        with nested_steps_apart(op):
+            cse(op)

@@ -10,7 +10,7 @@ An explicit `recompute.recompute` on an operation is left as it is. Segments are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -29,6 +29,10 @@ from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
 from .phase import Steps, numbered_steps
+from .plans.nested_steps import nested_steps_apart
+
+NAMED = 3
+"""So many segments are named in a remark, of all that it is about."""
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
@@ -118,12 +122,26 @@ def _settle(decision: Decision) -> None:
             op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
 
 
-def _left_alone(decisions: Iterable[Decision]) -> list[Remark]:
-    return [Remark(d.first, f"{_what(d)} is not recomputed: {d.reason}") for d in decisions if d.reason]
+def _left_alone(decisions: Iterable[Decision]) -> Iterator[Remark]:
+    """One for each reason, at the first segment that it is the reason of."""
+    alike = dict[tuple[str, bool], list[Decision]]()
+    for decision in decisions:
+        if decision.reason:
+            alike.setdefault((decision.reason, bool(decision.segment)), []).append(decision)
+    for (reason, named), group in alike.items():
+        if named:
+            yield Remark(group[0].first, f"{_named([one.segment for one in group])} not recomputed: {reason}")
+        for one in group if not named else ():
+            yield Remark(one.first, f"{name_of(one.first)}, which is preferred, is not recomputed: {reason}")
 
 
-def _what(decision: Decision) -> str:
-    return f"segment '{decision.segment}'" if decision.segment else f"{name_of(decision.first)}, which is preferred,"
+def _named(segments: Sequence[str]) -> str:
+    if len(segments) == 1:
+        return f"segment '{segments[0]}' is"
+    *listed, last = [f"'{segment}'" for segment in segments[:NAMED]]
+    if len(segments) > NAMED:
+        return f"segments {', '.join([*listed, last])} and {len(segments) - NAMED} more are"
+    return f"segments {', '.join(listed)} and {last} are"
 
 
 @dataclass(frozen=True)
@@ -133,4 +151,5 @@ class MarkPass(Selection, ModulePass):
     name = "recompute-mark"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, mark(op, self))
+        with nested_steps_apart(op):
+            tell(ctx, mark(op, self))

@@ -14,16 +14,30 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of
+from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
+from .plans.nested_steps import nested_steps_apart
 
-NO_GRADIENT = (
+NO_LOCATIONS = (
     'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
-    "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo) or set the attribute"
+    "keep the locations when lowering (JAX: as_text(debug_info=True); here: --print-debuginfo), say which results are "
+    "the forward pass's (primal-results=0), or set the attribute"
+)
+FORWARD_ONLY = (
+    "no gradient found: the locations name {forward} operations of a forward pass and none of its gradient; "
+    "differentiate first (JAX: lower jax.grad or jax.value_and_grad of the function)"
+)
+NOT_DIFFERENTIATED = (
+    "no gradient found: the locations name operations, and none of them under jvp or transpose: nothing here was "
+    "differentiated by JAX; lower jax.grad or jax.value_and_grad of the function, or say which results are the forward "
+    "pass's (primal-results=0)"
 )
 
 
@@ -35,7 +49,15 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
             found = True
             yield function, classified
     if not found:
-        raise Refusal(next(iter(functions_of(module)), module), NO_GRADIENT)
+        raise Refusal(next(iter(functions_of(module)), module), _why_none(module))
+
+
+def _why_none(module: ModuleOp) -> str:
+    operations = [op for function in functions_of(module) for op in every_operation(function)]
+    forward = sum(scope_of(op.location).direction is Direction.FORWARD for op in operations)
+    if forward:
+        return FORWARD_ONLY.format(forward=forward)
+    return NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
@@ -63,4 +85,5 @@ class PhasePass(ModulePass):
     name = "recompute-phase"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        annotate_phases(op)
+        with nested_steps_apart(op):
+            annotate_phases(op)

@@ -33,6 +33,7 @@ from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.carry_out import LEFT, Emission, carry_out_best, carry_out_planned
+from .plans.nested_steps import put_back
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
 from .stagger import stagger
@@ -102,6 +103,7 @@ def recompute(
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
     _emit(work, prepared.origins, emission, steps)
+    put_back(prepared.nested)
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:

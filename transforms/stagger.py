@@ -32,6 +32,7 @@ from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early import Early, early_parts
 from .phase import steps_of
+from .plans.nested_steps import nested_steps_apart
 
 
 def stagger(
@@ -92,5 +93,7 @@ class StaggerPass(ModulePass):
     segments: str = "auto"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not stagger(op, self.segments):
+        with nested_steps_apart(op):
+            parts = stagger(op, self.segments)
+        if not parts:
             tell(ctx, [Remark(op, "nothing is held back: no segment has a part that could run long before its turn")])

@@ -24,6 +24,7 @@ from ..dialects.discardable import verify_attributes
 from ..dialects.every import every_operation
 from ..dialects.functions import verify_functions
 from .phase import Steps
+from .plans.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
@@ -61,4 +62,5 @@ class VerifyPass(ModulePass):
     name = "recompute-verify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        verify(op)
+        with nested_steps_apart(op):
+            verify(op)

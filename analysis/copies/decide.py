@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
-from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, SKIPPED
+from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
 from ...planning.by_segment.sinking import sinkable
 from ...planning.by_segment.targets import Targets
 from ...planning.graph import Graph
@@ -200,6 +200,8 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
+    if freed == pinned == 0 and not forced:
+        return NOTHING_FREED
     if freed <= pinned and not forced:
         return f"nothing is saved: recomputing frees {freed} bytes and keeps {pinned} bytes alive in their place"
     return None

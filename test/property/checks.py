@@ -25,7 +25,7 @@ from recompute.analysis.step.order import read_values
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.diagnostics import Refusal, position_of
+from recompute.dialects.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
@@ -144,7 +144,7 @@ def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> O
 def _refused(refusal: Refusal, has_positions: bool) -> Outcome:
     if not any(words in refusal.reason for words in EXPECTED_REFUSALS):
         return Outcome(problems=(Problem("refusal", refusal.reason),))
-    if has_positions and position_of(refusal.operation) == "<unknown>":
+    if has_positions and position_of(refusal.operation) == UNKNOWN:
         return Outcome(problems=(Problem("refusal without a position", refusal.reason),))
     return Outcome(refusal=refusal.reason)
 

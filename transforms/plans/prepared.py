@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,13 +17,14 @@ from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
+from .nested_steps import NestedStep, outline_nested_steps
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions.
 
-    `origins`: which calls its operations come from.
+    `origins`: which calls its operations come from. `nested`: steps inside of blocks, which are functions meanwhile.
     """
 
     module: ModuleOp
@@ -30,6 +32,7 @@ class Prepared:
     structured: bool
     remarks: tuple[Remark, ...]
     origins: Origins
+    nested: Sequence[NestedStep]
 
 
 @part("prepare")
@@ -42,7 +45,7 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
         inline_segments(work)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return Prepared(work, selection, structured, tuple(dead), origins)
+    return Prepared(work, selection, structured, tuple(dead), origins, outline_nested_steps(work))
 
 
 def drop_dead(module: ModuleOp) -> None:
