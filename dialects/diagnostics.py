@@ -14,7 +14,7 @@ UNKNOWN = "<unknown>"
 
 
 def position_of(op: Operation) -> str:
-    """`file:line:col` of the operation, or of the nearest one that has one: behind it, around it, or inside of it."""
+    """`file:line:col` of the operation, or of the nearest one that has one: around it, behind it, or inside of it."""
     for near in _near(op):
         if (position := source_position(near.location)) is not None:
             return ":".join(str(part) for part in position)
@@ -22,15 +22,16 @@ def position_of(op: Operation) -> str:
 
 
 def _near(op: Operation) -> Iterator[Operation]:
-    current: Operation | None = op
-    while current is not None:
-        yield current
-        behind = current.next_op
+    around = [op]
+    while (parent := around[-1].parent_op()) is not None:
+        around.append(parent)
+    yield from around
+    for one in around:
         # A function behind a function is another one.
-        while behind is not None and not behind.regions and current.parent_op() is not None:
+        behind = one.next_op if one.parent_op() is not None else None
+        while behind is not None and not behind.regions:
             yield behind
             behind = behind.next_op
-        current = current.parent_op()
     yield from (inner for inner in op.walk() if inner is not op)
 
 

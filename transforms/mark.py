@@ -28,7 +28,7 @@ from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
-from .phase import Steps, numbered_steps
+from .phase import Steps, numbered_steps, state_phases
 from .plans.nested_steps import nested_steps_apart
 
 NAMED = 3
@@ -41,6 +41,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
     """
     inline_segments(module)
+    state_phases(module, selection.primal_results, selection.cotangents)
     return mark_steps(numbered_steps(module), selection)
 
 

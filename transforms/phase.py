@@ -15,9 +15,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.functions import functions_of
+from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import path_of, scope_of
+from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
+from ..analysis.step.phases_by_results import phases_by_results
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
@@ -72,6 +74,17 @@ def numbered_steps(module: ModuleOp, bare: bool = False) -> Steps:
         return [(function, Step.of(found, bare)) for function, found in classified]
 
 
+def state_phases(module: ModuleOp, results: Sequence[int], cotangents: Sequence[int]) -> None:
+    """Write the phases that follow from which results are primal; nothing where nothing is said of that.
+
+    Raises `Refusal` where that does not fit a function.
+    """
+    for function in functions_of(module) if results or cotangents else ():
+        order = Order.of(single_block(function))
+        for op, phase in phases_by_results(order, results, cotangents).items():
+            op.attributes[Names.PHASE] = StringAttr(phase)
+
+
 def annotate_phases(module: ModuleOp) -> None:
     for _, classified in steps_of(module):
         for op, phase in classified.phase.items():
@@ -80,10 +93,18 @@ def annotate_phases(module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
-    """Classify operations as primal, residual, gradient or update."""
+    """Classify operations as primal, residual, gradient or update.
+
+    primal_results: numbers of the results that the forward pass makes, for steps whose operations say nothing.
+    cotangents: numbers of the arguments that are cotangents, which says the same.
+    """
 
     name = "recompute-phase"
 
+    primal_results: tuple[int, ...] = ()
+    cotangents: tuple[int, ...] = ()
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        state_phases(op, self.primal_results, self.cotangents)
         with nested_steps_apart(op):
             annotate_phases(op)

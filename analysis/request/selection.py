@@ -28,6 +28,9 @@ class Selection:
     collectives: collectives may be repeated, on all devices alike, with channels of their own: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
+    primal_results: numbers of the results that the forward pass makes, such as the loss; for steps whose operations do
+    not say their phase.
+    cotangents: numbers of the arguments that are cotangents, which says the same.
     """
 
     segments: str = "auto"
@@ -41,6 +44,8 @@ class Selection:
     exclude: tuple[str, ...] = ()
     collectives: bool = False
     preserve_rng_state: bool = True
+    primal_results: tuple[int, ...] = ()
+    cotangents: tuple[int, ...] = ()
 
     @property
     def permission(self) -> Permission:

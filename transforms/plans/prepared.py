@@ -17,6 +17,7 @@ from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
+from ..phase import state_phases
 from .nested_steps import NestedStep, outline_nested_steps
 
 
@@ -43,6 +44,7 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
         inline(work, origins)
         structured = inline_gradient(work) > 0
         inline_segments(work)
+    state_phases(work, selection.primal_results, selection.cotangents)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
     return Prepared(work, selection, structured, tuple(dead), origins, outline_nested_steps(work))
