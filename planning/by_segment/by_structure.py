@@ -10,6 +10,7 @@ among others.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,9 +56,16 @@ def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
-    """The cuts that come nearest to so many segments; None where the forward pass cannot be cut."""
-    found = cuts_by_structure(graph, max(2 * count, MOST_SEGMENTS))
-    return min(found, key=lambda cuts: (abs(len(cuts.bounds) - 1 - count), cuts.score), default=None)
+    """So many segments, or as many as there are places to cut; None where there are none.
+
+    The best cuts into fewer, of which the segment with the most inside is cut again until there are enough.
+    """
+    sizes = _Sizes.of(graph)
+    fewer = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if len(cuts.bounds) - 1 <= count]
+    bounds = list(max(fewer, key=lambda cuts: len(cuts.bounds)).bounds) if fewer else [0, sizes.places[-1]]
+    while len(bounds) - 1 < count and (place := sizes.best_place_between(bounds)) is not None:
+        bounds = sorted([*bounds, place])
+    return sizes.cuts_at(bounds) if len(bounds) > 2 else None
 
 
 @dataclass(frozen=True)
@@ -107,10 +115,25 @@ class _Sizes:
         while chosen[-1]:
             chosen.append(before[chosen[-1]])
         chosen.reverse()
-        if len(chosen) < 3:
-            return None
-        largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(chosen))
-        return Cuts(tuple([self.places[at] for at in chosen]), cost[-1], largest)
+        return self.cuts_at([self.places[at] for at in chosen]) if len(chosen) > 2 else None
+
+    def cuts_at(self, bounds: Sequence[int]) -> Cuts:
+        found = [bisect_left(self.places, place) for place in bounds]
+        largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(found))
+        return Cuts(tuple(bounds), sum(self.alive[at] for at in found), largest)
+
+    def best_place_between(self, bounds: Sequence[int]) -> int | None:
+        """Where the segment is cut best that has the most inside, of those that can be cut."""
+        found = [bisect_left(self.places, place) for place in bounds]
+        spans = sorted(pairwise(found), key=lambda span: self.inside[span[0]] - self.inside[span[1]])
+        for start, end in spans:
+            if end - start > 1:
+                return self.places[min(range(start + 1, end), key=lambda at: self._cost_of_cut(start, at, end))]
+        return None
+
+    def _cost_of_cut(self, start: int, at: int, end: int) -> int:
+        larger = max(self.inside[at] - self.inside[start], self.inside[end] - self.inside[at])
+        return self.alive[at] + larger
 
 
 def _inside(graph: Graph, end: int) -> list[int]:

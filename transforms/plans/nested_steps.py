@@ -65,18 +65,20 @@ def put_back(nested: Sequence[NestedStep]) -> None:
 def _outlined(module: ModuleOp, block: Block, name: str) -> NestedStep:
     holder, terminator = block.parent_op(), block.last_op
     assert holder is not None and terminator is not None, "the block of a step stands in an operation, and ends"
-    outside = (*block.args, *_captured(block))
+    captured = _captured(block)
+    outside = (*block.args, *captured)
     inside = Block(arg_types=[value.type for value in outside])
     for argument, value in zip(inside.args, outside, strict=True):
         argument.name_hint = value.name_hint
     handed_on = list(terminator.operands)
-    placeholder = UnrealizedConversionCastOp(result_types=[[value.type for value in handed_on]], operands=[[]])
+    # It reads what the block does, which nobody else may read.
+    placeholder = UnrealizedConversionCastOp(operands=[captured], result_types=[[value.type for value in handed_on]])
     block.insert_op_before(placeholder, terminator)
     terminator.operands = placeholder.results
     _move([op for op in block.ops if op not in (placeholder, terminator)], inside, None)
     inside.add_op(ReturnOp(*handed_on))
     for value, argument in zip(outside, inside.args, strict=True):
-        value.replace_uses_with_if(argument, lambda use: _stands_in(use.operation, inside))
+        value.replace_uses_with_if(argument, lambda use: inside.find_ancestor_op_in_block(use.operation) is not None)
     types = FunctionType.from_lists([value.type for value in outside], [value.type for value in handed_on])
     function = FuncOp(name, types, Region(inside))
     function.location = holder.location
@@ -99,10 +101,6 @@ def _captured(block: Block) -> list[SSAValue]:
     read = dict.fromkeys(value for values in order.reads for value in values)
     own = set(block.args)
     return [value for value in read if order.definition(value) < 0 and value not in own]
-
-
-def _stands_in(op: Operation, block: Block) -> bool:
-    return block.find_ancestor_op_in_block(op) is not None
 
 
 @contextmanager

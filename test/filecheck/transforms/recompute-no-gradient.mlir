@@ -1,0 +1,25 @@
+// RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
+
+// Three reasons why there is no gradient, and what to do about each.
+
+// expected-error@+1 {{no gradient found: no location says transpose(jvp(...))}}
+func.func @silent(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.tanh %x : tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{the locations name 1 operations of a forward pass and none of its gradient; differentiate first}}
+func.func @forward_only(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.tanh %x : tensor<8xf32> loc("jit(f)/jvp(block0)/tanh")
+  func.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{nothing here was differentiated by JAX}}
+func.func @inference(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.tanh %x : tensor<8xf32> loc("jit(f)/block0/tanh")
+  func.return %0 : tensor<8xf32>
+}

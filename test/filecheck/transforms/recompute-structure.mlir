@@ -1,0 +1,33 @@
+// RUN: recompute-opt %s -p recompute --split-input-file 2>/dev/null | filecheck %s
+// RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
+// RUN: recompute-opt %s -p 'recompute{segment-count=3}' --split-input-file 2>&1 | filecheck %s --check-prefix=COUNT
+
+// Nothing has a name: the forward pass is cut where little is alive. What is behind the last cut is needed at once.
+
+// CHECK-LABEL: func.func @no_names
+// CHECK:         optimization_barrier
+// CHECK-NEXT:    stablehlo.{{.*}}recompute.segment = "segment2"{{.*}}recompute.duplicated
+// COUNT:         remark: 3 segments by structure
+
+// expected-remark@+2 {{4 segments by structure, chosen of 3 attempts}}
+// expected-remark@+1 {{segment 'segment3' is not recomputed: its values are needed as soon as the backward pass begins}}
+func.func @no_names(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = stablehlo.exponential %x : tensor<64xf32> loc("jit(f)/jvp()/exp")
+  %1 = stablehlo.sine %0 : tensor<64xf32> loc("jit(f)/jvp()/sin")
+  %2 = stablehlo.exponential %1 : tensor<64xf32> loc("jit(f)/jvp()/exp")
+  %3 = stablehlo.sine %2 : tensor<64xf32> loc("jit(f)/jvp()/sin")
+  %4 = stablehlo.exponential %3 : tensor<64xf32> loc("jit(f)/jvp()/exp")
+  %5 = stablehlo.sine %4 : tensor<64xf32> loc("jit(f)/jvp()/sin")
+  %6 = stablehlo.exponential %5 : tensor<64xf32> loc("jit(f)/jvp()/exp")
+  %7 = stablehlo.sine %6 : tensor<64xf32> loc("jit(f)/jvp()/sin")
+  %8 = stablehlo.exponential %7 : tensor<64xf32> loc("jit(f)/jvp()/exp")
+  %g7 = stablehlo.multiply %ct, %8 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g6 = stablehlo.multiply %g7, %6 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g5 = stablehlo.multiply %g6, %5 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g4 = stablehlo.multiply %g5, %4 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g3 = stablehlo.multiply %g4, %3 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g2 = stablehlo.multiply %g3, %2 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g1 = stablehlo.multiply %g2, %1 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  %g0 = stablehlo.multiply %g1, %0 : tensor<64xf32> loc("jit(f)/transpose(jvp())/mul")
+  func.return %g0 : tensor<64xf32>
+}
