@@ -62,6 +62,11 @@ class Graph:
         return tuple(phase == "update" for phase in self.phases)
 
     @cached_property
+    def impure(self) -> frozenset[int]:
+        """Operations that may run once only."""
+        return frozenset([op for op, reason in enumerate(self.effects) if reason is not None])
+
+    @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each value the operations that read it, in program order."""
         found: list[list[int]] = [[] for _ in self.maker]

@@ -30,5 +30,5 @@ A peak that rises by less is no reason against one."""
 AS_GOOD = 1.02
 """The model of XLA:CPU does not tell attempts apart whose peaks differ by less than this share."""
 
-ATTEMPTS = 4
+ATTEMPTS = 6
 """How many plans of a step the model of XLA:CPU is asked for: each takes about a tenth of the whole pass."""

@@ -44,6 +44,7 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) 
     is_open = not marked and _is_open(selection)
     if named or not is_open:
         yield FIRST
+        yield Attempt(beside=False)
     if is_open and selection.segment_count:
         if not named and (cuts := cut_into(graph, selection.segment_count)) is not None:
             yield Attempt(cuts)
@@ -54,10 +55,9 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) 
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
             yield FIRST
-    if named:
-        yield Attempt(beside=False)
 
 
 def _is_open(selection: Selection) -> bool:
     """Whether nothing is said of where segments are."""
-    return selection.segments == "auto" and selection.checkpoints is None and not selection.skip
+    said = selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
+    return not said

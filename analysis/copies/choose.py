@@ -9,7 +9,7 @@ from itertools import islice
 from ...planning.objective import AS_GOOD, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
-from ..request.segments import has_segments
+from ..request.segments import named_segments
 from ..request.selection import Selection
 from ..step.marks import is_forced
 from ..step.step import Step
@@ -50,12 +50,15 @@ class Choice:
 def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> Choice:
     """`attempts`: of so many different plans the peaks are asked for. Raises `BadSelection`."""
 
+    named = named_segments(step.phases, selection)
+
     def tried(attempt: Attempt) -> Tried:
-        planned = plan_attempt(step, selection, attempt, copies)
+        known = None if attempt.cuts or selection.segment_count else named
+        planned = plan_attempt(step, selection, attempt, copies, known)
         return Tried(planned, forecast.of_plan(planned.plan, planned.segments))
 
     before = forecast.without_copies()
-    found = [*islice(_distinct(map(tried, _attempts(step, selection))), attempts)]
+    found = [*islice(_distinct(map(tried, _attempts(step, selection, named is None or bool(named)))), attempts)]
     chosen = _least(found, before, forecast.ordered)
     if forecast.ordered and not chosen.peaks.is_steady:
         chained = tried(replace(chosen.planned.attempt, chain=True))
@@ -65,9 +68,9 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
     return Choice(before, chosen, tuple(found), None if nothing else why_worse(before, chosen.peaks, forecast.ordered))
 
 
-def _attempts(step: Step, selection: Selection) -> Iterator[Attempt]:
+def _attempts(step: Step, selection: Selection, named: bool) -> Iterator[Attempt]:
     marked = any(explicit_mark(op) is not None for op in step.phases.order.operations)
-    return attempts_for(step.graph, selection, has_segments(step.phases, selection), marked)
+    return attempts_for(step.graph, selection, named, marked)
 
 
 def _distinct(found: Iterator[Tried]) -> Iterator[Tried]:

@@ -16,17 +16,19 @@ from .legality import refused
 class Copying:
     """copies: at most so many of one operation. chain: each group also waits for the gradient operation before it,
     which keeps groups apart that would all be ready at once. beside: a segment is copied in two parts only where the
-    second could run beside the first. permission: what may run a second time though it is no function of its operands.
+    second could run beside the first. staged: it is copied in parts at all; bytes and reasons are the same without.
+    permission: what may run a second time though it is no function of its operands.
     """
 
     copies: int = 2
     chain: bool = False
     beside: bool = True
+    staged: bool = True
     permission: Permission = NOTHING
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         forbidden = refused(step, self.permission)
-        return plan_segments(step.graph, targets, forbidden, self.copies, self.chain, self.beside)
+        return plan_segments(step.graph, targets, forbidden, self.copies, self.chain, self.beside, self.staged)
 
 
 DEFAULT = Copying()

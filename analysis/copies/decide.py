@@ -70,10 +70,21 @@ class Decisions:
 
 
 @part("decide")
-def decide(step: Step, selection: Selection, attempt: Attempt = FIRST) -> Decisions:
-    """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`."""
-    resolved = resolve(step.phases, selection, _cut(step, attempt))
-    decider = _Decider(step, selection, attempt, _gradient_scopes(step, selection) if attempt.own_outputs else {})
+def decide(
+    step: Step,
+    selection: Selection,
+    attempt: Attempt = FIRST,
+    named: Mapping[Operation, str] | None = None,
+    staged: bool = True,
+) -> Decisions:
+    """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`.
+
+    `named`: the segments that have names, where they are known already. `staged`: see `Copying`.
+    """
+    resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
+    decider = _Decider(
+        step, selection, attempt, staged, _gradient_scopes(step, selection) if attempt.own_outputs else {}
+    )
     decisions = [
         Decision(segment, operations, frozenset(), (), SKIPPED)
         if segment in resolved.skipped
@@ -113,6 +124,7 @@ class _Decider:
     step: Step
     selection: Selection
     attempt: Attempt
+    staged: bool
     scopes: Mapping[int, str]
 
     def decide(
@@ -137,7 +149,7 @@ class _Decider:
             for value in graph.makes[op]
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
-        how = Copying(beside=self.attempt.beside, permission=self.selection.permission)
+        how = Copying(beside=self.attempt.beside, staged=self.staged, permission=self.selection.permission)
         plan = how.plan(step, Targets(dict.fromkeys(members, segment), values, own))
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))
         meant = frozenset(step.numbered.values_of(values))

@@ -13,7 +13,7 @@ from ..step.step import Step
 def refused(step: Step, permission: Permission) -> frozenset[int]:
     """The operations that may run once only."""
     if permission == NOTHING:
-        return frozenset(op for op, reason in enumerate(step.graph.effects) if reason is not None)
+        return step.graph.impure
     operations = enumerate(step.numbered.operations)
     return frozenset(index for index, op in operations if permission.why_not(op) is not None)
 

@@ -40,12 +40,21 @@ class Planned:
 
 
 @part("plan")
-def plan_attempt(step: Step, selection: Selection, attempt: Attempt, copies: int = 2) -> Planned:
-    """`copies`: at most so many of one operation. Raises `BadSelection`."""
-    decided = decide(step, selection, attempt)
+def plan_attempt(
+    step: Step,
+    selection: Selection,
+    attempt: Attempt,
+    copies: int = 2,
+    named: Mapping[Operation, str] | None = None,
+) -> Planned:
+    """`copies`: at most so many of one operation. `named`: the segments that have names, where they are known.
+
+    Raises `BadSelection`.
+    """
+    decided = decide(step, selection, attempt, named, staged=False)
     unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
     targets, spoken_of = _targets(step, decided, unheard)
-    how = Copying(copies, attempt.chain, attempt.beside, selection.permission)
+    how = Copying(copies, attempt.chain, attempt.beside, permission=selection.permission)
     return Planned(attempt, decided, how.plan(step, with_views(step.graph, targets, spoken_of)))
 
 

@@ -50,11 +50,11 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     return {op: found[op] for op in phases.order.operations if op in found}
 
 
-def has_segments(phases: Phases, selection: Selection) -> bool:
-    """Whether the operations name segments, or the selection does."""
+def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
+    """The segments that the operations name, where nothing else is said of segments; None where something is."""
     if selection.segments != "auto" or selection.checkpoints is not None:
-        return True
-    return bool(find_segments(phases, "auto"))
+        return None
+    return find_segments(phases, "auto")
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:

@@ -33,15 +33,16 @@ def plan_segments(
     copies: int = 2,
     chain: bool = False,
     beside: bool = False,
+    staged: bool = True,
 ) -> Plan:
     """Plan the copies of the targets.
 
     `refused`: operations that may run once only. `copies`: at most so many of one operation. `chain`: each group also
     waits for the gradient operation before it, which keeps groups apart that would all be ready at once. `beside`: see
-    `split`.
+    `split`, which only a plan that is `staged` asks.
     """
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
-    planner = _Planner(graph, gated, chain, beside)
+    planner = _Planner(graph, gated, chain, beside, staged)
     planner.run(copies)
     left = dict[str, Kept]()
     for one in (*kept, *planner.kept):
@@ -85,6 +86,7 @@ class _Planner:
     targets: Targets
     chain: bool
     beside: bool
+    staged: bool
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
     kept: list[Kept] = field(default_factory=list[Kept])
     made: set[int] = field(default_factory=set[int])
@@ -204,6 +206,8 @@ class _Planner:
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
         """Copies of several segments run segment by segment, in the order of the forward pass."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
+        if not self.staged:
+            return (Batch(tuple(operations), self.graph.outside_of(operations)),)
         if len(groups) == 1:
             return split(self.graph, operations, freed, self.beside)
         return in_turn(self.graph, groups, set(replaced))

@@ -180,7 +180,7 @@ def recomputed(
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, Selection(segments, outputs=outputs), copies, target))
+    return Result(before, after, recompute(after, Selection(segments, outputs=outputs), copies, target, attempts=1))
 
 
 def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> ModuleOp:
@@ -200,7 +200,7 @@ def chosen(module: ModuleOp, selection: Selection) -> Result:
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, selection))
+    return Result(before, after, recompute(after, selection, attempts=1))
 
 
 def by_hand(module: ModuleOp, selection: Selection) -> Chosen:

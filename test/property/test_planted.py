@@ -14,6 +14,7 @@ from recompute.rules.names import name_of
 from recompute.transforms import clone, cse, lower
 from recompute.transforms import recompute as pipeline
 from recompute.transforms.phase import Steps
+from recompute.transforms.plans import carry_out
 
 from .checks import CHECKS, EXECUTION
 from .run import run_one
@@ -40,7 +41,7 @@ def copies_with_swapped_operands(patch: pytest.MonkeyPatch) -> None:
             if Names.COPY in op.attributes and name_of(op) in _NOT_SWAPPED:
                 op.operands = list(reversed(op.operands))
 
-    patch.setattr(pipeline, "clone", after(clone.clone, damage))
+    patch.setattr(carry_out, "clone_marked", after(clone.clone_marked, damage))
 
 
 def copies_merged_with_originals(patch: pytest.MonkeyPatch) -> None:

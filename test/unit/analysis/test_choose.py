@@ -1,0 +1,75 @@
+"""Attempts at a step: which there are, and which of them is carried out."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
+from recompute.analysis.copies.choose import choose
+from recompute.analysis.copies.copying import Copying
+from recompute.analysis.copies.marked import plan_of_marks
+from recompute.analysis.copies.planned import plan_attempt
+from recompute.analysis.memory.peaks import Forecast
+from recompute.analysis.request.selection import AUTO, Selection
+from recompute.planning.check import violations
+from recompute.test.examples import SMALL, inlined, original, peaks_of
+from recompute.transforms.mark import mark_steps
+from recompute.transforms.phase import numbered_steps
+from recompute.transforms.plans.tried import tried_plans
+from recompute.transforms.recompute import recompute
+
+SELECTIONS = {
+    "nothing said": AUTO,
+    "outputs": Selection(outputs=True),
+    "dots are saved": Selection(policy="dots_saveable"),
+    "two groups": Selection(segment_count=2),
+}
+
+
+@pytest.mark.parametrize("said", SELECTIONS)
+@pytest.mark.parametrize("name", SMALL)
+def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
+    """The passes one by one, and all in one, come to the same plan."""
+    ((_, step),) = steps = numbered_steps(inlined(name).clone())
+    planned = plan_attempt(step, SELECTIONS[said], FIRST)
+    mark_steps(steps, SELECTIONS[said])
+    assert plan_of_marks(step, Copying()) == planned.plan
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
+    ((_, step),) = numbered_steps(inlined(name).clone())
+    for attempt in attempts_for(step.graph, AUTO, named=True, marked=False):
+        for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
+            plan = plan_attempt(step, AUTO, one).plan
+            assert list(violations(step.graph, plan)) == [], str(one)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
+    ((function, step),) = numbered_steps(inlined(name).clone())
+    choice = choose(step, AUTO, Forecast.of(function, step.graph), attempts=9)
+    assert choice.refused is None
+    copying = [one for one in choice.tried if one.planned.plan.copies]
+    assert choice.chosen.peaks.eager <= min(copying, key=lambda one: one.peaks.xla).peaks.eager or (
+        choice.chosen.peaks.xla <= 1.02 * min(one.peaks.xla for one in copying)
+    )
+
+
+@pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
+def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
+    found = list(tried_plans(original(name), attempts=3))
+    assert 1 < len(found) <= 3
+    for tried in found:
+        module = original(name).clone()
+        assert recompute(module, planned=tried.plans, calls=False).copies > 0
+        assert peaks_of(module).xla == tried.peak_bytes
+
+
+def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    for said in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
+        tried = attempts_for(step.graph, said, named=True, marked=False)
+        assert {(one.cuts, one.own_outputs) for one in tried} == {(None, False)}
+    marked = attempts_for(step.graph, AUTO, named=True, marked=True)
+    assert {(one.cuts, one.own_outputs) for one in marked} == {(None, False)}

@@ -1,0 +1,82 @@
+"""Phases from which results are primal: those of the locations where both are known, and an error where they part."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.request.selection import AUTO, Selection
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.prove import prove
+from recompute.test.examples import SMALL, inlined, original, peaks_of
+from recompute.transforms.inline import inline
+from recompute.transforms.phase import numbered_steps, state_phases
+from recompute.transforms.plans.prepared import prepare
+from recompute.transforms.recompute import recompute
+
+LOSS = Selection(primal_results=(0,))
+# This one returns gradients alone, from a cotangent that is a constant: nothing says where they begin.
+WITH_LOSS = [name for name in SMALL if name != "mindspore_attention.small.mlir"]
+# What named segments save more than those by structure: docs/limits.md.
+NAMES_HELP = {"branches", "mlp", "paddle_fc", "resnet", "unet"}
+MAY_DIFFER = {("residual", "gradient"), ("gradient", "update")}
+
+SILENT = """
+func.func @f(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %y = stablehlo.tanh %x : tensor<8xf32>PRIMAL
+  %l = stablehlo.subtract %y, %t : tensor<8xf32>
+  %d = stablehlo.multiply %y, %y : tensor<8xf32>DERIVATIVE
+  %g = stablehlo.multiply %l, %d : tensor<8xf32>GRADIENT
+  %u = stablehlo.subtract %x, %g : tensor<8xf32>
+  func.return %l, %u : tensor<8xf32>, tensor<8xf32>
+}
+"""
+
+
+def phases_of(primal: str = "", derivative: str = "", gradient: str = "") -> tuple[str, ...]:
+    text = SILENT
+    for word, path in (("PRIMAL", primal), ("DERIVATIVE", derivative), ("GRADIENT", gradient)):
+        text = text.replace(word, f' loc("{path}")' if path else "")
+    module = parse_module(text)
+    state_phases(module, (0,), ())
+    ((_, step),) = numbered_steps(module)
+    return step.graph.phases
+
+
+def test_behind_the_loss_begins_the_gradient() -> None:
+    assert phases_of() == ("primal", "primal", "gradient", "gradient", "update", "update")
+
+
+def test_a_local_derivative_behind_the_loss_is_what_its_location_says() -> None:
+    assert phases_of(derivative="jit(f)/jvp()/mul")[2] == "residual"
+    assert phases_of(derivative="jit(f)/transpose(jvp())/mul")[2] == "gradient"
+
+
+@pytest.mark.parametrize("wrong", [{"primal": "jit(f)/transpose(jvp())/tanh"}, {"gradient": "jit(f)/jvp()/mul"}])
+def test_what_the_loss_needs_and_what_needs_gradients_cannot_be_otherwise(wrong: dict[str, str]) -> None:
+    with pytest.raises(Refusal, match=r"sources disagree: .* list every result"):
+        phases_of(**wrong)
+
+
+@pytest.mark.parametrize("name", WITH_LOSS)
+def test_phases_are_those_of_the_locations(name: str) -> None:
+    bare = parse_module(print_module(original(name)))
+    ((_, told),) = numbered_steps(prepare(original(name), AUTO).module)
+    ((_, found),) = numbered_steps(prepare(bare, LOSS).module)
+    pairs = set(zip(told.graph.phases, found.graph.phases, strict=True))
+    assert {pair for pair in pairs if pair[0] != pair[1]} <= MAY_DIFFER
+
+
+@pytest.mark.parametrize("name", WITH_LOSS)
+def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str) -> None:
+    bare = parse_module(print_module(original(name)))
+    before, without, named = bare.clone(), bare.clone(), original(name).clone()
+    assert recompute(without, LOSS, calls=False).copies > 0
+    assert prove(bare, without)
+    recompute(named, calls=False)
+    inline(before)
+    state_phases(before, (0,), ())
+    saved = peaks_of(before).xla - peaks_of(without).xla
+    most = peaks_of(inlined(name)).xla - peaks_of(named).xla
+    assert saved >= (0.7 if name.partition(".")[0] in NAMES_HELP else 1.0) * most

@@ -1,0 +1,92 @@
+"""Cuts by structure: few bytes at the cuts, few inside of the largest segment, whatever the operations are called."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from recompute.analysis.step.step import Step
+from recompute.planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure
+from recompute.planning.graph import Graph
+from recompute.test.examples import SMALL, classified, inlined
+
+DEPTH = 16
+
+
+def chain(sizes: list[int]) -> Graph:
+    """A forward chain with results of these sizes, each read by one gradient operation, last first."""
+    count = len(sizes)
+    names = ("sine",) * count + ("multiply",) * count + ("return",)
+    forward = [((op,), (op + 1,)) for op in range(count)]
+    backward = [((count - step, count + 1 + (step > 0) * step), (count + 2 + step,)) for step in range(count)]
+    reads = (*(r for r, _ in forward), *(r for r, _ in backward), (2 * count + 1,))
+    makes = (*(m for _, m in forward), *(m for _, m in backward), ())
+    # Values: the argument, the forward results, the cotangent, the gradient results.
+    values = 2 * count + 2
+    maker = [-1] * values
+    for op, made in enumerate(makes):
+        for value in made:
+            maker[value] = op
+    return Graph(
+        names=names,
+        phases=("primal",) * count + ("gradient",) * count + ("update",),
+        reads=reads,
+        makes=makes,
+        flops=(1,) * len(names),
+        inner_bytes=(0,) * len(names),
+        looks_at=(None,) * len(names),
+        effects=(None,) * len(names),
+        maker=tuple(maker),
+        root=tuple(range(values)),
+        sizes=(0, *sizes, 0, *([1] * count)),
+        constants=frozenset(),
+        literals=frozenset(),
+        copies=frozenset(),
+    )
+
+
+def lengths(cuts: Cuts) -> list[int]:
+    return [end - start for start, end in pairwise(cuts.bounds)]
+
+
+def test_a_chain_of_equal_operations_is_cut_into_about_the_root_of_them() -> None:
+    best = cuts_by_structure(chain([100] * DEPTH))[0]
+    assert 3 <= len(best.bounds) - 1 <= 5
+    assert best.score <= 100 * (3 + 5)
+
+
+def test_cuts_are_where_little_is_alive() -> None:
+    sizes = [100, 100, 100, 1, 100, 100, 100, 1, 100, 100, 100, 1, 100, 100, 100, 100]
+    best = cuts_by_structure(chain(sizes))[0]
+    assert {4, 8, 12} <= set(best.bounds)
+    assert best.cut_bytes == 3
+
+
+def test_a_step_without_anything_to_cut_has_no_cuts() -> None:
+    assert cuts_by_structure(chain([100])) == []
+    assert cut_into(chain([100]), 3) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 14])
+def test_so_many_segments_as_are_asked_for(count: int) -> None:
+    cuts = cut_into(chain([100] * DEPTH), count)
+    assert cuts is not None and len(cuts.bounds) - 1 == count
+    assert max(lengths(cuts)) <= 2 * DEPTH / count + 1
+
+
+def test_more_segments_than_places_are_as_many_as_there_are() -> None:
+    """In front of the second and of the last operation as much is alive as on one side of them."""
+    cuts = cut_into(chain([100] * 4), 9)
+    assert cuts is not None and len(cuts.bounds) - 1 == 2
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_each_forward_operation_of_an_example_is_in_one_segment(name: str) -> None:
+    graph = Step.of(classified(inlined(name))).graph
+    found = cuts_by_structure(graph)
+    assert found == sorted(found, key=lambda cuts: cuts.score)
+    for cuts in found:
+        segments = cuts.segments(graph)
+        assert list(segments) == [op for op in range(len(graph)) if graph.forward[op]]
+        assert len(set(segments.values())) <= len(cuts.bounds) - 1

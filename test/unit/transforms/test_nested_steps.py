@@ -1,0 +1,83 @@
+"""Steps inside of loops: worked on as functions, and put back as they were."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
+from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.executor import function_named
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.prove import prove
+from recompute.test.examples import FOLDER
+from recompute.transforms.inline import inline
+from recompute.transforms.plans.nested_steps import nested_steps_apart, outline_nested_steps, put_back
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify_input
+
+FILES = FOLDER.parents[1] / "test" / "filecheck" / "transforms"
+ACCUMULATED = (FILES / "recompute-nested.mlir").read_text()
+PER_DEVICE = """
+sdy.mesh @mesh = <["data"=2]>
+func.func @per_device(%x: tensor<2048xf32>) -> tensor<2048xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"data"}]>]
+    out_shardings=[<@mesh, [{"data"}]>] manual_axes={"data"} (%y: tensor<1024xf32>) {
+    %a = stablehlo.sine %y : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
+    %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")
+    %c = stablehlo.tanh %b : tensor<1024xf32> loc("jit(f)/jvp(block0)/tanh")
+    %d = stablehlo.sine %c : tensor<1024xf32> loc("jit(f)/jvp(block1)/sin")
+    %e = stablehlo.exponential %d : tensor<1024xf32> loc("jit(f)/jvp(block1)/exp")
+    %g = stablehlo.multiply %e, %d : tensor<1024xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+    %h = stablehlo.multiply %g, %b : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+    %i = stablehlo.multiply %h, %a : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+    sdy.return %i : tensor<1024xf32>
+  } : (tensor<2048xf32>) -> tensor<2048xf32>
+  func.return %0 : tensor<2048xf32>
+}
+"""
+STEPS = {"a loop": ACCUMULATED, "a body per device": PER_DEVICE}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_what_is_put_back_is_what_was_there(name: str) -> None:
+    module = parse_module(STEPS[name])
+    before = print_module(module, debuginfo=True)
+    nested = outline_nested_steps(module)
+    assert len(nested) == 1
+    verify_input(module)
+    put_back(nested)
+    assert print_module(module, debuginfo=True) == before
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_inside_is_recomputed_and_proved(name: str) -> None:
+    before = parse_module(STEPS[name])
+    after = before.clone()
+    done = recompute(after)
+    assert done.copies > 0
+    assert prove(before, after)
+    # Once more: the copies are seen where they stand.
+    text = print_module(after, debuginfo=True)
+    assert recompute(after).copies == 0 and print_module(after, debuginfo=True) == text
+
+
+def test_the_copies_of_a_loop_stand_in_its_body_and_compute_the_same() -> None:
+    before = parse_module(ACCUMULATED)
+    after = before.clone()
+    recompute(after)
+    copies = [op for op in after.walk() if Names.COPY in op.attributes]
+    assert copies and all(op.parent_op() is not None for op in copies)
+    assert {op.parent_op().name for op in copies if op.parent_op()} == {"stablehlo.while"}  # pyright: ignore[reportOptionalMemberAccess]
+    inputs = random_inputs(function_named(before))
+    assert Pair.of(before, after).compare(inputs).difference is None
+
+
+def test_what_a_body_alone_reads_stays_while_it_is_apart() -> None:
+    """A constant from around the loop has no other reader."""
+    module = parse_module(ACCUMULATED)
+    inline(module)
+    with nested_steps_apart(module):
+        constants = [op for op in module.walk() if op.name == "stablehlo.constant"]
+        assert all(op.results[0].first_use is not None for op in constants)
