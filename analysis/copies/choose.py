@@ -83,14 +83,19 @@ def _distinct(found: Iterator[Tried]) -> Iterator[Tried]:
 
 
 def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
-    """What needs least. Of those that are as good the one that needs least in program order, then the first."""
+    """What needs least; of those that are as good, what needs least in program order; of those again the first."""
     if len(found) == 1:
         return found[0]
     size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
     copying = [one for one in found if one.planned.plan.copies] or found
     better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
-    least = min(map(size, better))
-    return min([one for one in better if size(one) <= AS_GOOD * least], key=lambda one: one.peaks.in_order)
+    return _as_good(_as_good(better, size), lambda one: one.peaks.in_order)[0]
+
+
+def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried]:
+    """Those that need no more than the least by a share that counts."""
+    least = min(map(size, found))
+    return [one for one in found if size(one) <= AS_GOOD * least]
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:
