@@ -59,8 +59,10 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
 
     before = forecast.without_copies()
     found = [*islice(_distinct(map(tried, _attempts(step, selection, named is None or bool(named)))), attempts)]
+    if forecast.ordered and not found[0].peaks.is_steady:
+        found.append(tried(replace(found[0].planned.attempt, chain=True)))
     chosen = _least(found, before, forecast.ordered)
-    if forecast.ordered and not chosen.peaks.is_steady:
+    if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
         chained = tried(replace(chosen.planned.attempt, chain=True))
         chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
     forced = any(map(is_forced, step.phases.order.operations))
