@@ -53,7 +53,6 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
     "docs/concepts.md": (
         "{gpt unstaggered mib} MiB for the GPT of the examples in place of the plain step's {gpt plain mib}",
         "That leaves {gpt ours mib} MiB.",
-        "Paddle's four layers fall to {paddle_fc ours temporaries} there",
     ),
 }
 
