@@ -9,8 +9,8 @@ print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,16 +18,19 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.selection import AUTO, Selection
+from ..analysis.step.functions import functions_of
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
-from ..planning.objective import ATTEMPTS
+from ..planning.objective import ATTEMPTS, WORTH_IT
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
+from ..transforms.plans.carry_out import LEFT, Emission
+from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recompute
 from .looking import MODELS, explanations_of, timelines_of
 from .road import belief, take
@@ -42,7 +45,9 @@ class Request:
     `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
     function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
-    an error. attempts: so many ways to cut and copy a step are tried on paper. proof: prove the result equal.
+    an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
+    whoever can compile it; every attempt is written and measured then, and the least is what comes back. proof: prove
+    the result equal.
     """
 
     selection: Selection = AUTO
@@ -54,6 +59,7 @@ class Request:
     planner: Planner | None = None
     strict: bool = False
     attempts: int = ATTEMPTS
+    measure: Callable[[ModuleOp], int] | None = None
     proof: bool = True
 
 
@@ -94,6 +100,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     asked = request or Request()
     planned = _planned(asked)
     original = _module(step, name)
+    if asked.measure is not None and planned is None:
+        return _least(original, asked, asked.measure)
     module, done = original.clone(), list[Recomputation]()
 
     def change(module: ModuleOp) -> None:
@@ -115,6 +123,29 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     proof = take(module, [change], proof=asked.proof)
     remarks = (*done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
+
+
+def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], int]) -> Rewritten:
+    """What needs least of all attempts, by what is measured; the step as it is where none is worth it."""
+    emission = Emission(request.target, request.stagger, request.calls)
+    tried = [
+        one
+        for one in tried_plans(original, request.selection, request.attempts, request.copies, emission)
+        if one.copies
+    ]
+    if not tried:
+        return rewrite(original, replace(request, measure=None))
+    written = [rewrite(original, replace(request, plan=one.plans, measure=None)) for one in tried]
+    before, sizes = measure(original), [measure(one.module) for one in written]
+    listed = "; ".join(f"{one.attempt}: {size}" for one, size in zip(tried, sizes, strict=True))
+    said = f"measured, in bytes: as it is: {before}; {listed}"
+    if min(sizes) <= before * (1 - WORTH_IT):
+        least = written[sizes.index(min(sizes))]
+        return replace(least, remarks=(Remark(functions_of(least.module)[0], said), *least.remarks))
+    if request.strict:
+        raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")
+    left = original.clone()
+    return Rewritten(left, (), (Remark(functions_of(left)[0], f"{said}: {LEFT}"),), None, 0, 0, original)
 
 
 def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:

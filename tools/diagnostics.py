@@ -15,7 +15,7 @@ _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """`kind` is "error" or "remark". Line and column count from 1."""
+    """`kind` is "error", "remark" or "note". Line and column count from 1."""
 
     kind: str
     file: str

@@ -12,7 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
+from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
+from ..dialects.every import every_operation
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.stopwatch import part, timed
@@ -21,14 +23,18 @@ from .command_line import Instrumentation, Request, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
 
+LOST = "the locations are not written, and with them phases and scopes for whoever reads on: use --print-debuginfo"
+
 
 @dataclass
 class Run:
-    """One module on its way, out of `file`; `remarks` are those of the passes, also when one of them fails."""
+    """One module on its way, out of `file`; `remarks` are those of the passes, also when one of them fails, and `notes`
+    what the tool itself has to say."""
 
     request: Request
     file: str
     context: RecomputeContext = field(default_factory=make_context)
+    notes: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     @property
     def remarks(self) -> list[Diagnostic]:
@@ -54,6 +60,8 @@ class Run:
             self.context.remarks.extend(belief(proof, module))
         if asked.target is not None:
             return _emit(asked.target, self.context, module)
+        if not asked.debuginfo and any(path_of(op.location) for op in every_operation(module)):
+            self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
         with part("print"):
             return print_module(module, generic=asked.generic, debuginfo=asked.debuginfo)
 

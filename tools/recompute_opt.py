@@ -83,7 +83,7 @@ def process(request: Request, text: str, name: str) -> str:
     if request.verify_diagnostics:
         errors = mismatches(text, name, [*one.remarks, *errors])
     else:
-        for remark in one.remarks:
+        for remark in (*one.remarks, *one.notes):
             print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
     if errors:
         raise Failed(errors)

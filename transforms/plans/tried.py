@@ -29,6 +29,10 @@ class TriedPlans:
     plans: tuple[StepPlan, ...]
     peak_bytes: int
 
+    @property
+    def copies(self) -> int:
+        return sum(one.plan.copies for one in self.plans)
+
 
 def tried_plans(
     module: ModuleOp,

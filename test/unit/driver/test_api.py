@@ -6,11 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 import recompute
 from recompute.dialects.printer import print_module
+from recompute.dialects.recompute import Names
 from recompute.planning.plan_file import BadPlan
+from recompute.rules.names import name_of
 from recompute.test.examples import FOLDER, original
 from recompute.tools.recompute_opt import main
 
@@ -81,3 +84,27 @@ def test_importing_is_cheap() -> None:
     program = "import sys, recompute\nprint('xdsl' in sys.modules, 'numpy' in sys.modules, *dir(recompute))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert found[:2] == ["False", "False"] and {"rewrite", "prove", "explain", "memory"} <= set(found)
+
+
+def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
+    asked = list[int]()
+
+    def measure(module: ModuleOp) -> int:
+        """As if only copies of exponentials cost something."""
+        copies = [op for op in module.walk() if Names.COPY in op.attributes]
+        asked.append(1000 if not copies else 10 + sum(name_of(op) == "stablehlo.exponential" for op in copies))
+        return asked[-1]
+
+    done = recompute.rewrite(CHAIN.read_text(), recompute.Request(measure=measure, calls=False))
+    assert done.proof and done.copies and len(asked) > 2
+    assert measure(done.module) == min(asked)
+    assert str(done.remarks[0].reason).startswith("measured, in bytes: as it is: 1000; named segments: ")
+
+
+def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
+    step = CHAIN.read_text()
+    done = recompute.rewrite(step, recompute.Request(measure=lambda _: 1000))
+    assert done.copies == 0 and "the step is left as it is" in str(done.remarks[0])
+    assert print_module(done.module) == print_module(original("chain.small.mlir"))
+    with pytest.raises(recompute.Refusal, match=r"measured, in bytes: .* \(strict\)"):
+        recompute.rewrite(step, recompute.Request(measure=lambda _: 1000, strict=True))
