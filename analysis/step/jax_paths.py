@@ -5,6 +5,7 @@ JAX writes one path per operation. Transformations wrap parts of it:
     jit(step)/jvp(model)/block0/tanh              forward, scope model/block0
     jit(step)/transpose(jvp(model))/block0/mul    backward, the same scope
     jit(step)/jvp(block0)/jit(_where)/select_n    forward, in block0, through the function _where
+    jit(step)/jvp(transpose(jvp(block0)))/mul     forward: a gradient of which the gradient is taken
     jit(step)/sub                                 neither
 """
 
@@ -71,14 +72,14 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    if wrappers.count("jvp") > 1 or wrappers.count("transpose") > 1:
-        return Direction.NESTED
+    """The outermost differentiation decides: the gradient that a loss contains is part of its forward pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
-    return Direction.BACKWARD if "transpose" in wrappers else Direction.FORWARD
+    outermost = next(wrapper for wrapper in wrappers if wrapper in _DIFFERENTIATIONS)
+    return Direction.BACKWARD if outermost == "transpose" else Direction.FORWARD
 
 
-_STRENGTH = [Direction.NONE, Direction.FORWARD, Direction.BACKWARD, Direction.NESTED]
+_DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
 def parse_path(path: str) -> Scope:
@@ -97,7 +98,8 @@ def _read(around: str) -> Scope:
     scopes, functions, direction = list[str](), list[str](), Direction.NONE
     for index, part in enumerate(split_path(around)):
         wrappers, inner = unwrap(part)
-        direction = max(direction, _direction(wrappers), key=_STRENGTH.index)
+        if direction is Direction.NONE:
+            direction = _direction(wrappers)
         if not inner or inner in _PLUMBING:
             continue
         if _CALLS & set(wrappers):
@@ -117,6 +119,6 @@ def as_backward(path: str) -> str:
     parts = split_path(path)
     for index, part in enumerate(parts):
         wrappers, _ = unwrap(part)
-        if "jvp" in wrappers and "transpose" not in wrappers:
+        if _direction(wrappers) is Direction.FORWARD:
             return "/".join([*parts[:index], f"transpose({part})", "recompute", *parts[index + 1 :]])
     return "/".join([*parts[:-1], "transpose(jvp())", "recompute", parts[-1]])

@@ -41,7 +41,7 @@ control flow inside a segment is copied whole, or refused aloud | must
 nested segments: the inner boundaries hold; marking again changes nothing | must
 a body that is called twice is two segments with two gates | must
 a skip connection between segments: each segment has its own gate, none copies what is another's | must
-gradients are equal bit for bit, over five steps of training too; second-order gradients are refused aloud | must
+gradients are equal bit for bit, over five steps of training too; gradients of gradients work | must
 a report for each segment: copies, gate, bytes, FLOPs, the reason; strict mode makes "no effect" an error | must
 misuse is a typed error: an unknown option names the known ones | must
 an unmarked view between marked operations does not undo the saving | must

@@ -69,11 +69,3 @@ func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
 ^bb1:
   func.return %x : tensor<4xf32>
 }
-
-// -----
-
-func.func @second_order(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@unknown {{is a gradient of a gradient; only first-order gradients are supported}}
-  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(transpose(jvp(b))))/sin")
-  func.return %a : tensor<4xf32>
-}

@@ -28,14 +28,6 @@ func.func @attribute(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @second_order(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@unknown {{is a gradient of a gradient; only first-order gradients are supported}}
-  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(transpose(jvp(b))))/sin")
-  func.return %a : tensor<4xf32>
-}
-
-// -----
-
 // expected-error@+1 {{function 'two_blocks' has 2 blocks; recomputation needs one block}}
 func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
   "test.branch"() [^bb1] : () -> ()

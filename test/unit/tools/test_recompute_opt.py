@@ -74,12 +74,6 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         1,
         'the attribute recompute.phase = "gradient" says the backward pass, the location .* says the forward pass',
     ),
-    "gradient of a gradient": (
-        STEP.replace("transpose(jvp(block0))", "transpose(jvp(transpose(jvp(block0))))"),
-        "recompute",
-        1,
-        "a gradient of a gradient",
-    ),
     "pattern without a match": (
         STEP,
         "recompute{segments=layer*}",
