@@ -32,3 +32,6 @@ AS_GOOD = 1.02
 
 ATTEMPTS = 6
 """How many plans of a step the model of XLA:CPU is asked for: each takes about a tenth of the whole pass."""
+
+MOSTLY = 0.5
+"""Where more than this share of what is saved lies outside of every segment, the segments miss the point."""

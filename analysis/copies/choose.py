@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ...planning.objective import AS_GOOD, WORTH_IT
+from ...planning.objective import AS_GOOD, MOSTLY, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
 from ..request.segments import named_segments
@@ -40,11 +40,30 @@ class Choice:
         attempt, peaks = self.chosen.planned.attempt, self.chosen.peaks
         if replace(attempt, chain=False) != FIRST:
             yield f"{attempt}, chosen of {len(self.tried)} attempts"
+        outside, saved = _saved_outside(self.chosen.planned)
+        if outside > MOSTLY * saved:
+            yield (
+                f"{outside} of the {saved} bytes that are saved for the backward pass lie outside of every segment: "
+                "name more of the model (jax.named_scope), or say nothing of segments"
+            )
         if not peaks.is_steady:
             yield (
                 f"an executor that starts operations as soon as it can needs {peaks.eager} bytes at its peak, and "
                 f"{peaks.in_order} in program order"
             )
+
+
+def _saved_outside(planned: Planned) -> tuple[int, int]:
+    """Of the bytes that the backward pass reads those that no segment makes, and all; nothing where none was asked."""
+    step, members = planned.decided.step, planned.decided.resolved.members
+    graph, inside = step.graph, {step.position(op) for operations in members.values() for op in operations}
+    if not inside:
+        return 0, 0
+    read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
+    roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
+    made = [root for root in roots if graph.maker[root] >= 0]
+    outside = [root for root in made if graph.maker[root] not in inside]
+    return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
 
 
 def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, copies: int = 2) -> Choice:
