@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 _CHEAP = """
-abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert count_leading_zeros divide
-dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or pad popcnt real reduce_precision
-reverse round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign slice
-subtract transpose xor
+abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert cosine count_leading_zeros
+dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or popcnt real reduce_precision reverse
+round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign sine slice subtract
+transpose xor
 """.split()
 
 # Not computed twice, and not computed once for each element of a larger reader.
 _EXPENSIVE = """
-atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh
+atan2 cbrt divide exponential exponential_minus_one log log_plus_one logistic pad power remainder rsqrt sqrt tan tanh
 """.split()
 
 # CHLO becomes chains of such operations: of a few cheap ones, or of many.
@@ -25,7 +25,9 @@ FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{
 # A sum of squares squares as it sums. Such a kernel computes inside what nobody else reads, and reads the rest.
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 
-
-def reuses_elements(name: str, operand_bytes: int, result_bytes: int) -> bool:
-    """Whether an operation reads an element of its first operand more than once."""
-    return name == "stablehlo.gather" or (name == "stablehlo.broadcast_in_dim" and result_bytes > operand_bytes)
+# What XLA:CPU's library of kernels (YNNPACK) computes together with a sum or a maximum (`xla/backends/cpu/ynn_support.cc`).
+_LIBRARY = """
+abs add ceil convert divide exponential exponential_minus_one floor log log_plus_one logistic maximum minimum multiply
+negate power round_nearest_even rsqrt sign sqrt subtract tanh
+""".split()
+LIBRARY = frozenset(f"stablehlo.{name}" for name in _LIBRARY) | {"chlo.erf", "chlo.square"}

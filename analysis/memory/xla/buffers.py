@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ....rules.fusion import FUSIBLE
 from ....rules.storage import FORWARDS
 from .fusion import Fusion
+from .traits import Trait
+
+_WRITES_OVER = frozenset({"stablehlo.scatter", "stablehlo.while", "stablehlo.dynamic_update_slice"})
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
             readers.setdefault(value, set()).add(op)
     owners = dict[int, int]()
     for op in fused.kernels:
-        if program.names[op] not in FORWARDS and program.names[op] != "stablehlo.while":
+        if program.names[op] not in FORWARDS and program.names[op] not in _WRITES_OVER:
             continue
         for result, operand in zip(program.makes[op], program.operands[op], strict=False):
             value = program.root[operand]
@@ -75,7 +77,7 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
     shorter = dict[int, Life]()
     for life in found:
         op = schedule[life.first]
-        if fused.program.names[op] not in FUSIBLE:
+        if Trait.FUSIBLE not in fused.program.traits[op] or op in fused.library:
             continue
         for value in fused.reads[op]:
             operand = dying.get(value)

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS, reuses_elements
+from .library_kernels import library_kernels
 from .program import Program
+from .traits import Trait
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Fusion:
 
     program: Program
     reads: Mapping[int, tuple[int, ...]]
+    library: frozenset[int]
 
     @property
     def kernels(self) -> tuple[int, ...]:
@@ -34,8 +36,10 @@ class Fusion:
 def fusion(program: Program) -> Fusion:
     """Fuse the operations of a block."""
     rules = _Rules(program)
-    stored = [op for op in range(len(program)) if rules.is_stored(op)]
-    return Fusion(program, {op: rules.reads(op) for op in stored})
+    # From the end: what an operation is computed in depends on its readers.
+    stored = [op for op in reversed(range(len(program))) if rules.is_stored(op)]
+    stored.reverse()
+    return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
 
 
 @dataclass
@@ -52,33 +56,54 @@ class _Rules:
         return not results or not all(self.fuses(op, reader) for reader in program.readers[op])
 
     def fuses(self, producer: int, reader: int) -> bool:
+        if (inside := self.library.get(reader)) is not None:
+            return self.library.get(producer) == inside
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
         """What one edge says, whatever the other readers do."""
-        names, readers = self.program.names, self.program.readers[producer]
-        if names[producer] not in FUSIBLE:
+        program = self.program
+        traits, taking = program.traits[producer], program.traits[reader]
+        if Trait.FUSIBLE not in traits or producer in self.library or reader in self.library:
             return False
         if reader in self.in_reductions:
-            return len(readers) == 1
-        if names[reader] not in FUSIBLE:
+            return len(program.readers[producer]) == 1
+        if Trait.FUSIBLE not in taking:
             return False
-        return names[producer] not in EXPENSIVE or (len(readers) == 1 and not self.reuses_elements(reader))
+        if Trait.EXPENSIVE not in traits:
+            return True
+        return Trait.REUSES not in taking and self.is_computed_once(producer)
 
-    def reuses_elements(self, op: int) -> bool:
-        program = self.program
-        return reuses_elements(
-            program.names[op], program.sizes[program.operands[op][0]], program.sizes[program.makes[op][0]]
-        )
+    @cached_property
+    def library(self) -> Mapping[int, int]:
+        return library_kernels(self.program)
+
+    def is_computed_once(self, producer: int) -> bool:
+        """Whether all that read it are computed inside of one kernel, and there once."""
+        kernels = set[int]()
+        for reader in self.program.readers[producer]:
+            kernels |= self.kernels(reader)
+        return len(kernels) == 1
+
+    def kernels(self, op: int) -> frozenset[int]:
+        """Those that compute an operation: itself, or all that it is fused into."""
+        if op not in self.computed_in:
+            self.computed_in[op] = frozenset([op])
+            if op not in self.library and not self.is_stored(op):
+                inside = [self.kernels(reader) for reader in self.program.readers[op]]
+                self.computed_in[op] = frozenset().union(*inside)
+        return self.computed_in[op]
+
+    computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     @cached_property
     def in_reductions(self) -> set[int]:
         """Reductions and what is computed inside of them: that which nobody else reads."""
-        found, names = set[int](), self.program.names
+        found, traits = set[int](), self.program.traits
         for op in reversed(range(len(self.program))):
             readers = self.program.readers[op]
-            inside = names[op] in FUSIBLE and len(readers) == 1 and readers[0] in found
-            if inside or names[op] in REDUCTIONS:
+            inside = Trait.FUSIBLE in traits[op] and len(readers) == 1 and readers[0] in found
+            if (inside and op not in self.library) or Trait.SUMS in traits[op]:
                 found.add(op)
         return found
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ....planning.graph import OUTSIDE
+from .traits import Trait
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,18 @@ class Kernel:
     transposed: tuple[bool, ...]
     wide: tuple[int, ...]
     wide_result: int
+
+
+POOL = "stablehlo.select_and_scatter"
+
+
+class Pool(NamedTuple):
+    """The gradient of a maximum over windows: `rank` of its operand; bytes of an index for each element of the operand,
+    and of what is added to it."""
+
+    rank: int
+    index_bytes: int
+    source_index_bytes: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,9 @@ class Program:
     bodies: Mapping[int, tuple[Program, ...]]
     iteration_bytes: Mapping[int, int]
     kernels: Mapping[int, Kernel]
+    traits: tuple[Trait, ...]
+    splats: Mapping[int, int]
+    pools: Mapping[int, Pool]
 
     def __len__(self) -> int:
         return len(self.names)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import bf16, f32
+from xdsl.dialects.builtin import bf16, f32, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.diagnostics import Refusal
@@ -17,8 +17,10 @@ from ...step.alike_regions import Key, region_key
 from ...step.constants import constants_only
 from ...step.order import Order, captured_values
 from ...step.storage import rank_of, value_bytes
+from .constants import FromConstants
 from .layouts import WANTED
-from .program import Kernel, Program
+from .program import POOL, Kernel, Pool, Program
+from .traits import Trait, does_nothing, selecting, traits_of
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
@@ -51,6 +53,9 @@ class _Reader:
     reshapes: set[int] = field(default_factory=set[int])
     constants: set[int] = field(default_factory=set[int])
     broadcasts: set[int] = field(default_factory=set[int])
+    from_constants: FromConstants = field(default_factory=FromConstants)
+    splat_ids: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    splats: dict[int, int] = field(default_factory=dict[int, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
@@ -84,9 +89,11 @@ class _Reader:
 
     def add(self, op: Operation) -> None:
         number = len(self.names)
-        operands = [self.number[operand] for operand in op.operands]
+        if all(result in self.constant for result in op.results):
+            self.from_constants.add(op)
+        operands = [self.number[operand] for operand in selecting(op)]
         captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
-        source = _reshaped(op.results[0]) if op.results else None
+        source = (_reshaped(op.results[0]) or self.from_constants.left_alone(op)) if op.results else None
         if source is not None:
             self.reshapes.add(number)
         for result in op.results:
@@ -94,7 +101,13 @@ class _Reader:
             root = None if source is None else self.root[self.number[source]]
             made = self._new_value(number, *self._measures(result, free), root)
             self.number[result] = made
-            if result in self.constant:
+            alike = self.from_constants.alike(result) if result in self.constant else None
+            if alike is not None and source is None:
+                self.splats[made] = self.splat_ids.setdefault(alike, len(self.splat_ids))
+                if self.from_constants.is_one_number(result):
+                    operands = []
+                    self.broadcasts.add(made)
+            elif result in self.constant:
                 self.constants.add(made)
             if _is_broadcast(result):
                 self.broadcasts.add(made)
@@ -144,7 +157,16 @@ class _Reader:
             bodies=bodies,
             iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
             kernels={number: _kernel(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
+            traits=tuple([self._traits(number) for number in range(len(operations))]),
+            splats=self.splats,
+            pools={number: _pool(op) for number, op in enumerate(operations) if self.names[number] == POOL},
         )
+
+    def _traits(self, number: int) -> Trait:
+        op = self.order.operations[number]
+        if op.results and self.from_constants.is_one_number(op.results[0]):
+            return Trait.FUSIBLE | Trait.LIBRARY
+        return traits_of(op, self.constant)
 
     def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
         """Of operations that are alike the same, so that whoever counts needs to look at one."""
@@ -165,7 +187,9 @@ def _programs(op: Operation) -> tuple[Program, ...]:
 def _reshaped(value: SSAValue) -> SSAValue | None:
     """What the value is a reshape of."""
     op = value.owner
-    return viewed_operand(op) if isinstance(op, Operation) and name_of(op) in DENSE_VIEWS else None
+    if not isinstance(op, Operation):
+        return None
+    return op.operands[0] if does_nothing(op) else viewed_operand(op) if name_of(op) in DENSE_VIEWS else None
 
 
 def _is_broadcast(value: SSAValue) -> bool:
@@ -179,6 +203,15 @@ def _kernel(op: Operation) -> Kernel:
         wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
         wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
     )
+
+
+def _pool(op: Operation) -> Pool:
+    (operand, source, _), index = op.operands, element_bytes(i32)
+    assert index is not None, "an integer has bytes"
+    assert is_tensor(operand.type)
+    element = element_bytes(operand.type.element_type)
+    assert element is not None, "numbers have bytes"
+    return Pool(rank_of(operand), value_bytes(operand) // element * index, value_bytes(source) // element * index)
 
 
 def _is_bf16(value: SSAValue) -> bool:

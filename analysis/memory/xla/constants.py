@@ -1,0 +1,107 @@
+"""What XLA makes of values that come from constants alone.
+
+Small ones it computes when it compiles, and they cost nothing. One number all over is a broadcast, and what counts
+upwards an iota: from these XLA computes when the step runs, each alike value once, before anything else. Kernels that
+can compute it where they read it do; for the others it is stored, from the start of the step to the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....dialects.dense import DenseAttr, to_numpy
+from ....dialects.guards import is_tensor
+from ....rules.fusion import FUSIBLE
+from ....rules.names import name_of
+from ....rules.storage import DENSE_VIEWS
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number, all over: equal for equal numbers."""
+
+    key: Hashable
+    literal: DenseAttr | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Computed when the step runs: equal where the same is computed."""
+
+    key: Hashable
+
+
+@dataclass
+class FromConstants:
+    """Only values that come from constants alone are to be asked about, in program order."""
+
+    known: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
+
+    def add(self, op: Operation) -> None:
+        if len(op.results) == 1 and not op.regions and (found := self._of(op)) is not None:
+            self.known[op.results[0]] = found
+
+    def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
+        """Equal for values that XLA makes once; None for what costs nothing."""
+        found = self.known.get(value)
+        if found is None or not is_tensor(value.type) or not value.type.get_shape():
+            return None
+        return found, value.type
+
+    def is_one_number(self, value: SSAValue) -> bool:
+        return isinstance(self.known.get(value), Number)
+
+    def left_alone(self, op: Operation) -> SSAValue | None:
+        """The operand that the operation gives back as it is: of `x + 0`, of a maximum with minus infinity."""
+        neutral = _NEUTRAL.get(name_of(op))
+        if neutral is None:
+            return None
+        left, right = op.operands
+        if self._is(right, neutral):
+            return left
+        return right if name_of(op) not in _ONE_SIDED and self._is(left, neutral) else None
+
+    def _is(self, value: SSAValue, number: float) -> bool:
+        found = self.known.get(value)
+        if not isinstance(found, Number) or not isinstance(found.literal, DenseAttr):
+            return False
+        array = to_numpy(found.literal)
+        return bool((array == number).all())
+
+    def _of(self, op: Operation) -> Number | Computed | None:
+        name, read = name_of(op), [self.known.get(operand) for operand in op.operands]
+        if name == "stablehlo.constant":
+            return _literal(op.properties["value"])
+        if read and all(isinstance(one, Number) for one in read) and (name in FUSIBLE or name in DENSE_VIEWS):
+            if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
+                return read[0]
+            return Number((name, _element(op.results[0]), *read))
+        runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
+        if not runs:
+            return None
+        told = tuple(sorted(op.properties.items())) if op.properties else ()
+        return Computed((name, told, op.results[0].type, *[one or operand for one, operand in zip(read, op.operands, strict=True)]))
+
+
+_NEUTRAL = {
+    "stablehlo.add": 0.0,
+    "stablehlo.subtract": 0.0,
+    "stablehlo.multiply": 1.0,
+    "stablehlo.divide": 1.0,
+    "stablehlo.maximum": float("-inf"),
+    "stablehlo.minimum": float("inf"),
+}
+_ONE_SIDED = frozenset({"stablehlo.subtract", "stablehlo.divide"})
+
+
+def _literal(value: Attribute) -> Number | None:
+    if isinstance(value, DenseAttr) and (value.is_splat or not value.type.get_shape()):
+        return Number((value.data, value.type.element_type), value)
+    return None
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    return value.type.element_type if is_tensor(value.type) else None

@@ -1,0 +1,111 @@
+"""What an operation is to XLA:CPU's fusion: `fusion.py` and `library_kernels.py` decide by these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from enum import Flag, auto
+
+from xdsl.dialects.builtin import IntegerAttr, bf16, i1
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.guards import is_tensor
+from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
+from ....rules.names import name_of
+from .library import in_library, in_two_steps, starts_a_library_kernel
+
+
+class Trait(Flag):
+    """`FUSIBLE`: it can be computed inside of a reader, and what it reads inside of it. `EXPENSIVE`: not twice, and not
+    for each element of a reader that `REUSES` it. `SUMS`: it computes inside of itself what nobody else reads.
+    `LIBRARY`: a kernel of the library can compute it; `STARTS`: such a kernel is made for it."""
+
+    NONE = 0
+    FUSIBLE = auto()
+    EXPENSIVE = auto()
+    REUSES = auto()
+    SUMS = auto()
+    LIBRARY = auto()
+    STARTS = auto()
+
+
+def traits_of(op: Operation, constant: Container[SSAValue]) -> Trait:
+    """`constant`: the values that are computed from constants alone."""
+    name, found = name_of(op), Trait.NONE
+    if name in FUSIBLE and not _is_copied_row_by_row(op):
+        found |= Trait.FUSIBLE
+        if _is_expensive(op, constant):
+            found |= Trait.EXPENSIVE
+        if _reuses_elements(op):
+            found |= Trait.REUSES
+    if in_library(op) and list(selecting(op)) == list(op.operands):
+        found |= Trait.LIBRARY
+        if starts_a_library_kernel(op):
+            found |= Trait.STARTS
+    elif name in REDUCTIONS and not in_two_steps(op):
+        found |= Trait.SUMS
+    return found
+
+
+def selecting(op: Operation) -> Sequence[SSAValue]:
+    """The operands of an operation. A product with a mask, as numbers, is for XLA a choice by the mask itself."""
+    if name_of(op) != "stablehlo.multiply":
+        return op.operands
+    return [_mask(operand) or operand for operand in op.operands]
+
+
+def _mask(value: SSAValue) -> SSAValue | None:
+    op = value.owner
+    is_convert = isinstance(op, Operation) and name_of(op) == "stablehlo.convert"
+    return op.operands[0] if is_convert and _element(op.operands[0]) == i1 else None
+
+
+_OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert", "broadcast_in_dim"))
+
+
+def does_nothing(op: Operation) -> bool:
+    """Whether XLA leaves it out: differentiation writes padding by nothing, and slices of everything."""
+    return name_of(op) in _OFTEN_NOTHING and op.operands[0].type == op.results[0].type
+
+
+def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
+    name = name_of(op)
+    if name == "stablehlo.divide":
+        # By a constant it is a multiplication.
+        return op.operands[1] not in constant
+    if name == "stablehlo.convert":
+        return _element(op.results[0]) == bf16
+    return name in EXPENSIVE
+
+
+def _reuses_elements(op: Operation) -> bool:
+    """Whether it reads an element of its first operand more than once, or only some that are not known."""
+    if name_of(op) == "stablehlo.broadcast_in_dim":
+        return _elements(op.results[0]) > _elements(op.operands[0])
+    return name_of(op) == "stablehlo.dynamic_slice"
+
+
+_MOST_PIECES = 8
+_WIDE = 64
+"""Rows of so many elements are copied in one go, which is faster than to compute them where they are read."""
+
+
+def _is_copied_row_by_row(op: Operation) -> bool:
+    if name_of(op) != "stablehlo.concatenate":
+        return False
+    dimension = op.properties["dimension"]
+    assert isinstance(dimension, IntegerAttr), "concatenate is registered and verified"
+    shapes = [one.type.get_shape() for one in op.operands if is_tensor(one.type)]
+    along_rows = dimension.value.data == len(shapes[0]) - 1
+    return len(shapes) > _MOST_PIECES or (along_rows and any(shape[-1] >= _WIDE for shape in shapes))
+
+
+def _element(value: SSAValue) -> object:
+    return value.type.element_type if is_tensor(value.type) else None
+
+
+def _elements(value: SSAValue) -> int:
+    count = 1
+    if is_tensor(value.type):
+        for size in value.type.get_shape():
+            count *= size
+    return count
