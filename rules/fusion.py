@@ -4,9 +4,9 @@ from __future__ import annotations
 
 _CHEAP = """
 abs add and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate convert cosine count_leading_zeros
-dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or popcnt real reduce_precision reverse
-round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign sine slice subtract
-transpose xor
+dynamic_slice floor gather imag iota is_finite maximum minimum multiply negate not or popcnt real reduce_precision
+reverse round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic shift_right_logical sign sine
+slice subtract transpose xor
 """.split()
 
 # Not computed twice, and not computed once for each element of a larger reader.
@@ -25,9 +25,13 @@ FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{
 # A sum of squares squares as it sums. Such a kernel computes inside what nobody else reads, and reads the rest.
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 
-# What XLA:CPU's library of kernels (YNNPACK) computes together with a sum or a maximum (`xla/backends/cpu/ynn_support.cc`).
+# What XLA:CPU's library of kernels, YNNPACK, computes together with a sum or a maximum
+# (`xla/backends/cpu/ynn_support.cc`).
 _LIBRARY = """
 abs add ceil convert divide exponential exponential_minus_one floor log log_plus_one logistic maximum minimum multiply
 negate power round_nearest_even rsqrt sign sqrt subtract tanh
 """.split()
 LIBRARY = frozenset(f"stablehlo.{name}" for name in _LIBRARY) | {"chlo.erf", "chlo.square"}
+
+# They write over their first operand, loops over all that they carry: in place, where nobody else reads it.
+WRITES_OVER = frozenset({"stablehlo.scatter", "stablehlo.while", "stablehlo.dynamic_update_slice"})

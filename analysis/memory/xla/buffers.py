@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ....rules.fusion import WRITES_OVER
 from ....rules.storage import FORWARDS
 from .fusion import Fusion
 from .traits import Trait
-
-_WRITES_OVER = frozenset({"stablehlo.scatter", "stablehlo.while", "stablehlo.dynamic_update_slice"})
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
             readers.setdefault(value, set()).add(op)
     owners = dict[int, int]()
     for op in fused.kernels:
-        if program.names[op] not in FORWARDS and program.names[op] not in _WRITES_OVER:
+        if program.names[op] not in FORWARDS and program.names[op] not in WRITES_OVER:
             continue
         for result, operand in zip(program.makes[op], program.operands[op], strict=False):
             value = program.root[operand]

@@ -36,7 +36,7 @@ class Computed:
 
 @dataclass
 class FromConstants:
-    """Only values that come from constants alone are to be asked about, in program order."""
+    """Operations whose operands all come from constants are to be added, in program order."""
 
     known: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
 
@@ -82,8 +82,9 @@ class FromConstants:
         runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
         if not runs:
             return None
-        told = tuple(sorted(op.properties.items())) if op.properties else ()
-        return Computed((name, told, op.results[0].type, *[one or operand for one, operand in zip(read, op.operands, strict=True)]))
+        told = tuple(sorted(op.properties.items()))
+        inputs = [one or operand for one, operand in zip(read, op.operands, strict=True)]
+        return Computed((name, told, op.results[0].type, *inputs))
 
 
 _NEUTRAL = {

@@ -6,7 +6,9 @@ things are worth knowing when bytes are counted:
 
 - a cheap producer with one large operand goes into several readers, each computing it again, and then its *operand*
   is what lives until the last of them: not the mask of a dropout, but the random bits that it is made of;
-- an expensive producer (`tanh`) with several readers is stored.
+- an expensive producer (`tanh`) whose readers are computed in several kernels is stored.
+
+What the library's kernels take (`library_kernels.py`) is taken before: they are fused with nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from .traits import Trait
 
 @dataclass(frozen=True)
 class Fusion:
-    """`reads`: for each operation that runs as a kernel of its own, the stored values that it reads."""
+    """`reads`: for each operation that runs as a kernel of its own, the stored values that it reads. `library`: the
+    operations inside of kernels of the library."""
 
     program: Program
     reads: Mapping[int, tuple[int, ...]]
@@ -46,6 +49,7 @@ def fusion(program: Program) -> Fusion:
 class _Rules:
     program: Program
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
+    computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def is_stored(self, op: int) -> bool:
         """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""
@@ -93,8 +97,6 @@ class _Rules:
                 inside = [self.kernels(reader) for reader in self.program.readers[op]]
                 self.computed_in[op] = frozenset().union(*inside)
         return self.computed_in[op]
-
-    computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     @cached_property
     def in_reductions(self) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, bf16, f32, f64, i8, i32
+from xdsl.dialects.builtin import DenseArrayBase, bf16, f32, f64, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.guards import is_tensor

@@ -25,9 +25,6 @@ class Kernel:
     wide_result: int
 
 
-POOL = "stablehlo.select_and_scatter"
-
-
 class Pool(NamedTuple):
     """The gradient of a maximum over windows: `rank` of its operand; bytes of an index for each element of the operand,
     and of what is added to it."""
@@ -39,8 +36,8 @@ class Pool(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """For each operation: `names`; `operands`, with repetitions; `reads`, what it and its regions read, each once;
-    `makes`.
+    """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, what it and its regions read, each
+    once; `makes`.
 
     For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the value whose memory a
     chain of reshapes is.
@@ -48,11 +45,13 @@ class Program:
     `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of their
     operand. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
     by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
-    copies of what it carries. `kernels`: what products and convolutions want; see `kernel_copies.py`.
+    copies of what it carries. `kernels`: what products and convolutions want. `alike`: of values that the step computes
+    from constants alone; equal for equal values. `pools`: gradients of maxima over windows.
     """
 
     arguments: int
     names: tuple[str, ...]
+    traits: tuple[Trait, ...]
     operands: tuple[tuple[int, ...], ...]
     reads: tuple[tuple[int, ...], ...]
     makes: tuple[tuple[int, ...], ...]
@@ -66,8 +65,7 @@ class Program:
     bodies: Mapping[int, tuple[Program, ...]]
     iteration_bytes: Mapping[int, int]
     kernels: Mapping[int, Kernel]
-    traits: tuple[Trait, ...]
-    splats: Mapping[int, int]
+    alike: Mapping[int, int]
     pools: Mapping[int, Pool]
 
     def __len__(self) -> int:

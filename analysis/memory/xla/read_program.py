@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import bf16, f32, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.diagnostics import Refusal
-from ....dialects.guards import is_tensor
 from ....planning.graph import OUTSIDE
 from ....rules.names import name_of
-from ....rules.storage import DENSE_VIEWS, element_bytes, viewed_operand
+from ....rules.storage import DENSE_VIEWS, viewed_operand
 from ...step.alike_regions import Key, region_key
 from ...step.constants import constants_only
 from ...step.order import Order, captured_values
 from ...step.storage import rank_of, value_bytes
 from .constants import FromConstants
 from .layouts import WANTED
-from .program import POOL, Kernel, Pool, Program
+from .program import Program
+from .read_kernels import POOL, kernel_of, pool_of
 from .traits import Trait, does_nothing, selecting, traits_of
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
@@ -43,6 +42,7 @@ class _Reader:
     constant: Set[SSAValue]
     number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     names: list[str] = field(default_factory=list[str])
+    traits: list[Trait] = field(default_factory=list[Trait])
     operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
@@ -54,8 +54,8 @@ class _Reader:
     constants: set[int] = field(default_factory=set[int])
     broadcasts: set[int] = field(default_factory=set[int])
     from_constants: FromConstants = field(default_factory=FromConstants)
-    splat_ids: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
-    splats: dict[int, int] = field(default_factory=dict[int, int])
+    alike: dict[int, int] = field(default_factory=dict[int, int])
+    alike_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
@@ -91,30 +91,46 @@ class _Reader:
         number = len(self.names)
         if all(result in self.constant for result in op.results):
             self.from_constants.add(op)
-        operands = [self.number[operand] for operand in selecting(op)]
+        operands = [self.number[operand] for operand in self._read_when_run(op)]
         captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
-        source = (_reshaped(op.results[0]) or self.from_constants.left_alone(op)) if op.results else None
+        source = self._same_as(op)
         if source is not None:
             self.reshapes.add(number)
         for result in op.results:
-            free = result in self.constant or source is not None
-            root = None if source is None else self.root[self.number[source]]
-            made = self._new_value(number, *self._measures(result, free), root)
-            self.number[result] = made
-            alike = self.from_constants.alike(result) if result in self.constant else None
-            if alike is not None and source is None:
-                self.splats[made] = self.splat_ids.setdefault(alike, len(self.splat_ids))
-                if self.from_constants.is_one_number(result):
-                    operands = []
-                    self.broadcasts.add(made)
-            elif result in self.constant:
-                self.constants.add(made)
-            if _is_broadcast(result):
-                self.broadcasts.add(made)
+            self._make(number, result, source)
         self.names.append(name_of(op))
+        self.traits.append(self._traits(op))
         self.operands.append(tuple(operands))
         self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
         self.makes.append(tuple([self.number[result] for result in op.results]))
+
+    def _same_as(self, op: Operation) -> SSAValue | None:
+        """What the result is the memory of. One number all over is of any shape at once."""
+        if not op.results or self._is_one_number(op):
+            return None
+        return _reshaped(op.results[0]) or self.from_constants.left_alone(op)
+
+    def _read_when_run(self, op: Operation) -> Sequence[SSAValue]:
+        return () if self._is_one_number(op) else selecting(op)
+
+    def _traits(self, op: Operation) -> Trait:
+        return Trait.FUSIBLE | Trait.LIBRARY if self._is_one_number(op) else traits_of(op, self.constant)
+
+    def _is_one_number(self, op: Operation) -> bool:
+        return len(op.results) == 1 and self.from_constants.is_one_number(op.results[0])
+
+    def _make(self, maker: int, result: SSAValue, source: SSAValue | None) -> None:
+        """`source`: what the result is the memory of."""
+        root = None if source is None else self.root[self.number[source]]
+        made = self._new_value(maker, *self._measures(result, result in self.constant or source is not None), root)
+        self.number[result] = made
+        alike = self.from_constants.alike(result) if source is None else None
+        if alike is not None:
+            self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
+        elif result in self.constant:
+            self.constants.add(made)
+        if _is_broadcast(result) or self.from_constants.is_one_number(result):
+            self.broadcasts.add(made)
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
         """Bytes and rank of a value. What has no memory of its own may be of unknown size."""
@@ -144,6 +160,7 @@ class _Reader:
         return Program(
             arguments=len(self.order.block.args),
             names=tuple(self.names),
+            traits=tuple(self.traits),
             operands=tuple(self.operands),
             reads=tuple(self.reads),
             makes=tuple(self.makes),
@@ -156,17 +173,10 @@ class _Reader:
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
             iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
-            kernels={number: _kernel(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
-            traits=tuple([self._traits(number) for number in range(len(operations))]),
-            splats=self.splats,
-            pools={number: _pool(op) for number, op in enumerate(operations) if self.names[number] == POOL},
+            kernels={number: kernel_of(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
+            alike=self.alike,
+            pools={number: pool_of(op) for number, op in enumerate(operations) if self.names[number] == POOL},
         )
-
-    def _traits(self, number: int) -> Trait:
-        op = self.order.operations[number]
-        if op.results and self.from_constants.is_one_number(op.results[0]):
-            return Trait.FUSIBLE | Trait.LIBRARY
-        return traits_of(op, self.constant)
 
     def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
         """Of operations that are alike the same, so that whoever counts needs to look at one."""
@@ -194,34 +204,6 @@ def _reshaped(value: SSAValue) -> SSAValue | None:
 
 def _is_broadcast(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
-
-
-def _kernel(op: Operation) -> Kernel:
-    (result,) = op.results
-    return Kernel(
-        transposed=tuple([list(wanted) != sorted(wanted) for wanted in WANTED[name_of(op)](op)]),
-        wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
-        wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
-    )
-
-
-def _pool(op: Operation) -> Pool:
-    (operand, source, _), index = op.operands, element_bytes(i32)
-    assert index is not None, "an integer has bytes"
-    assert is_tensor(operand.type)
-    element = element_bytes(operand.type.element_type)
-    assert element is not None, "numbers have bytes"
-    return Pool(rank_of(operand), value_bytes(operand) // element * index, value_bytes(source) // element * index)
-
-
-def _is_bf16(value: SSAValue) -> bool:
-    return is_tensor(value.type) and value.type.element_type == bf16
-
-
-def _bytes_in_f32(value: SSAValue) -> int:
-    wide, narrow = element_bytes(f32), element_bytes(bf16)
-    assert wide is not None and narrow is not None, "both are numbers"
-    return value_bytes(value) // narrow * wide
 
 
 def _changed_bytes(loop: Operation) -> int:

@@ -55,8 +55,9 @@ def selecting(op: Operation) -> Sequence[SSAValue]:
 
 def _mask(value: SSAValue) -> SSAValue | None:
     op = value.owner
-    is_convert = isinstance(op, Operation) and name_of(op) == "stablehlo.convert"
-    return op.operands[0] if is_convert and _element(op.operands[0]) == i1 else None
+    if not isinstance(op, Operation) or name_of(op) != "stablehlo.convert":
+        return None
+    return op.operands[0] if _element(op.operands[0]) == i1 else None
 
 
 _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert", "broadcast_in_dim"))

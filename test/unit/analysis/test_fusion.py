@@ -138,17 +138,6 @@ def test_it_is_where_the_broadcast_repeats_nothing() -> None:
     assert stored(fused(body(unary("s", "sqrt", "x"), turned, binary("z", "add", "w", "y")))) == ["z"]
 
 
-def test_an_expensive_operation_is_not_computed_for_each_element_that_is_gathered() -> None:
-    indices = "  %i = stablehlo.constant dense<0> : tensor<8x1xi32>"
-    rows = (
-        '  %w = "stablehlo.gather"(%s, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], '
-        "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 8>}> "
-        ": (tensor<8x8xf32>, tensor<8x1xi32>) -> tensor<8x8xf32>"
-    )
-    found = fused(body(unary("s", "sqrt", "x"), indices, rows, binary("z", "add", "w", "y")))
-    assert stored(found) == ["s", "z"]
-
-
 def test_reshapes_are_the_memory_of_their_operand() -> None:
     lines = [
         dot("a", "x"),

@@ -1,0 +1,40 @@
+"""The gradient of a maximum over windows, as XLA writes it (`xla/service/select_and_scatter_expander.cc`).
+
+`select_and_scatter` is a reduction of windows that finds where the maximum of each lies, and a scatter to there. The
+reduction waits for the operand alone, and so runs in the forward pass; it reads the indices of all elements, which
+are made when the step starts, one array as large as the operand for each of its dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .program import Pool
+from .rewritten import Rewritten
+from .traits import Trait
+
+
+@dataclass
+class Pools:
+    """`iotas`: the indices, by pool and dimension: those of operands of one size are made once."""
+
+    new: Rewritten
+    iotas: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
+
+    def add(self, op: int, operands: Sequence[int]) -> None:
+        new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
+        iotas = [self._iota(op, operand, dimension, pool) for dimension in range(pool.rank)]
+        found = [new.sizes[source]] + [pool.source_index_bytes] * pool.rank
+        best = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], found, operand)
+        together = [pool.source_index_bytes * pool.rank]
+        (where,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, best[1:], together, operand)
+        (zeros,) = new.insert(op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.sizes[operand]], operand)
+        new.replace(op, "stablehlo.scatter", [zeros, where, source])
+
+    def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:
+        key = (pool.rank, pool.index_bytes, dimension)
+        if key not in self.iotas:
+            size = pool.index_bytes
+            (self.iotas[key],) = self.new.insert(op, "stablehlo.iota", Trait.FUSIBLE, [], [size], operand)
+        return self.iotas[key]

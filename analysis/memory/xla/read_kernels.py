@@ -1,0 +1,47 @@
+"""What kernels and pools ask for, read off the types of an operation."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import bf16, f32
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.guards import is_tensor
+from ....rules.names import name_of
+from ....rules.storage import element_bytes
+from ...step.storage import rank_of, value_bytes
+from .layouts import WANTED
+from .program import Kernel, Pool
+
+POOL = "stablehlo.select_and_scatter"
+# XLA counts elements in s32.
+_INDEX = 4
+
+
+def kernel_of(op: Operation) -> Kernel:
+    (result,) = op.results
+    return Kernel(
+        transposed=tuple([list(wanted) != sorted(wanted) for wanted in WANTED[name_of(op)](op)]),
+        wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
+        wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
+    )
+
+
+def pool_of(op: Operation) -> Pool:
+    operand, source, _ = op.operands
+    return Pool(rank_of(operand), _elements(operand) * _INDEX, _elements(source) * _INDEX)
+
+
+def _is_bf16(value: SSAValue) -> bool:
+    return is_tensor(value.type) and value.type.element_type == bf16
+
+
+def _bytes_in_f32(value: SSAValue) -> int:
+    wide, narrow = element_bytes(f32), element_bytes(bf16)
+    assert wide is not None and narrow is not None, "both are numbers"
+    return value_bytes(value) // narrow * wide
+
+
+def _elements(value: SSAValue) -> int:
+    return prod(value.type.get_shape()) if is_tensor(value.type) else 0
