@@ -8,7 +8,7 @@ holds the incoming cotangents and all inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .graph import Graph
 
@@ -50,6 +50,27 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
                 stack.append(maker)
             elif maker > after and is_gate(graph, value):
                 gates[value] = None
+    return tuple(sorted(gates, key=graph.maker.__getitem__))
+
+
+def joining(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
+    """Cotangents from before the copies that later join what their readers make, up to the operation `until`.
+
+    As they pass the token they are stored there. Else XLA computes the cotangent of a residual stream inside of each
+    of its later readers, all the way back, and keeps what it is made of.
+    """
+    gates, behind = dict[int, None](), set(readers)
+    for op in range(before, until):
+        if not graph.gradient[op]:
+            continue
+        makers = [graph.maker[value] for value in graph.reads[op]]
+        if op in behind or not behind.isdisjoint(makers):
+            behind.add(op)
+            gates.update(
+                (value, None)
+                for value, maker in zip(graph.reads[op], makers, strict=True)
+                if after < maker < before and is_gate(graph, value)
+            )
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 

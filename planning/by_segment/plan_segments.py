@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from ..gates import gates_for, hold_back
+from ..gates import gates_for, hold_back, joining
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, Kept, Plan
 from .batches import in_turn, split
@@ -80,7 +80,8 @@ def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int
 
 @dataclass
 class _Planner:
-    """Walks through the backward pass once. `made`: values whose copy exists, for everybody who reads it later."""
+    """Walks through the backward pass once. `made`: values whose copy exists, for everybody who reads it later.
+    `next_place`: of each place where copies are due the next one."""
 
     graph: Graph
     targets: Targets
@@ -91,10 +92,14 @@ class _Planner:
     kept: list[Kept] = field(default_factory=list[Kept])
     made: set[int] = field(default_factory=set[int])
     numbers: dict[int, int] = field(default_factory=dict[int, int])
+    next_place: dict[int, int] = field(default_factory=dict[int, int])
 
     def run(self, copies: int) -> None:
         outputs = outputs_of(self.graph, self.targets)
-        for request in copy_requests(self.graph, self.targets, outputs, copies):
+        requests = copy_requests(self.graph, self.targets, outputs, copies)
+        places = sorted({request.before for request in requests})
+        self.next_place = dict(pairwise([*places, len(self.graph)]))
+        for request in requests:
             if request.reads_outputs:
                 self._outputs_for(request, outputs)
             else:
@@ -131,14 +136,21 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs."""
+        """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs.
+
+        And the cotangents that join them later, which so are stored.
+        """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
         first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
         gates = gates_for(graph, first, readers, before, self.chain)
-        if not gates or hold_back(graph, gates, released):
-            return gates
-        return gates_for(graph, [*first, *released], readers, before, self.chain)
+        if gates and not hold_back(graph, gates, released):
+            gates = gates_for(graph, [*first, *released], readers, before, self.chain)
+        if not gates:
+            return ()
+        after = max(graph.maker[value] for value in replaced)
+        joined = joining(graph, readers, after, before, self.next_place[before])
+        return tuple(dict.fromkeys([*gates, *joined]))
 
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
