@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from recompute.analysis.memory.xla.fusion import Fusion, fusion
-from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.step.functions import functions_of, single_block
 from recompute.dialects.chlo import CHLO
-from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.binary import BINARY
 from recompute.dialects.stablehlo.elementwise import ELEMENTWISE
 from recompute.dialects.stablehlo.padding import PADDING
@@ -18,38 +12,14 @@ from recompute.dialects.stablehlo.slices import SLICES
 from recompute.dialects.stablehlo.unary import UNARY
 from recompute.rules.fusion import FUSIBLE
 
+from .fused import Fused, reads, stored
+from .fused import fused as fused_with
 
-@dataclass(frozen=True)
-class Fused:
-    """`labels`: the names of the values."""
-
-    fusion: Fusion
-    labels: dict[int, str]
+ARGUMENTS = "%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>"
 
 
-def fused(body: str, returned: str = "%z") -> Fused:
-    """Of a function of %x, %y: 8 x 8 and %v: 8. The result must be 8 x 8."""
-    text = f"""
-func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>) -> tensor<8x8xf32> {{
-{body}
-  func.return {returned} : tensor<8x8xf32>
-}}
-"""
-    block = single_block(functions_of(parse_module(text))[0])
-    program = program_of(block)
-    values = [*block.args, *(result for op in block.ops for result in op.results)]
-    return Fused(fusion(program), {number: value.name_hint or "" for number, value in enumerate(values)})
-
-
-def stored(found: Fused) -> list[str]:
-    program = found.fusion.program
-    return [found.labels[result] for op in found.fusion.kernels for result in program.makes[op]]
-
-
-def reads(found: Fused, name: str) -> set[str]:
-    program = found.fusion.program
-    (op,) = (op for op in found.fusion.kernels for result in program.makes[op] if found.labels[result] == name)
-    return {found.labels[value] for value in found.fusion.reads[op]}
+def fused(body: str) -> Fused:
+    return fused_with(ARGUMENTS, body, "tensor<8x8xf32>")
 
 
 TYPE = "(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>"
@@ -165,3 +135,79 @@ def test_constants_are_neither_stored_nor_read() -> None:
     constant = "  %c = stablehlo.constant dense<1.0> : tensor<8x8xf32>"
     found = fused(body(constant, unary("n", "negate", "c"), binary("z", "add", "n", "x")))
     assert (stored(found), reads(found, "z")) == (["z"], {"x"})
+
+
+def test_an_expensive_operation_whose_readers_are_computed_in_one_kernel_is_not_stored() -> None:
+    lines = [unary("t", "tanh", "x"), unary("n", "negate", "t"), unary("m", "abs", "t")]
+    assert stored(fused(body(*lines, binary("z", "add", "n", "m")))) == ["z"]
+    assert stored(fused(body(*lines, dot("d", "m"), binary("z", "add", "n", "d")))) == ["t", "m", "d", "z"]
+
+
+def test_an_expensive_operation_is_stored_if_one_of_its_readers_is() -> None:
+    lines = [unary("t", "tanh", "x"), dot("d", "t"), binary("z", "add", "t", "d")]
+    assert stored(fused(body(*lines))) == ["t", "d", "z"]
+
+
+def quotient(of: str, by: str) -> Fused:
+    """Read by two kernels. %c is a number all over."""
+    constant = "  %c = stablehlo.constant dense<3.0> : tensor<8x8xf32>"
+    used = body(dot("d", "q"), binary("s", "multiply", "q", "d"), binary("z", "add", "s", "c"))
+    return fused(body(constant, binary("q", "divide", of, by), used))
+
+
+def test_a_division_by_a_constant_is_cheap_and_by_what_varies_expensive() -> None:
+    assert reads(quotient("x", "c"), "z") == {"x", "d"}
+    assert reads(quotient("c", "x"), "z") == {"q", "d"}
+
+
+def test_a_cast_to_bf16_is_expensive_and_one_back_is_not() -> None:
+    def cast(source: str, target: str) -> Fused:
+        """Of %x, read by two kernels."""
+        lines = f"""
+          %t = stablehlo.convert %x : (tensor<8x8x{source}>) -> tensor<8x8x{target}>
+          %s = stablehlo.optimization_barrier %t : tensor<8x8x{target}>
+          %z = stablehlo.add %t, %s : tensor<8x8x{target}>"""
+        return fused_with(f"%x: tensor<8x8x{source}>", lines, f"tensor<8x8x{target}>")
+
+    assert reads(cast("f32", "bf16"), "z") == {"t", "s"}
+    assert reads(cast("bf16", "f32"), "z") == {"x", "s"}
+
+
+def joined(count: int, shape: str, result: str, dimension: int) -> list[str]:
+    """What is stored where so many operands, each used once, are put together and negated."""
+    operands, types = ", ".join(["%x"] * count), ", ".join([f"tensor<{shape}>"] * count)
+    lines = [
+        f"  %j = stablehlo.concatenate {operands}, dim = {dimension} : ({types}) -> tensor<{result}>",
+        f"  %z = stablehlo.negate %j : tensor<{result}>",
+    ]
+    return stored(fused_with(f"%x: tensor<{shape}>", body(*lines), f"tensor<{result}>"))
+
+
+def test_a_concatenation_is_computed_where_it_is_read_up_to_eight_operands() -> None:
+    assert joined(8, "2x2xf32", "2x16xf32", 1) == ["z"]
+    assert joined(9, "2x2xf32", "2x18xf32", 1) == ["j", "z"]
+
+
+def test_wide_rows_are_copied_before_they_are_read() -> None:
+    assert joined(2, "2x63xf32", "2x126xf32", 1) == ["z"]
+    assert joined(2, "2x64xf32", "2x128xf32", 1) == ["j", "z"]
+    assert joined(2, "2x64xf32", "4x64xf32", 0) == ["z"]
+
+
+def long_sum(kind: str, size: int, dimensions: str = "[1]") -> list[str]:
+    """What is stored where a small sum, or one of integers, is of what an operation makes that nobody else reads."""
+    wide, narrow = f"tensor<8x{size}x{kind}>", f"tensor<8x{kind}>" if dimensions == "[1]" else f"tensor<{size}x{kind}>"
+    lines = f"""
+      %i = stablehlo.constant dense<0> : tensor<{kind}>
+      %a = stablehlo.abs %x : {wide}
+      %z = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = {dimensions} :
+        ({wide}, tensor<{kind}>) -> {narrow}"""
+    return stored(fused_with(f"%x: {wide}", lines, narrow))
+
+
+def test_a_reduction_of_more_than_32_elements_is_done_in_two_steps() -> None:
+    """The first of them, of windows, reads memory."""
+    assert long_sum("i32", 32) == ["z"]
+    assert long_sum("i32", 33) == ["a", "z"]
+    # It is the reduced dimension that counts.
+    assert long_sum("i32", 33, "[0]") == ["z"]

@@ -1,0 +1,65 @@
+"""A small function as the model of XLA:CPU runs it, its values told by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recompute.analysis.memory.xla.kernel_copies import with_kernel_copies
+from recompute.analysis.memory.xla.program import Program
+from recompute.analysis.memory.xla.read_program import program_of
+from recompute.analysis.memory.xla.run import Run
+from recompute.analysis.step.functions import functions_of, single_block
+from recompute.dialects.parser import parse_module
+
+
+@dataclass(frozen=True)
+class Fused:
+    """`labels`: the names of the values; what XLA adds is called as the operation that makes it."""
+
+    run: Run
+    labels: Mapping[int, str]
+
+    @property
+    def program(self) -> Program:
+        return self.run.program
+
+
+def fused(arguments: str, body: str, result: str, types: str = "") -> Fused:
+    """Of a function that returns %z. `types`: aliases, written before it."""
+    text = f"{types}\nfunc.func @f({arguments}) -> {result} {{\n{body}\n  func.return %z : {result}\n}}"
+    block = single_block(functions_of(parse_module(text))[0])
+    program = with_kernel_copies(program_of(block)).program
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    labels = {
+        value: name.partition(".")[2] for name, made in zip(program.names, program.makes, strict=True) for value in made
+    }
+    labels.update({number: value.name_hint or "" for number, value in enumerate(values)})
+    return Fused(Run.of(program), labels)
+
+
+def stored(found: Fused) -> list[str]:
+    """In program order."""
+    return [found.labels[result] for op in found.run.fused.kernels for result in found.program.makes[op]]
+
+
+def reads(found: Fused, name: str) -> set[str]:
+    """What the kernel that makes a value reads."""
+    kernels = found.run.fused.reads
+    (op,) = (op for op in kernels if name in [found.labels[result] for result in found.program.makes[op]])
+    return {found.labels[value] for value in kernels[op]}
+
+
+def in_library(found: Fused) -> list[str]:
+    """What the library's kernels compute, in program order."""
+    return [found.labels[result] for op in sorted(found.run.fused.library) for result in found.program.makes[op]]
+
+
+def last_steps(found: Fused) -> Mapping[str, int]:
+    """For each temporary the last step of the schedule at which it lies in its place."""
+    return {found.labels[life.value]: life.last for life in found.run.temporaries()}
+
+
+def places(found: Fused) -> list[str]:
+    """What has a place of its own, in the order of the schedule."""
+    return [found.labels[life.value] for life in found.run.lives]

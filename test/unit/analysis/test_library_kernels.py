@@ -1,0 +1,280 @@
+"""Which operations XLA:CPU gives to its library of kernels, as seen in its optimised HLO."""
+
+from __future__ import annotations
+
+import pytest
+
+from .fused import Fused, fused, in_library, last_steps, reads, stored
+
+# A matrix has 4096 elements, as many as a reduction of the library has at least.
+TYPES = """
+!m = tensor<64x64xf32>
+!v = tensor<64xf32>
+!s = tensor<f32>
+"""
+INITS = """
+  %zero = stablehlo.constant dense<0.0> : !s
+  %least = stablehlo.constant dense<0xFF800000> : !s
+"""
+ROWS = "stablehlo.reduce(%{} init: %{}) applies stablehlo.{} across dimensions = [1] : (!m, !s) -> !v"
+
+
+def step(body: str, result: str = "!v") -> Fused:
+    """Of matrices %x and %y, a vector %v and a mask %p."""
+    return fused("%x: !m, %y: !m, %v: !v, %p: tensor<64x64xi1>", INITS + body, result, TYPES)
+
+
+def total(result: str, operand: str) -> str:
+    """The sums of the rows."""
+    return f"\n  %{result} = {ROWS.format(operand, 'zero', 'add')}"
+
+
+def greatest(result: str, operand: str) -> str:
+    return f"\n  %{result} = {ROWS.format(operand, 'least', 'maximum')}"
+
+
+def wide(result: str, operand: str) -> str:
+    """A vector in each column."""
+    return f"\n  %{result} = stablehlo.broadcast_in_dim %{operand}, dims = [0] : (!v) -> !m"
+
+
+def test_a_large_sum_takes_in_what_makes_its_operand() -> None:
+    found = step("%n = stablehlo.negate %x : !m  %e = stablehlo.exponential %n : !m" + total("z", "e"))
+    assert (stored(found), in_library(found), reads(found, "z")) == (["z"], ["n", "e", "z"], {"x"})
+
+
+def test_without_a_sum_there_is_no_such_kernel() -> None:
+    found = step("%n = stablehlo.negate %x : !m  %z = stablehlo.exponential %n : !m", "!m")
+    assert (stored(found), in_library(found)) == (["z"], [])
+
+
+def test_what_another_operation_reads_too_is_stored() -> None:
+    lines = "%e = stablehlo.exponential %x : !m" + total("r", "e") + wide("w", "r")
+    found = step(lines + "%z = stablehlo.select %p, %e, %w : tensor<64x64xi1>, !m", "!m")
+    assert (stored(found), in_library(found)) == (["e", "w", "z"], ["r", "w"])
+
+
+def test_what_reads_its_result_goes_in_where_one_operation_does() -> None:
+    lines = total("r", "x") + wide("w", "r") + "\n  %d = stablehlo.subtract %y, %w : !m"
+    alone = step(lines + "\n  %z = stablehlo.sine %d : !m", "!m")
+    assert (stored(alone), in_library(alone)) == (["d", "z"], ["r", "w", "d"])
+    shared = step(lines + "\n  %u = stablehlo.negate %w : !m\n  %z = stablehlo.multiply %d, %u : !m", "!m")
+    assert (stored(shared)[0], in_library(shared)) == ("w", ["r", "w"])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "%a = stablehlo.sine %x : !m",
+        "%a = stablehlo.select %p, %x, %y : tensor<64x64xi1>, !m",
+        "%a = stablehlo.transpose %x, dims = [1, 0] : (!m) -> !m",
+        "%l = stablehlo.concatenate %x, %y, dim = 0 : (!m, !m) -> tensor<128x64xf32>\n"
+        "%a = stablehlo.slice %l [0:64, 0:64] : (tensor<128x64xf32>) -> !m",
+    ],
+    ids=["sine", "select", "transpose", "slice"],
+)
+def test_what_the_library_cannot_compute_is_stored_for_it(made: str) -> None:
+    found = step(made + total("z", "a"))
+    assert (stored(found), in_library(found)) == (["a", "z"], ["z"])
+
+
+def test_a_comparison_is_not_taken_and_neither_is_its_mask_as_numbers() -> None:
+    compared = "%c = stablehlo.compare LT, %x, %y, FLOAT : (!m, !m) -> tensor<64x64xi1>"
+    found = step(compared + "%a = stablehlo.convert %c : (tensor<64x64xi1>) -> !m" + total("z", "a"))
+    assert (stored(found), in_library(found)) == (["a", "z"], ["z"])
+
+
+def test_a_product_with_a_mask_is_a_choice_and_not_taken() -> None:
+    mask = "%a = stablehlo.convert %p : (tensor<64x64xi1>) -> !m  %b = stablehlo.multiply %x, %a : !m"
+    found = step(mask + total("z", "b"))
+    assert (stored(found), in_library(found)) == (["b", "z"], ["z"])
+    # The mask itself is read.
+    assert reads(found, "b") == {"x", "p"}
+
+
+def sums(shape: str, kind: str = "f32", combiner: str = "add") -> list[str]:
+    """What the library computes of a reduction of negated numbers."""
+    rows = shape.partition("x")[0]
+    of, to = f"tensor<{shape}x{kind}>", f"tensor<{rows}x{kind}>"
+    lines = f"""
+      %a = stablehlo.add %x, %x : {of}
+      %z = stablehlo.reduce(%a init: %i) applies stablehlo.{combiner} across dimensions = [1] :
+        ({of}, tensor<{kind}>) -> {to}"""
+    return in_library(fused(f"%x: {of}, %i: tensor<{kind}>", lines, to))
+
+
+@pytest.mark.parametrize("kind", ["f64", "f32", "bf16", "i8"])
+@pytest.mark.parametrize("combiner", ["add", "maximum", "minimum"])
+def test_sums_and_extremes_of_these_types_are_taken(kind: str, combiner: str) -> None:
+    assert sums("64x64", kind, combiner) == ["a", "z"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "combiner"), [("i32", "add"), ("i1", "or"), ("f16", "add"), ("i1", "add"), ("f32", "multiply")]
+)
+def test_other_reductions_are_not(kind: str, combiner: str) -> None:
+    assert sums("64x64", kind, combiner) == []
+
+
+def test_a_reduction_of_fewer_than_4096_elements_is_not() -> None:
+    assert sums("64x64") == ["a", "z"]
+    assert sums("64x63") == []
+
+
+def test_a_reduction_of_two_arrays_at_once_is_not() -> None:
+    lines = """
+      %n = stablehlo.negate %x : !m
+      %z, %k = "stablehlo.reduce"(%n, %y, %zero, %zero) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%a: !s, %b: !s, %c: !s, %d: !s):
+        %e = stablehlo.add %a, %c : !s
+        stablehlo.return %e, %e : !s, !s
+      }) : (!m, !m, !s, !s) -> (!v, !v)"""
+    assert in_library(step(lines)) == []
+
+
+def dot(left: str, right: str, result: str, numbers: str = "contracting_dims = [1] x [0]") -> list[str]:
+    """What the library computes of maxima of a matrix product."""
+    of, by, to = (f"tensor<{shape}xf32>" for shape in (left, right, result))
+    columns = f"tensor<{result.partition('x')[2]}xf32>"
+    lines = f"""
+      %d = stablehlo.dot_general %x, %y, {numbers} : ({of}, {by}) -> {to}
+      %z = stablehlo.reduce(%d init: %i) applies stablehlo.maximum across dimensions = [0] :
+        ({to}, tensor<f32>) -> {columns}"""
+    return in_library(fused(f"%x: {of}, %y: {by}, %i: tensor<f32>", lines, columns))
+
+
+BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
+
+
+def test_a_matrix_product_is_taken() -> None:
+    assert dot("64x2", "2x64", "64x64") == ["d", "z"]
+    assert dot("256x4x8", "256x8x4", "256x4x4", BATCHED) == ["d", "z"]
+
+
+def test_one_of_matrices_with_no_side_of_eight_is_not() -> None:
+    assert dot("256x4x7", "256x7x4", "256x4x4", BATCHED) == ["z"]
+
+
+def test_one_with_a_row_or_a_column_is_not() -> None:
+    assert dot("1x64", "64x4096", "1x4096") == ["z"]
+    assert dot("4096x64", "64x1", "4096x1") == ["z"]
+
+
+def test_one_with_a_matrix_that_is_read_by_columns_is_not() -> None:
+    assert dot("2x64", "2x64", "64x64", "contracting_dims = [0] x [0]") == ["z"]
+
+
+def test_a_matrix_product_alone_starts_no_kernel_of_the_library() -> None:
+    found = step("%z = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (!m, !m) -> !m", "!m")
+    assert (stored(found), in_library(found)) == (["z"], [])
+
+
+def softmax(result: str, operand: str) -> str:
+    shifted = greatest("r", operand) + wide("w", "r") + f"  %d = stablehlo.subtract %{operand}, %w : !m"
+    weights = "  %e = stablehlo.exponential %d : !m" + total("t", "e") + wide("u", "t")
+    return f"{shifted}{weights}  %{result} = stablehlo.divide %e, %u : !m\n"
+
+
+def test_a_softmax_is_one_kernel() -> None:
+    found = step(softmax("z", "x"), "!m")
+    assert (stored(found), reads(found, "z")) == (["z"], {"x"})
+    assert in_library(found) == ["r", "w", "d", "e", "t", "u", "z"]
+
+
+def test_a_softmax_whose_exponentials_are_read_elsewhere_is_two() -> None:
+    found = step(softmax("q", "x") + "%z = stablehlo.select %p, %q, %e : tensor<64x64xi1>, !m", "!m")
+    assert stored(found) == ["e", "q", "z"]
+    assert (reads(found, "e"), reads(found, "q")) == ({"x"}, {"e"})
+
+
+def test_two_kernels_are_one_where_what_one_makes_is_read_in_the_other_alone() -> None:
+    below = total("a", "x") + wide("b", "a") + greatest("r", "y") + wide("u", "r")
+    readers = "%e = stablehlo.exponential %u : !m  %d = stablehlo.divide %e, %b : !m  %m = stablehlo.negate %e : !m"
+    found = step(f"{below}{readers}  %z = stablehlo.add %d, %m : !m", "!m")
+    assert (stored(found), reads(found, "z")) == (["z"], {"x", "y"})
+
+
+def test_a_kernel_is_not_larger_than_a_hundred_operations_and_values() -> None:
+    names = [f"n{index}" for index in range(120)]
+    chain = "".join(f"%{made} = stablehlo.negate %{of} : !m\n" for of, made in zip(["x", *names], names, strict=False))
+    found = step(chain + total("z", names[-1]))
+    # The kernel reads the number that its sum begins with, and the rest of the chain.
+    assert in_library(found) == [*names[-97:], "z"]
+    assert stored(found) == [names[-98], "z"]
+
+
+def of_a_slice(lines: str) -> Fused:
+    """Of %p, a slice of something expensive, which is computed inside of nothing but a reduction."""
+    wide, result = "tensor<256x32xf32>", "tensor<128xf32>"
+    body = f"""
+      %t = stablehlo.tanh %x : {wide}
+      %p = stablehlo.dynamic_slice %t, %k, %k, sizes = [128, 32] : ({wide}, tensor<i32>, tensor<i32>) -> !m
+      {lines}"""
+    types = f"!m = tensor<128x32xf32>\n!v = {result}\n!s = tensor<f32>"
+    return fused(f"%x: {wide}, %y: !m, %k: tensor<i32>, %zero: !s", body, result, types)
+
+
+def multiplied(result: str, operand: str) -> str:
+    """A reduction that the library does not do."""
+    return f"\n  %{result} = {ROWS.format(operand, 'zero', 'multiply')}"
+
+
+def test_what_a_kernel_of_the_library_reads_is_not_computed_inside_of_a_reduction() -> None:
+    assert stored(of_a_slice(multiplied("z", "p"))) == ["z"]
+    assert stored(of_a_slice(total("z", "p"))) == ["t", "p", "z"]
+
+
+def test_nor_inside_of_one_behind_the_kernel() -> None:
+    added = "  %a = stablehlo.add %p, %w : !m"
+    found = of_a_slice(total("r", "y") + wide("w", "r") + added + multiplied("z", "a"))
+    assert (stored(found), in_library(found)) == (["t", "p", "a", "z"], ["r", "w", "a"])
+
+
+def windows(step: str, size: str = "1, 2", dilation: str = "1, 1") -> list[str]:
+    """What the library computes of maxima over windows of a negated matrix, with nothing padded."""
+    lines = f"""
+      %n = stablehlo.negate %x : !m
+      %z = "stablehlo.reduce_window"(%n, %i) <{{window_dimensions = array<i64: {size}>,
+        window_strides = array<i64: {step}>, window_dilations = array<i64: {dilation}>}}> ({{
+      ^bb0(%a: !s, %b: !s):
+        %g = stablehlo.maximum %a, %b : !s
+        stablehlo.return %g : !s
+      }}) : (!m, !s) -> !w"""
+    sizes = zip(size.split(","), step.split(","), dilation.split(","), strict=True)
+    result = "x".join(str((64 - (int(one) - 1) * int(apart) - 1) // int(by) + 1) for one, by, apart in sizes)
+    return in_library(fused("%x: !m, %i: !s", lines, "!w", f"{TYPES}\n!w = tensor<{result}xf32>"))
+
+
+def test_maxima_over_windows_are_taken_where_they_lie_side_by_side() -> None:
+    assert windows("1, 2") == ["n", "z"]
+    assert windows("1, 1") == []
+    assert windows("1, 3") == []
+    assert windows("2, 2") == []
+    assert windows("1, 2", dilation="1, 2") == []
+    assert windows("1, 1", size="1, 1") == []
+
+
+def test_a_broadcast_is_taken_where_it_keeps_the_order_of_dimensions() -> None:
+    def found(dims: str) -> list[str]:
+        lines = f"%b = stablehlo.broadcast_in_dim %x, dims = [{dims}] : (!m) -> tensor<64x64x2xf32>\n"
+        across = "applies stablehlo.add across dimensions = [2] : (tensor<64x64x2xf32>, !s) -> !m"
+        return in_library(step(f"{lines}%z = stablehlo.reduce(%b init: %zero) {across}", "!m"))
+
+    assert (found("0, 1"), found("1, 0")) == (["b", "z"], ["z"])
+
+
+def test_padding_is_taken_where_none_is_between_elements() -> None:
+    def found(low: int, between: int) -> list[str]:
+        numbers = f"low = [0, {low}], high = [0, 1], interior = [0, {between}]"
+        lines = f"%b = stablehlo.pad %y, %zero, {numbers} : (tensor<64x32xf32>, !s) -> !m"
+        return in_library(fused("%y: tensor<64x32xf32>", INITS + lines + total("z", "b"), "!v", TYPES))
+
+    assert (found(31, 0), found(0, 1)) == (["b", "z"], ["z"])
+
+
+def test_a_kernel_of_the_library_writes_over_no_operand() -> None:
+    # Not a product that the library takes in.
+    lines = "%a = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (!m, !m) -> !m\n"
+    elementwise, library = step(lines + "%z = stablehlo.sine %a : !m", "!m"), step(lines + softmax("z", "a"), "!m")
+    assert stored(elementwise) == stored(library) == ["a", "z"]
+    assert (last_steps(elementwise), last_steps(library)) == ({"a": 0}, {"a": 1})
