@@ -21,7 +21,8 @@ MOST_SEGMENTS = 40
 the cuts of each number are looked at."""
 
 STRUCTURES = 3
-"""How many cuts by structure are tried: the best by score, which is an estimate, is not always the best."""
+"""How many cuts by structure are tried beside named segments: the best by score, which is an estimate, is not always
+the best."""
 
 WORTH_IT = 0.01
 """A choice of ours that saves a smaller share of the peak than this is not carried out: barriers and copies cost more.

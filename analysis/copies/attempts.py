@@ -51,7 +51,7 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) 
     elif is_open:
         if named:
             yield Attempt(own_outputs=True)
-        by_structure = cuts_by_structure(graph)[:STRUCTURES]
+        by_structure = cuts_by_structure(graph)[: STRUCTURES if named else None]
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
             yield FIRST

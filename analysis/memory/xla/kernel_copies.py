@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
 from .pools import Pools
 from .program import Kernel, Program
@@ -50,19 +51,52 @@ class _Writer:
 
     def add(self, op: int) -> None:
         program, kernel = self.program, self.program.kernels.get(op)
-        for value in program.makes[op]:
-            if value in program.alike:
-                self.now[value] = self.made.setdefault(program.alike[value], value)
-        operands = [self.now.get(value, value) for value in program.operands[op]]
+        if self._is_made(op):
+            return self.new.leave_out(op)
+        operands = self._seen(op)
         if op in program.pools:
             self.pools.add(op, operands)
         elif kernel is not None:
             self._add_kernel(op, operands, kernel)
+        elif program.names[op] == "stablehlo.multiply" and op not in program.reshapes:
+            self._add_product(op, operands)
         elif program.names[op] in WRITES_OVER:
-            operands = self._own(op, operands)
-            self.new.keep(op, operands, operands)
+            self.new.keep(op, self._own(op, operands), self._captured(op))
         else:
-            self.new.keep(op, operands, [self.now.get(value, value) for value in program.reads[op]])
+            self.new.keep(op, operands, self._captured(op))
+
+    def _seen(self, op: int) -> Sequence[int]:
+        """What XLA reads once it has simplified the operation."""
+        program = self.program
+        if op in program.numbers:
+            return ()
+        operands = [self.now.get(value, value) for value in program.operands[op]]
+        return [operands[program.reshapes[op]]] if op in program.reshapes else operands
+
+    def _add_product(self, op: int, operands: Sequence[int]) -> None:
+        """A product with a mask as numbers is for XLA a choice by the mask itself, which its library does not do."""
+        read = [self._mask(value) for value in operands]
+        self.new.keep(op, read)
+        if read != list(operands):
+            self.new.traits[-1] &= ~Trait.LIBRARY
+
+    def _mask(self, value: int) -> int:
+        new, maker = self.new, self.new.maker[value]
+        return new.operands[maker][0] if maker != OUTSIDE and new.origin[maker] in self.program.masks else value
+
+    def _is_made(self, op: int) -> bool:
+        """Whether an earlier operation makes the same from constants. Each is remembered."""
+        found = False
+        for value in self.program.makes[op]:
+            if (alike := self.program.alike.get(value)) is not None:
+                self.now[value] = self.made.setdefault(alike, value)
+                found = self.now[value] != value
+        return found
+
+    def _captured(self, op: int) -> Sequence[int]:
+        """What the regions of an operation read."""
+        operands = self.program.operands[op]
+        return [self.now.get(value, value) for value in self.program.reads[op] if value not in operands]
 
     def _own(self, op: int, operands: Sequence[int]) -> Sequence[int]:
         """What is written over is the operation's own: a copy, if others read it too."""
@@ -77,7 +111,7 @@ class _Writer:
 
     def _add_kernel(self, op: int, operands: Sequence[int], kernel: Kernel) -> None:
         wanted = self._as_wanted(op, operands, kernel)
-        self.new.keep(op, wanted, wanted)
+        self.new.keep(op, wanted)
         if kernel.wide_result:
             # Stored in f32, and rounded by who reads it.
             (wide,) = self.program.makes[op]

@@ -38,7 +38,7 @@ def in_two_steps(op: Operation) -> bool:
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
     shape = _shape(op.operands[0])
-    return any(shape[dimension] > _TREE for dimension in _integers(op, "dimensions"))
+    return any(shape[dimension] > _TREE for dimension in integers(op, "dimensions"))
 
 
 def _reduces(op: Operation) -> bool:
@@ -55,8 +55,8 @@ def _reduces(op: Operation) -> bool:
 
 def _reduces_windows(op: Operation) -> bool:
     """Windows that lie side by side."""
-    size, step = _integers(op, "window_dimensions"), _integers(op, "window_strides")
-    dilated = any(one != 1 for name in ("base_dilations", "window_dilations") for one in _integers(op, name))
+    size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
+    dilated = any(one != 1 for name in ("base_dilations", "window_dilations") for one in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
     return _reduces(op) and side_by_side and not dilated and max(size) > 1
 
@@ -80,7 +80,7 @@ def _is_row_by_column(op: Operation) -> bool:
 
 
 def _keeps_order(op: Operation) -> bool:
-    dimensions = _integers(op, "broadcast_dimensions")
+    dimensions = integers(op, "broadcast_dimensions")
     return _element(op.operands[0]) in _TYPES and list(dimensions) == sorted(set(dimensions))
 
 
@@ -93,7 +93,7 @@ _WHEN: Mapping[str, Callable[[Operation], bool]] = {
     "stablehlo.reduce_window": _reduces_windows,
     "stablehlo.dot_general": _is_row_by_column,
     "stablehlo.broadcast_in_dim": _keeps_order,
-    "stablehlo.pad": lambda op: _element(op.operands[0]) in _TYPES and not any(_integers(op, "interior_padding")),
+    "stablehlo.pad": lambda op: _element(op.operands[0]) in _TYPES and not any(integers(op, "interior_padding")),
     "stablehlo.iota": lambda op: _element(op.results[0]) in (f32, i32),
 }
 _STARTERS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
@@ -107,6 +107,6 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return value.type.get_shape() if is_tensor(value.type) else ()
 
 
-def _integers(op: Operation, name: str) -> tuple[int, ...]:
+def integers(op: Operation, name: str) -> tuple[int, ...]:
     attribute = op.properties.get(name)
     return tuple(map(int, attribute.get_values())) if isinstance(attribute, DenseArrayBase) else ()

@@ -50,7 +50,9 @@ def _program(plain: Program, new: Rewritten) -> Program:
         sizes=tuple([plain.sizes[value] for value in new.stands_for]),
         ranks=tuple([plain.ranks[value] for value in new.stands_for]),
         root=_roots(plain, new),
-        reshapes=frozenset([op for op, origin in own if origin in plain.reshapes]),
+        reshapes={op: plain.reshapes[origin] for op, origin in own if origin in plain.reshapes},
+        numbers=frozenset([op for op, origin in own if origin in plain.numbers]),
+        masks=frozenset([op for op, origin in own if origin in plain.masks]),
         constants=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.constants]),
         broadcasts=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.broadcasts]) - behind,
         bodies={op: plain.bodies[origin] for op, origin in own if origin in plain.bodies},
@@ -75,5 +77,6 @@ def _roots(plain: Program, new: Rewritten) -> tuple[int, ...]:
     found[: len(plain.root)] = plain.root
     for one in new.operations:
         for value in one.makes:
-            found[value] = found[one.reads[0]] if one.origin in plain.reshapes else value
+            at = plain.reshapes.get(one.origin)
+            found[value] = value if at is None else found[_operands(plain, one)[at]]
     return tuple(found)

@@ -17,23 +17,23 @@ from .traits import Trait
 
 @dataclass
 class Pools:
-    """`iotas`: the indices, by pool and dimension: those of operands of one size are made once."""
+    """`iotas`: the indices, by pool and dimension: those of operands of one shape are made once."""
 
     new: Rewritten
-    iotas: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
+    iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
 
     def add(self, op: int, operands: Sequence[int]) -> None:
         new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
-        iotas = [self._iota(op, operand, dimension, pool) for dimension in range(pool.rank)]
-        found = [new.sizes[source]] + [pool.source_index_bytes] * pool.rank
+        iotas = [self._iota(op, operand, dimension, pool) for dimension in range(len(pool.shape))]
+        found = [new.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
         best = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], found, operand)
-        together = [pool.source_index_bytes * pool.rank]
+        together = [pool.source_index_bytes * len(pool.shape)]
         (where,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, best[1:], together, operand)
         (zeros,) = new.insert(op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.sizes[operand]], operand)
         new.replace(op, "stablehlo.scatter", [zeros, where, source])
 
     def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:
-        key = (pool.rank, pool.index_bytes, dimension)
+        key = (pool.shape, dimension)
         if key not in self.iotas:
             size = pool.index_bytes
             (self.iotas[key],) = self.new.insert(op, "stablehlo.iota", Trait.FUSIBLE, [], [size], operand)

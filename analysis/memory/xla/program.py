@@ -26,10 +26,10 @@ class Kernel:
 
 
 class Pool(NamedTuple):
-    """The gradient of a maximum over windows: `rank` of its operand; bytes of an index for each element of the operand,
-    and of what is added to it."""
+    """The gradient of a maximum over windows: the `shape` of its operand; bytes of an index for each element of the
+    operand, and of what is added to it."""
 
-    rank: int
+    shape: tuple[int, ...]
     index_bytes: int
     source_index_bytes: int
 
@@ -42,8 +42,9 @@ class Program:
     For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the value whose memory a
     chain of reshapes is.
 
-    `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of their
-    operand. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
+    `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of one
+    of their operands, and of which. `numbers`: those that make one number all over. `masks`: those that make numbers of
+    a mask. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
     by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
     copies of what it carries. `kernels`: what products and convolutions want. `alike`: of values that the step computes
     from constants alone; equal for equal values. `pools`: gradients of maxima over windows.
@@ -59,7 +60,9 @@ class Program:
     sizes: tuple[int, ...]
     ranks: tuple[int, ...]
     root: tuple[int, ...]
-    reshapes: frozenset[int]
+    reshapes: Mapping[int, int]
+    numbers: frozenset[int]
+    masks: frozenset[int]
     constants: frozenset[int]
     broadcasts: frozenset[int]
     bodies: Mapping[int, tuple[Program, ...]]

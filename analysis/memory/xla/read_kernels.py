@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects.guards import is_tensor
 from ....rules.names import name_of
 from ....rules.storage import element_bytes
-from ...step.storage import rank_of, value_bytes
+from ...step.storage import value_bytes
 from .layouts import WANTED
 from .program import Kernel, Pool
 
@@ -30,7 +30,7 @@ def kernel_of(op: Operation) -> Kernel:
 
 def pool_of(op: Operation) -> Pool:
     operand, source, _ = op.operands
-    return Pool(rank_of(operand), _elements(operand) * _INDEX, _elements(source) * _INDEX)
+    return Pool(_shape(operand), prod(_shape(operand)) * _INDEX, prod(_shape(source)) * _INDEX)
 
 
 def _is_bf16(value: SSAValue) -> bool:
@@ -43,5 +43,5 @@ def _bytes_in_f32(value: SSAValue) -> int:
     return value_bytes(value) // narrow * wide
 
 
-def _elements(value: SSAValue) -> int:
-    return prod(value.type.get_shape()) if is_tensor(value.type) else 0
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if is_tensor(value.type) else ()

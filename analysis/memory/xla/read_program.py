@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,7 +19,7 @@ from .constants import FromConstants
 from .layouts import WANTED
 from .program import Program
 from .read_kernels import POOL, kernel_of, pool_of
-from .traits import Trait, does_nothing, selecting, traits_of
+from .traits import Trait, does_nothing, is_mask_as_numbers, traits_of
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
@@ -50,7 +50,9 @@ class _Reader:
     sizes: list[int] = field(default_factory=list[int])
     ranks: list[int] = field(default_factory=list[int])
     root: list[int] = field(default_factory=list[int])
-    reshapes: set[int] = field(default_factory=set[int])
+    reshapes: dict[int, int] = field(default_factory=dict[int, int])
+    numbers: set[int] = field(default_factory=set[int])
+    masks: set[int] = field(default_factory=set[int])
     constants: set[int] = field(default_factory=set[int])
     broadcasts: set[int] = field(default_factory=set[int])
     from_constants: FromConstants = field(default_factory=FromConstants)
@@ -91,11 +93,15 @@ class _Reader:
         number = len(self.names)
         if all(result in self.constant for result in op.results):
             self.from_constants.add(op)
-        operands = [self.number[operand] for operand in self._read_when_run(op)]
-        captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
         source = self._same_as(op)
+        operands = [self.number[operand] for operand in op.operands]
+        captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
         if source is not None:
-            self.reshapes.add(number)
+            self.reshapes[number] = operands.index(self.number[source])
+        if self._is_one_number(op):
+            self.numbers.add(number)
+        if is_mask_as_numbers(op):
+            self.masks.add(number)
         for result in op.results:
             self._make(number, result, source)
         self.names.append(name_of(op))
@@ -109,9 +115,6 @@ class _Reader:
         if not op.results or self._is_one_number(op):
             return None
         return _reshaped(op.results[0]) or self.from_constants.left_alone(op)
-
-    def _read_when_run(self, op: Operation) -> Sequence[SSAValue]:
-        return () if self._is_one_number(op) else selecting(op)
 
     def _traits(self, op: Operation) -> Trait:
         return Trait.FUSIBLE | Trait.LIBRARY if self._is_one_number(op) else traits_of(op, self.constant)
@@ -168,7 +171,9 @@ class _Reader:
             sizes=tuple(self.sizes),
             ranks=tuple(self.ranks),
             root=tuple(self.root),
-            reshapes=frozenset(self.reshapes),
+            reshapes=self.reshapes,
+            numbers=frozenset(self.numbers),
+            masks=frozenset(self.masks),
             constants=frozenset(self.constants),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ....planning.graph import OUTSIDE
 from .program import Program
 from .traits import Trait
 
@@ -40,13 +41,19 @@ class Rewritten:
         self.ranks, self.root = list(program.ranks), list(program.root)
         self.constants = set(program.constants)
 
-    def keep(self, op: int, operands: Sequence[int], reads: Sequence[int]) -> None:
-        """An operation of the program, which may read other values than there."""
+    def keep(self, op: int, operands: Sequence[int], captured: Sequence[int] = ()) -> None:
+        """An operation of the program, which may read other values than there; `captured`, in its regions."""
         program = self.program
         for value in program.makes[op]:
             self.maker[value] = len(self.names)
+            # Of what is the memory of an operand that one alone is left.
             self.root[value] = self.root[operands[0]] if op in program.reshapes else value
-        self._append(op, program.names[op], program.traits[op], operands, reads, program.makes[op])
+        self._append(op, program.names[op], program.traits[op], operands, [*operands, *captured], program.makes[op])
+
+    def leave_out(self, op: int) -> None:
+        """Nobody reads what it makes."""
+        for value in self.program.makes[op]:
+            self.maker[value] = OUTSIDE
 
     def replace(self, op: int, name: str, operands: Sequence[int]) -> None:
         """What an operation makes is made by another one."""
@@ -98,7 +105,7 @@ class Rewritten:
             sizes=tuple(self.sizes),
             ranks=tuple(self.ranks),
             root=tuple(self.root),
-            reshapes=frozenset([at[op] for op in program.reshapes]),
+            reshapes={at[op]: 0 for op in program.reshapes},
             constants=frozenset(self.constants),
             bodies={at[op]: bodies for op, bodies in program.bodies.items()},
             iteration_bytes={at[op]: size for op, size in program.iteration_bytes.items()},

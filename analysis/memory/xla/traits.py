@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from enum import Flag, auto
 
 from xdsl.dialects.builtin import IntegerAttr, bf16, i1
@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects.guards import is_tensor
 from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
 from ....rules.names import name_of
-from .library import in_library, in_two_steps, starts_a_library_kernel
+from .library import in_library, in_two_steps, integers, starts_a_library_kernel
 
 
 class Trait(Flag):
@@ -37,7 +37,7 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Trait:
             found |= Trait.EXPENSIVE
         if _reuses_elements(op):
             found |= Trait.REUSES
-    if in_library(op) and list(selecting(op)) == list(op.operands):
+    if in_library(op):
         found |= Trait.LIBRARY
         if starts_a_library_kernel(op):
             found |= Trait.STARTS
@@ -46,25 +46,19 @@ def traits_of(op: Operation, constant: Container[SSAValue]) -> Trait:
     return found
 
 
-def selecting(op: Operation) -> Sequence[SSAValue]:
-    """The operands of an operation. A product with a mask, as numbers, is for XLA a choice by the mask itself."""
-    if name_of(op) != "stablehlo.multiply":
-        return op.operands
-    return [_mask(operand) or operand for operand in op.operands]
+def is_mask_as_numbers(op: Operation) -> bool:
+    """A product with such a one is for XLA a choice by the mask itself."""
+    return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
 
 
-def _mask(value: SSAValue) -> SSAValue | None:
-    op = value.owner
-    if not isinstance(op, Operation) or name_of(op) != "stablehlo.convert":
-        return None
-    return op.operands[0] if _element(op.operands[0]) == i1 else None
-
-
-_OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert", "broadcast_in_dim"))
+_OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert"))
 
 
 def does_nothing(op: Operation) -> bool:
     """Whether XLA leaves it out: differentiation writes padding by nothing, and slices of everything."""
+    if name_of(op) == "stablehlo.broadcast_in_dim":
+        dimensions = integers(op, "broadcast_dimensions")
+        return op.operands[0].type == op.results[0].type and list(dimensions) == sorted(dimensions)
     return name_of(op) in _OFTEN_NOTHING and op.operands[0].type == op.results[0].type
 
 
