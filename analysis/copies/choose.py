@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ...planning.objective import AS_GOOD, MOSTLY, WORTH_IT
+from ...planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
 from ..request.segments import named_segments
@@ -110,7 +110,16 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
     size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
     copying = [one for one in found if one.planned.plan.copies] or found
     better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
-    return _as_good(_as_good(better, size), lambda one: one.peaks.in_order)[0]
+    return _as_good(_as_good(_alike(better, size), size), lambda one: one.peaks.in_order)[0]
+
+
+def _alike(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
+    """Named segments, if there are any, or segments by structure, if those need less by as much as the model errs."""
+    named = [one for one in found if one.planned.attempt.cuts is None]
+    others = [one for one in found if one.planned.attempt.cuts is not None]
+    if not named or not others:
+        return found
+    return others if min(map(size, others)) < STRUCTURE_GAINS * min(map(size, named)) else named
 
 
 def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried]:

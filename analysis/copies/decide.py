@@ -169,8 +169,7 @@ class _Decider:
             own = [
                 reader
                 for reader in graph.readers[value]
-                if (graph.gradient[reader] and self.scopes.get(reader) == scope)
-                or (reader in inside and graph.phases[reader] == "residual")
+                if (graph.gradient[reader] and self.scopes.get(reader) == scope) or reader in inside
             ]
             if own and graph.maker[value] not in marked:
                 found[value] = frozenset(own)
