@@ -16,7 +16,8 @@ from .legality import refused
 class Copying:
     """copies: at most so many of one operation. chain: each group also waits for the gradient operation before it,
     which keeps groups apart that would all be ready at once. beside: a segment is copied in two parts only where the
-    second could run beside the first. staged: it is copied in parts at all; bytes and reasons are the same without.
+    second could run beside the first. staged, joined: it is copied in parts at all, and its tokens hold the cotangents
+    too that join later; bytes and reasons are the same without.
     permission: what may run a second time though it is no function of its operands.
     """
 
@@ -24,11 +25,14 @@ class Copying:
     chain: bool = False
     beside: bool = True
     staged: bool = True
+    joined: bool = True
     permission: Permission = NOTHING
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         forbidden = refused(step, self.permission)
-        return plan_segments(step.graph, targets, forbidden, self.copies, self.chain, self.beside, self.staged)
+        return plan_segments(
+            step.graph, targets, forbidden, self.copies, self.chain, self.beside, self.staged, self.joined
+        )
 
 
 DEFAULT = Copying()

@@ -149,7 +149,10 @@ class _Decider:
             for value in graph.makes[op]
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
-        how = Copying(beside=self.attempt.beside, staged=self.staged, permission=self.selection.permission)
+        # Each segment for itself: nothing is known of where the next one begins.
+        how = Copying(
+            beside=self.attempt.beside, staged=self.staged, joined=False, permission=self.selection.permission
+        )
         plan = how.plan(step, Targets(dict.fromkeys(members, segment), values, own))
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))
         meant = frozenset(step.numbered.values_of(values))

@@ -34,15 +34,16 @@ def plan_segments(
     chain: bool = False,
     beside: bool = False,
     staged: bool = True,
+    joined: bool = True,
 ) -> Plan:
     """Plan the copies of the targets.
 
     `refused`: operations that may run once only. `copies`: at most so many of one operation. `chain`: each group also
     waits for the gradient operation before it, which keeps groups apart that would all be ready at once. `beside`: see
-    `split`, which only a plan that is `staged` asks.
+    `split`, which only a plan that is `staged` asks. `joined`: tokens also hold what joins their readers later.
     """
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
-    planner = _Planner(graph, gated, chain, beside, staged)
+    planner = _Planner(graph, gated, chain, beside, staged, joined)
     planner.run(copies)
     left = dict[str, Kept]()
     for one in (*kept, *planner.kept):
@@ -88,6 +89,7 @@ class _Planner:
     chain: bool
     beside: bool
     staged: bool
+    joined: bool
     groups: list[CopyGroup] = field(default_factory=list[CopyGroup])
     kept: list[Kept] = field(default_factory=list[Kept])
     made: set[int] = field(default_factory=set[int])
@@ -146,11 +148,11 @@ class _Planner:
         gates = gates_for(graph, first, readers, before, self.chain)
         if gates and not hold_back(graph, gates, released):
             gates = gates_for(graph, [*first, *released], readers, before, self.chain)
-        if not gates:
-            return ()
+        if not gates or not self.joined:
+            return gates
         after = max(graph.maker[value] for value in replaced)
-        joined = joining(graph, readers, after, before, self.next_place[before])
-        return tuple(dict.fromkeys([*gates, *joined]))
+        later = joining(graph, readers, after, before, self.next_place[before])
+        return tuple(dict.fromkeys([*gates, *later]))
 
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
