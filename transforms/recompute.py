@@ -8,12 +8,13 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.memory.peaks import Peaks
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
@@ -26,7 +27,7 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
-from .clone import Done, Planner
+from .clone import Cloned, Done, Planner
 from .cse import cse
 from .lower import TARGETS, lower
 from .mark import MarkPass
@@ -102,7 +103,9 @@ def recompute(
         remarks = list(cloned.remarks)
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
-    _emit(work, prepared.origins, emission, steps)
+    written = _emit(work, prepared.origins, emission, steps)
+    if emission.is_ordered:
+        remarks.extend(_said_of_peaks(written, cloned))
     put_back(prepared.nested)
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
@@ -112,8 +115,11 @@ def recompute(
     return Recomputation(cloned.steps, tuple(remarks), restored)
 
 
-def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> None:
-    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that."""
+def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
+    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that.
+
+    Its steps after that are returned.
+    """
     known = {function: step.phases for function, step in before}
     with part("cse"):
         if emission.calls:
@@ -136,6 +142,15 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
             verify(work, steps)
         else:
             verify_input(work)
+    return steps
+
+
+def _said_of_peaks(steps: Steps, cloned: Cloned) -> Iterator[Remark]:
+    """Of what is written, where it has copies: merging what is the same may have it live longer than was planned."""
+    copied = {done.function for done in cloned.steps if done.plan.copies}
+    for function, step in steps:
+        if function.sym_name.data in copied:
+            yield from (Remark(function, said) for said in Peaks.written(function, step.graph).said())
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:

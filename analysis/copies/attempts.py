@@ -46,8 +46,9 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) 
         yield FIRST
         yield Attempt(beside=False)
     if is_open and selection.segment_count:
-        if not named and (cuts := cut_into(graph, selection.segment_count)) is not None:
-            yield Attempt(cuts)
+        if not named:
+            cuts = cut_into(graph, selection.segment_count)
+            yield FIRST if cuts is None else Attempt(cuts)
     elif is_open:
         if named:
             yield Attempt(own_outputs=True)

@@ -37,7 +37,7 @@ class Choice:
 
     def said(self) -> Iterator[str]:
         """What somebody who looks at the result would wonder about."""
-        attempt, peaks = self.chosen.planned.attempt, self.chosen.peaks
+        attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
             yield f"{attempt}, chosen of {len(self.tried)} attempts"
         outside, saved = _saved_outside(self.chosen.planned)
@@ -45,11 +45,6 @@ class Choice:
             yield (
                 f"{outside} of the {saved} bytes that are saved for the backward pass lie outside of every segment: "
                 "name more of the model (jax.named_scope), or say nothing of segments"
-            )
-        if not peaks.is_steady:
-            yield (
-                f"an executor that starts operations as soon as it can needs {peaks.eager} bytes at its peak, and "
-                f"{peaks.in_order} in program order"
             )
 
 
@@ -114,12 +109,17 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
 
 
 def _alike(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
-    """Named segments, if there are any, or segments by structure, if those need less by as much as the model errs."""
+    """Named segments, if there are any, or segments by structure, if these gain more than the models err.
+
+    Both models are heard: what the one has structure save, by the share, times what program order has it save.
+    """
     named = [one for one in found if one.planned.attempt.cuts is None]
     others = [one for one in found if one.planned.attempt.cuts is not None]
     if not named or not others:
         return found
-    return others if min(map(size, others)) < STRUCTURE_GAINS * min(map(size, named)) else named
+    least = min(map(size, named)) * min(one.peaks.in_order for one in named)
+    gained = min(size(one) * one.peaks.in_order for one in others)
+    return others if gained < STRUCTURE_GAINS * least else named
 
 
 def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried]:

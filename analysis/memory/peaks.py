@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
+from .xla.memory import xla_timeline
 from .xla.planned import Plain
 
 
@@ -38,9 +39,22 @@ class Peaks:
         in_update = bool(len(live)) and graph.update[highest]
         return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph)), in_update, ask_xla)
 
+    @classmethod
+    def written(cls, function: FuncOp, graph: Graph) -> Peaks:
+        """Of a step as it stands."""
+        return cls.of(graph, lambda: xla_timeline(function).peak_bytes)
+
     @property
     def is_steady(self) -> bool:
         return self.eager <= EAGER_SHARE * self.in_order
+
+    def said(self) -> Iterator[str]:
+        """R8: both numbers, where they are far apart."""
+        if not self.is_steady:
+            yield (
+                f"an executor that starts operations as soon as it can needs {self.eager} bytes at its peak, and "
+                f"{self.in_order} in program order"
+            )
 
     @cached_property
     def xla(self) -> int:

@@ -69,7 +69,8 @@ def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str,
     if not count:
         return members
     if not 0 < count <= len(members):
-        raise BadSelection(f"{count} segments cannot be made of {len(members)} segments: {', '.join(members)}")
+        there = f"{len(members)} segments: {', '.join(members)}" if members else "a forward pass without names"
+        raise BadSelection(f"{count} segments cannot be made of {there}")
     names = list(members)
     bounds = [round(index * len(names) / count) for index in range(count + 1)]
     groups = [names[start:end] for start, end in pairwise(bounds)]

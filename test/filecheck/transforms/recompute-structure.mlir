@@ -1,6 +1,7 @@
 // RUN: recompute-opt %s -p recompute --split-input-file 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
 // RUN: recompute-opt %s -p 'recompute{segment-count=3}' --split-input-file 2>&1 | filecheck %s --check-prefix=COUNT
+// RUN: not recompute-opt %s -p 'recompute{segment-count=1}' --split-input-file 2>&1 | filecheck %s --check-prefix=ONE
 
 // Nothing has a name: the forward pass is cut where little is alive. What is behind the last cut is needed at once.
 
@@ -8,6 +9,7 @@
 // CHECK:         optimization_barrier
 // CHECK-NEXT:    stablehlo.{{.*}}recompute.segment = "segment2"{{.*}}recompute.duplicated
 // COUNT:         remark: 3 segments by structure
+// ONE:           error: 1 segments cannot be made of a forward pass without names
 
 // expected-remark@+2 {{4 segments by structure, chosen of 3 attempts}}
 // expected-remark@+1 {{segment 'segment3' is not recomputed: its values are needed as soon as the backward pass begins}}
