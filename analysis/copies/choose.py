@@ -111,14 +111,14 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
 def _alike(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
     """Named segments, if there are any, or segments by structure, if these gain more than the models err.
 
-    Both models are heard: what the one has structure save, by the share, times what program order has it save.
+    Both models are heard, that of XLA:CPU twice: the shares of the peak that structure needs are multiplied.
     """
     named = [one for one in found if one.planned.attempt.cuts is None]
     others = [one for one in found if one.planned.attempt.cuts is not None]
     if not named or not others:
         return found
-    least = min(map(size, named)) * min(one.peaks.in_order for one in named)
-    gained = min(size(one) * one.peaks.in_order for one in others)
+    least = min(map(size, named)) ** 2 * min(one.peaks.in_order for one in named)
+    gained = min(size(one) ** 2 * one.peaks.in_order for one in others)
     return others if gained < STRUCTURE_GAINS * least else named
 
 
