@@ -34,13 +34,12 @@ def with_kernel_copies(program: Program) -> XlaForm:
 @dataclass
 class _Writer:
     """`now`: what is read in place of a value that was rounded, or that is made elsewhere too. `made`: of alike values
-    the first. `first`: of operations that do the same the first. `read_often`: those that several operations read."""
+    the first. `read_often`: those that several operations read."""
 
     program: Program
     new: Rewritten
     now: dict[int, int] = field(default_factory=dict[int, int])
     made: dict[int, int] = field(default_factory=dict[int, int])
-    first: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
     read_often: set[int] = field(init=False)
     pools: Pools = field(init=False)
 
@@ -55,8 +54,6 @@ class _Writer:
         if self._is_made(op):
             return self.new.leave_out(op)
         operands = self._seen(op)
-        if self._is_merged(op, operands):
-            return self.new.leave_out(op)
         if op in program.pools:
             self.pools.add(op, operands)
         elif kernel is not None:
@@ -95,15 +92,6 @@ class _Writer:
                 self.now[value] = self.made.setdefault(alike, value)
                 found = self.now[value] != value
         return found
-
-    def _is_merged(self, op: int, operands: Sequence[int]) -> bool:
-        """Whether an earlier operation does the same."""
-        first = self.first.setdefault((self.program.looks[op], *operands), op)
-        if first == op:
-            return False
-        for value, same in zip(self.program.makes[op], self.program.makes[first], strict=True):
-            self.now[value] = self.now.get(same, same)
-        return True
 
     def _captured(self, op: int) -> Sequence[int]:
         """What the regions of an operation read."""

@@ -58,9 +58,6 @@ def _program(plain: Program, new: Rewritten) -> Program:
         bodies={op: plain.bodies[origin] for op, origin in own if origin in plain.bodies},
         iteration_bytes={op: plain.iteration_bytes[origin] for op, origin in own if origin in plain.iteration_bytes},
         kernels={op: plain.kernels[origin] for op, origin in own if origin in plain.kernels},
-        looks=tuple(
-            [-1 - op if one.origin == BARRIER else plain.looks[one.origin] for op, one in enumerate(operations)]
-        ),
         alike={new: plain.alike[old] for new, old in enumerate(new.stands_for) if old in plain.alike},
         pools={op: plain.pools[origin] for op, origin in own if origin in plain.pools},
         traits=tuple([Trait.NONE if one.origin == BARRIER else plain.traits[one.origin] for one in operations]),

@@ -47,8 +47,7 @@ class Program:
     a mask. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
     by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
     copies of what it carries. `kernels`: what products and convolutions want. `alike`: of values that the step computes
-    from constants alone; equal for equal values. `looks`: equal for operations of which XLA makes one where they read
-    the same; each other one has its own. `pools`: gradients of maxima over windows.
+    from constants alone; equal for equal values. `pools`: gradients of maxima over windows.
     """
 
     arguments: int
@@ -70,7 +69,6 @@ class Program:
     iteration_bytes: Mapping[int, int]
     kernels: Mapping[int, Kernel]
     alike: Mapping[int, int]
-    looks: tuple[int, ...]
     pools: Mapping[int, Pool]
 
     def __len__(self) -> int:

@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.diagnostics import Refusal
 from ....planning.graph import OUTSIDE
-from ....rules.fusion import FUSIBLE
 from ....rules.names import name_of
 from ....rules.storage import DENSE_VIEWS, viewed_operand
 from ...step.alike_regions import Key, region_key
@@ -58,8 +57,6 @@ class _Reader:
     broadcasts: set[int] = field(default_factory=set[int])
     from_constants: FromConstants = field(default_factory=FromConstants)
     alike: dict[int, int] = field(default_factory=dict[int, int])
-    looks: list[int] = field(default_factory=list[int])
-    first_with: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     alike_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
@@ -109,7 +106,6 @@ class _Reader:
             self._make(number, result, source)
         self.names.append(name_of(op))
         self.traits.append(self._traits(op))
-        self.looks.append(self._look(op, number))
         self.operands.append(tuple(operands))
         self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
         self.makes.append(tuple([self.number[result] for result in op.results]))
@@ -119,12 +115,6 @@ class _Reader:
         if not op.results or self._is_one_number(op):
             return None
         return _reshaped(op.results[0]) or self.from_constants.left_alone(op)
-
-    def _look(self, op: Operation, number: int) -> int:
-        if not _is_merged(op):
-            return number
-        key = (name_of(op), *op.properties.values(), *[result.type for result in op.results])
-        return self.first_with.setdefault(key, number)
 
     def _traits(self, op: Operation) -> Trait:
         return Trait.FUSIBLE | Trait.LIBRARY if self._is_one_number(op) else traits_of(op, self.constant)
@@ -190,7 +180,6 @@ class _Reader:
             iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
             kernels={number: kernel_of(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
             alike=self.alike,
-            looks=tuple(self.looks),
             pools={number: pool_of(op) for number, op in enumerate(operations) if self.names[number] == POOL},
         )
 
@@ -216,14 +205,6 @@ def _reshaped(value: SSAValue) -> SSAValue | None:
     if not isinstance(op, Operation):
         return None
     return op.operands[0] if does_nothing(op) else viewed_operand(op) if name_of(op) in DENSE_VIEWS else None
-
-
-def _is_merged(op: Operation) -> bool:
-    """Whether XLA makes one of several that are the same."""
-    name = name_of(op)
-    if name == "stablehlo.constant":
-        return rank_of(op.results[0]) == 0
-    return name in FUSIBLE or name in DENSE_VIEWS or name in WANTED
 
 
 def _is_broadcast(value: SSAValue) -> bool:

@@ -105,10 +105,10 @@ class Rewritten:
             sizes=tuple(self.sizes),
             ranks=tuple(self.ranks),
             root=tuple(self.root),
-            reshapes={at[op]: 0 for op in program.reshapes if op in at},
+            reshapes={at[op]: 0 for op in program.reshapes},
             constants=frozenset(self.constants),
             bodies={at[op]: bodies for op, bodies in program.bodies.items()},
             iteration_bytes={at[op]: size for op, size in program.iteration_bytes.items()},
-            kernels={at[op]: kernel for op, kernel in program.kernels.items() if op in at},
+            kernels={at[op]: kernel for op, kernel in program.kernels.items()},
         )
         return XlaForm(changed, tuple(self.origin))

@@ -181,7 +181,7 @@ def kib(text: str) -> float:
 
 def test_an_elementwise_kernel_writes_over_an_operand_that_dies() -> None:
     def step(reads: str) -> str:
-        return f"""func.func @f(%x: {SHAPE}, %v: tensor<32x1xf32>) -> tensor<32x1xf32> {{
+        return f"""func.func @f(%x: {SHAPE}, %v: tensor<32x1xf32>, %w: tensor<32x1xf32>) -> tensor<32x1xf32> {{
   %a = {dot("%x, %x")}
   %b = stablehlo.tanh %a : {SHAPE}
   %c = {to_column("%b, %v")}
@@ -194,8 +194,8 @@ def test_an_elementwise_kernel_writes_over_an_operand_that_dies() -> None:
         types = f"({SHAPE}, tensor<32x1xf32>) -> tensor<32x1xf32>"
         return f"stablehlo.dot_general {operands}, contracting_dims = [1] x [0] : {types}"
 
-    assert 4 < kib(step("%b, %v")) < 5
-    assert 8 < kib(step("%a, %v")) < 9
+    assert 4 < kib(step("%b, %w")) < 5
+    assert 8 < kib(step("%a, %w")) < 9
 
 
 def test_a_value_lies_where_a_result_is_written_later() -> None:
