@@ -69,7 +69,7 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
             gates.update(
                 (value, None)
                 for value, maker in zip(graph.reads[op], makers, strict=True)
-                if after < maker < before and is_gate(graph, value)
+                if after < maker < before and is_gate(graph, value) and _waits(graph, value, after)
             )
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 

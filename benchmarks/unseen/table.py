@@ -1,16 +1,21 @@
-"""The lines that `savings.py` writes as a table in Markdown, with what they come to.
+"""The lines that `savings.py` writes as tables in Markdown, with what they come to.
 
-`python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]`
+`python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints them; `--write open.jsonl held_back.jsonl`
+keeps the lines beside this file and writes the tables into docs/savings.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent.parent / "docs" / "savings.md"
+KEPT = {"open": HERE / "open.jsonl", "held_back": HERE / "held_back.jsonl"}
 EQUAL = 0.02
 """Two amounts of memory that differ by a smaller share count as equal."""
 HEAD = (
@@ -63,9 +68,39 @@ def summary(found: Sequence[Row]) -> Iterator[str]:
     yield f"{len(found) - len(measured)} of {len(found)} steps were refused"
 
 
+def block(found: Sequence[Row]) -> str:
+    return "\n".join([*summary_as_list(found), "", *table(found)])
+
+
+def summary_as_list(found: Sequence[Row]) -> Iterator[str]:
+    yield from (f"- {line}" for line in summary(found))
+
+
+def page() -> str:
+    """The page in docs/, with the tables of the lines that are kept."""
+    text = PAGE.read_text()
+    for half, path in KEPT.items():
+        begin, end = f"<!-- {half} -->", f"<!-- end of {half} -->"
+        new = f"{begin}\n\n{block(rows([path]))}\n\n{end}"
+        text = re.sub(f"{begin}.*?{end}", lambda _, new=new: new, text, flags=re.DOTALL)
+    return text
+
+
+def keep(half: str, found: Sequence[Row]) -> None:
+    KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in found))
+
+
 def main() -> None:
-    found = rows([Path(name) for name in sys.argv[1:]])
-    print("\n".join([*table(found), "", *summary(found)]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lines", nargs="+", type=Path)
+    parser.add_argument("--write", action="store_true", help="two files: the open half, and the one held back")
+    options = parser.parse_args()
+    if options.write:
+        for half, path in zip(KEPT, options.lines, strict=True):
+            keep(half, rows([path]))
+        PAGE.write_text(page())
+    else:
+        print(block(rows(options.lines)))
 
 
 if __name__ == "__main__":

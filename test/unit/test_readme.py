@@ -12,6 +12,7 @@ import pytest
 
 from recompute.analysis.memory.schedules.schedule import low_peak
 from recompute.analysis.step.functions import functions_of
+from recompute.benchmarks.unseen import table
 from recompute.interpreters.prove import prove
 from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
 from recompute.test.unit.transforms.test_hard_cases import outputs_too
@@ -75,6 +76,10 @@ def test_the_measured_numbers_are_those_of_the_file() -> None:
     made = made_by("generate_numbers", "g.json.dumps({str(path): text for path, text in g.pages().items()})")
     for path, text in json.loads(made).items():
         assert Path(path).read_text() == text, f"{path}: run python docs/generate_numbers.py"
+
+
+def test_the_tables_of_unseen_steps_are_those_of_the_lines() -> None:
+    assert table.PAGE.read_text() == table.page(), "run python -m recompute.benchmarks.unseen.table --write"
 
 
 def test_a_number_of_another_measurement_is_seen() -> None:
