@@ -8,9 +8,11 @@ from typing import Any
 
 import jax
 from jax.core import Tracer
-from jax.tree_util import PyTreeDef
 
 from .private import Statics, is_under_a_trace, trace_context
+
+_TREE: Any = jax.tree
+"""Partly unknown to type checkers."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,14 @@ class Call:
     @property
     def is_traced(self) -> bool:
         """Whether JAX is looking on: under `jax.jit`, `jax.grad`, `jax.vmap` and the like."""
-        leaves = jax.tree.leaves((self.args, dict(self.kwargs)))
+        leaves = _TREE.leaves((self.args, dict(self.kwargs)))
         return is_under_a_trace() or any(isinstance(leaf, Tracer) for leaf in leaves)
 
 
 def key_of(call: Call) -> Hashable | None:
     """Equal for calls that one compiled step can serve. None where JAX has an error to raise about the arguments."""
     try:
-        leaves: list[Any] = jax.tree.leaves((call.args, dict(call.kwargs)))
-        tree: PyTreeDef = jax.tree.structure((call.args, dict(call.kwargs)))
+        leaves, tree = _TREE.flatten((call.args, dict(call.kwargs)))
         static = tuple((place, _type_of(one), one) for place, one in call.static)
         key: Hashable = (tree, tuple([_kind(leaf) for leaf in leaves]), static, trace_context())
         hash(key)

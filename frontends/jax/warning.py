@@ -38,7 +38,7 @@ def no_gradient(name: str) -> str:
 
 
 def nothing_recomputed(name: str, reason: str) -> str:
-    return f"{name}: nothing is recomputed, the plain step runs: {reason}; {NAMES}"
+    return f"{name}: the plain step runs: {reason}; {NAMES}"
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
