@@ -15,14 +15,15 @@ from typing import Any
 import jax
 
 TRIED = ("0.10.2",)
-_OF_MODULES = (
+"""Versions with which everything here was run."""
+OF_MODULES = (
     ("jax._src.config", "trace_context"),
     ("jax._src.core", "trace_state_clean"),
     ("jax._src.interpreters.mlir", "make_ir_context"),
     ("jaxlib.mlir.ir", "Module.parse"),
 )
-_OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
-_OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
+OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
+OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
 
 
 class UnsupportedJax(RuntimeError):
@@ -46,28 +47,28 @@ class Statics:
 
 def statics_of(jitted: Any) -> Statics:
     """Of what `jax.jit` returned. Raises `UnsupportedJax`, here and below."""
-    numbers, names = (_get(jitted, path) for path in _OF_JITTED)
+    numbers, names = (_get(jitted, path) for path in OF_JITTED)
     return Statics(tuple(numbers), tuple(names))
 
 
 def trace_context() -> Any:
     """All settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. Hashable."""
-    return _of_module(*_OF_MODULES[0])()
+    return _of_module(*OF_MODULES[0])()
 
 
 def is_under_a_trace() -> bool:
-    return not _of_module(*_OF_MODULES[1])()
+    return not _of_module(*OF_MODULES[1])()
 
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
-    return tuple(_get(lowered, _OF_LOWERED[2]))
+    return tuple(_get(lowered, OF_LOWERED[2]))
 
 
 def check(lowered: jax.stages.Lowered) -> None:
     """Whether all is there that `with_module` needs, before anybody works for it."""
-    for path in _OF_LOWERED:
+    for path in OF_LOWERED:
         _get(lowered, path)
-    for module, path in _OF_MODULES:
+    for module, path in OF_MODULES:
         _of_module(module, path)
 
 
@@ -80,8 +81,8 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
     changed: Any = copy.copy(lowered)
     changed._lowering = copy.copy(changed._lowering)
     changed._lowering._executable = None
-    with _of_module(*_OF_MODULES[2])():
-        changed._lowering._hlo = _of_module(*_OF_MODULES[3])(text)
+    with _of_module(*OF_MODULES[2])():
+        changed._lowering._hlo = _of_module(*OF_MODULES[3])(text)
     return changed
 
 

@@ -112,7 +112,7 @@ def test_a_traced_value_in_the_closure():
         return recompute.jax.jit(lambda x: scale * x)(jnp.ones(3))
 
     with pytest.warns(recompute.jax.NothingSaved):
-        assert far_apart(jax.jit(outer)(2.0), jnp.full(3, 2.0)) == []
+        assert far_apart(jax.jit(outer)(2.0), jax.jit(lambda scale: scale * jnp.ones(3))(2.0)) == []
 
 
 def test_without_jit():

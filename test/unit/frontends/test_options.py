@@ -74,18 +74,18 @@ def test_they_reach_the_rewrite():
 
 
 def test_a_plan_and_a_planner():
-    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
-    assert done is not None
-    again = recompute.jax.jit(mlp().step, plan=done.plan_text).lower(weights(), batch()).rewritten
-    assert again is not None and again.text == done.text
-    seen: list[recompute.Graph] = []
+    first = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert first.rewritten is not None
+    again = recompute.jax.jit(mlp().step, plan=first.rewritten.plan_text).lower(weights(), batch())
+    assert again.as_text() == first.as_text()
+    plan, seen = first.rewritten.plans[0].plan, list[recompute.Graph]()
 
     def planner(graph: recompute.Graph) -> recompute.Plan:
         seen.append(graph)
-        return done.plans[0].plan
+        return plan
 
     by_planner = recompute.jax.jit(mlp().step, planner=planner).lower(weights(), batch()).rewritten
-    assert seen and by_planner is not None and by_planner.copies == done.copies
+    assert seen and by_planner is not None and by_planner.copies == first.rewritten.copies
 
 
 def test_a_plan_for_another_step():
