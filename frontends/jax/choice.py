@@ -37,8 +37,7 @@ def chosen(lowered: Lowered) -> Choice:
     before, after = temporary_bytes(plain), temporary_bytes(compiled)
     if before is None or after is None or after < before:
         return Choice(compiled, None)
-    last = done.remarks[-1].reason if done.remarks else "no remarks"
-    why = warning.plain_is_less(lowered.name, before, after, last)
+    why = warning.plain_is_less(lowered.name, before, after, warning.last_reason(done.remarks))
     if lowered.options.request.strict:
         raise Refusal(done.module, f"{why} (strict)")
     return Choice(plain, why)

@@ -81,7 +81,7 @@ def rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered
             raise
         return _left(name, options, plain, error, warning.nothing_recomputed(name, _reason(error)))
     if not done.copies:
-        why = warning.nothing_recomputed(name, done.remarks[-1].reason)
+        why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
         return Lowered(name, options, plain, plain, done, done.remarks, why)
     return Lowered(name, options, plain, private.with_module(plain, done.text), done, done.remarks, None)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Sequence
 
+from ...dialects.diagnostics import Remark
 from ...reports.bytes import human_bytes
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
@@ -35,6 +37,13 @@ def under_a_trace(name: str) -> str:
 
 def no_gradient(name: str) -> str:
     return f"{name} computes no gradient, so there is nothing to recompute and the plain step runs; {INSIDE}"
+
+
+def last_reason(remarks: Sequence[Remark]) -> str:
+    """The last remark that says more than that the step stays as it is."""
+    reasons = [remark.reason for remark in remarks]
+    telling = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
+    return [*reasons[-1:], *telling][-1] if reasons else "no remarks"
 
 
 def nothing_recomputed(name: str, reason: str) -> str:
