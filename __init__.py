@@ -52,7 +52,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "jax":  # not in `__all__`: who imports all names need not have JAX
-        return import_module(".frontends.jax", __package__)
+        return import_module(".frontends", __package__).frontend(name)
     if name not in _PLACES:
         raise AttributeError(f"module 'recompute' has no attribute '{name}'")
     return getattr(import_module(f".{_PLACES[name]}", __package__), name)

@@ -9,11 +9,6 @@ docs/jax.md has options, warnings and what is not there yet.
 
 from __future__ import annotations
 
-try:
-    import jax as _  # pyright: ignore[reportUnusedImport]
-except ImportError as error:
-    raise ImportError("recompute.jax needs JAX, which cannot be imported: pip install 'xdsl-recompute[jax]'") from error
-
 from .block import block
 from .jit import Jitted, jit
 from .lowered import Lowered

@@ -28,6 +28,7 @@ _JAX: Any = jax
 class Jitted(Generic[P, R]):
     """What `jit` gives: called like the function, with the compiled steps of all calls so far."""
 
+    __name__: str
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], options: Options):

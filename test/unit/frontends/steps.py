@@ -1,5 +1,7 @@
 """Small training steps of every kind that `recompute.jax.jit` is tried on. Import this where JAX is there."""
 
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,8 @@
 """Calls that are alike are compiled once, others anew; under JAX's transformations the step is JAX's."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import warnings

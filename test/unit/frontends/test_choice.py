@@ -1,5 +1,8 @@
 """What is run needs less memory than the plain step, or a warning says why not."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import warnings
@@ -109,7 +112,7 @@ def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPat
     """The compiler's word counts, not the model's: here it says that the rewritten step needs more."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([100, 200])  # of the plain step, and of the rewritten one
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
     chosen = choice.chosen(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
@@ -126,7 +129,7 @@ def test_a_real_step_that_is_better_left_alone():
 
 
 def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
     with pytest.raises(recompute.Refusal, match=r"100 B recomputed .*\(strict\)"):
         recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
 
@@ -156,17 +159,17 @@ def test_nothing_recomputed():
 
 
 def test_the_last_remark_that_tells_something():
-    """Here the blocks read nothing that is differentiated; what they say is said before the end."""
+    """No gradient reads what this block computes."""
 
     def step(w: Any, x: Any) -> Any:
         with recompute.jax.block("block0"):
             fixed = jnp.sin(x)
-        return jax.value_and_grad(lambda w: jnp.mean((jnp.tanh(x @ w) @ w.T + fixed) ** 2))(w)
+        return jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w) @ w.T + fixed))(w)
 
     with pytest.warns(recompute.jax.NothingSaved) as said:
         lowered = recompute.jax.jit(step, segments="block0").lower(jnp.ones((16, 64)), jnp.ones((256, 16)))
     reasons = [remark.reason for remark in lowered.remarks if not isinstance(remark, str)]
-    assert len(reasons) > 1 and reasons[-1].startswith("nothing is recomputed")
+    assert len(reasons) > 1 and reasons[-1].startswith("nothing is recomputed"), reasons
     assert reasons[-2] in str(said[0].message)
 
 

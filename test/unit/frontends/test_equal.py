@@ -1,5 +1,8 @@
 """What `recompute.jax.jit` computes is what `jax.jit` computes, with something recomputed in each case."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import warnings

@@ -1,5 +1,8 @@
 """Options are refused before anything is lowered, and reach the rewrite where they are right."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -52,7 +52,7 @@ def refused(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_other_module_looks_inside():
     """No `_name` of anything but `self` and `cls`, and no import of one."""
     found = [
-        f"{path.name}:{node.lineno}"
+        f"{path.name}: {ast.unparse(node)}"
         for path in FOLDER.glob("*.py")
         if path.name != "private.py"
         for node in ast.walk(ast.parse(path.read_text()))

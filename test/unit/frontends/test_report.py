@@ -1,5 +1,8 @@
 """What `.report()` and `.explain()` say is measured."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import re
