@@ -31,7 +31,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def weights(layers: int = 4, width: int = 16, hidden: int = 64, dtype: Any = None) -> list[dict[str, Any]]:
+def weights(layers: int = 3, width: int = 16, hidden: int = 64, dtype: Any = None) -> list[dict[str, Any]]:
     draw = np.random.default_rng(0)
 
     def matrix(*shape: int) -> Any:

@@ -93,7 +93,7 @@ def test_a_plan_for_another_step():
     done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
     assert done is not None
     with pytest.raises(recompute.Refusal):
-        recompute.jax.jit(mlp().step, plan=done.plan_text)(weights(3), batch())
+        recompute.jax.jit(mlp().step, plan=done.plan_text)(weights(2), batch())
 
 
 def test_strict():
