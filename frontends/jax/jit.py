@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -12,6 +12,8 @@ import jax
 from ...analysis.explain.explanation import Explanation
 from ...driver.api import explain
 from ...planning.objective import ATTEMPTS
+from ...planning.plan_file import StepPlan
+from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
 from .choice import chosen
@@ -106,9 +108,9 @@ def jit(
     *fn: Any,
     segments: str = "auto",
     policy: str = "nothing_saveable",
-    save: tuple[str, ...] = (),
-    plan: Any = None,
-    planner: Any = None,
+    save: Sequence[str] = (),
+    plan: str | Sequence[StepPlan] | None = None,
+    planner: Planner | None = None,
     attempts: int = ATTEMPTS,
     strict: bool = False,
     measure: bool | str = "auto",

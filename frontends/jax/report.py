@@ -26,7 +26,7 @@ def report(lowered: Lowered) -> str:
         f"{lowered.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}",
         _row("temporaries", temporary_bytes(plain), temporary_bytes(less), human_bytes),
         _row("FLOPs", _flops(plain), _flops(less), "{:.3g}".format),
-        lowered.why or f"computed again: {_again(done)}" if done else str(lowered.why),
+        str(lowered.why) if done is None or lowered.why else f"computed again: {_again(done)}",
         *(f"  {remark}" for remark in lowered.remarks),
     ]
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import recompute
@@ -112,7 +113,7 @@ def test_a_traced_value_in_the_closure():
     """None of the arguments is traced, and still the call is a part of another program."""
 
     def outer(scale: Any) -> Any:
-        return recompute.jax.jit(lambda x: scale * x)(jnp.ones(3))
+        return recompute.jax.jit(lambda x: scale * x)(np.ones(3, np.float32))
 
     with pytest.warns(recompute.jax.NothingSaved):
         assert far_apart(jax.jit(outer)(2.0), jax.jit(lambda scale: scale * jnp.ones(3))(2.0)) == []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
+from recompute.dialects.parser import parse_module
 from recompute.frontends.jax import choice
 from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, weights
@@ -147,6 +148,20 @@ def test_no_gradient():
         lowered = step.lower(weights(), batch())
     assert "no gradient found" in str(lowered.remarks[-1])
     assert lowered.as_text() == lowered.plain.as_text()
+
+
+def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """Whatever the reason: the plain step runs and the reason is said, or strictly it is an error."""
+
+    def refuse(text: str, *args: Any, **kwargs: Any) -> None:
+        raise recompute.Refusal(parse_module(text, "step"), "sizes that nobody knows")
+
+    monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", refuse)
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows; name the model"):
+        found = recompute.jax.jit(mlp().step)(weights(), batch())
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+    with pytest.raises(recompute.Refusal, match="sizes that nobody knows"):
+        recompute.jax.jit(mlp().step, strict=True)(weights(), batch())
 
 
 def test_nothing_recomputed():
