@@ -8,6 +8,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import jax
+from jax.extend import source_info_util
 
 from ...analysis.explain.explanation import Explanation
 from ...driver.api import explain
@@ -25,6 +26,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
+# Operations come from the user's lines, not from the one here that has JAX trace the function.
+source_info_util.register_exclusion(__file__)
 
 
 class Jitted(Generic[P, R]):
