@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .driver.api import prove as prove
     from .driver.api import rewrite as rewrite
     from .driver.road import NotProved as NotProved
+    from .frontends import jax as jax
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
@@ -50,6 +51,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "jax":  # not in `__all__`: who imports all names need not have JAX
+        return import_module(".frontends", __package__).frontend(name)
     if name not in _PLACES:
         raise AttributeError(f"module 'recompute' has no attribute '{name}'")
     return getattr(import_module(f".{_PLACES[name]}", __package__), name)

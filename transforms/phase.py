@@ -43,15 +43,19 @@ NOT_DIFFERENTIATED = (
 )
 
 
+class NoGradient(Refusal):
+    """Nothing in the module is a gradient."""
+
+
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """The functions with a gradient. Raises `Refusal` when there is none."""
+    """The functions with a gradient. Raises `NoGradient` when there is none, and the refusals of `phases`."""
     found = False
     for function in functions_of(module):
         if (classified := phases(function)) is not None:
             found = True
             yield function, classified
     if not found:
-        raise Refusal(next(iter(functions_of(module)), module), _why_none(module))
+        raise NoGradient(next(iter(functions_of(module)), module), _why_none(module))
 
 
 def _why_none(module: ModuleOp) -> str:

@@ -32,13 +32,20 @@ CHECKER_MAY_REACH = frozenset({"dialects", "interpreters"})
 NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "build"})
 HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
 MAY_BE_HEAVY = frozenset({"frontends", "reports"})
+# A frontend is a package that is imported lazily: it may import its own framework at once.
+OWN_FRAMEWORK: dict[str, frozenset[str]] = {"frontends/jax": frozenset({"jax", "jaxlib"})}
+
+
+def package_of(path: str) -> tuple[str, ...]:
+    return ("recompute", *path.split("/")[:-1])
 
 
 def violations(path: str, source: str) -> list[str]:
     """What the module at `path` (relative to the root, with slashes) imports and must not, one line each."""
     folder = path.split("/")[0] if "/" in path else ""
-    package = ("recompute", *path.split("/")[:-1])
+    package = package_of(path)
     allowed = EXCEPTIONS.get(path, MAY_IMPORT.get(folder, frozenset(MAY_IMPORT)))
+    own = OWN_FRAMEWORK.get("/".join(path.split("/")[:2]), frozenset[str]())
     found: list[str] = []
     for entry in imports_of(ast.parse(source), package):
         first, second, *_ = (*entry.name.split("."), "")
@@ -46,7 +53,7 @@ def violations(path: str, source: str) -> list[str]:
             found.append(f"{path}:{entry.line}: must not import {second}")
         if first in HEAVY and folder not in MAY_BE_HEAVY:
             found.append(f"{path}:{entry.line}: must not import {first}")
-        elif first in HEAVY and not entry.lazy:
+        elif first in HEAVY - own and not entry.lazy:
             found.append(f"{path}:{entry.line}: must import {first} inside a function")
     return found
 
@@ -85,7 +92,11 @@ def test_reachable_follows_imports():
         ("reports/svg.py", "from ..transforms.clone import clone", "reports/svg.py:1: must not import transforms"),
         ("interpreters/numpy.py", "from ..analysis import x", "interpreters/numpy.py:1: must not import analysis"),
         ("frontends/jax/jit.py", "from ...tools import x", "frontends/jax/jit.py:1: must not import tools"),
-        ("frontends/jax/jit.py", "import jax.numpy", "frontends/jax/jit.py:1: must import jax inside a function"),
+        ("frontends/jax/jit.py", "import torch", "frontends/jax/jit.py:1: must import torch inside a function"),
+        ("frontends/jax.py", "import jax", "frontends/jax.py:1: must import jax inside a function"),
+        ("frontends/torch/step.py", "import jax", "frontends/torch/step.py:1: must import jax inside a function"),
+        ("frontends/__init__.py", "import jax", "frontends/__init__.py:1: must import jax inside a function"),
+        ("driver/jax/api.py", "import jax", "driver/jax/api.py:1: must not import jax"),
         (
             "reports/svg.py",
             "if True:\n  import matplotlib",
@@ -107,10 +118,26 @@ def test_a_wrong_import_is_seen(path: str, source: str, expected: str):
         ("transforms/plan.py", "from ..planning import solve\nfrom ..analysis import problem"),
         ("reports/svg.py", "if TYPE_CHECKING:\n  import matplotlib\ndef f():\n  import matplotlib"),
         ("universe.py", "from .transforms import passes\nfrom .tools import main"),
+        ("frontends/jax/jit.py", "import jax\nfrom jaxlib.mlir import ir\ndef f():\n  import torch"),
     ],
 )
 def test_a_right_import_is_left_alone(path: str, source: str):
     assert violations(path, source) == []
+
+
+def test_nothing_but_the_package_attribute_leads_to_a_framework():
+    """Whoever imports `frontends.jax` at the top of a module imports JAX with it."""
+    eager = [
+        f"{path}:{entry.line}: imports {entry.name} at once"
+        for path, source in modules_in(MAY_IMPORT).items()
+        for entry in imports_of(ast.parse(source), package_of(path))
+        if not entry.lazy and _is_framework(entry.name) and not path.startswith("frontends/")
+    ]
+    assert eager == []
+
+
+def _is_framework(name: str) -> bool:
+    return any(f"{name}.".startswith(f"recompute.{folder.replace('/', '.')}.") for folder in OWN_FRAMEWORK)
 
 
 def test_every_package_is_listed():

@@ -1,0 +1,16 @@
+"""How a framework's users come in: each package wraps one framework, and is imported when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+
+def frontend(name: str) -> ModuleType:
+    """The package for a framework. Raises `ImportError`, with the remedy, where the framework is not installed."""
+    try:
+        return import_module(f".{name}", __package__)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ImportError(f"recompute.{name} needs {name}: pip install 'xdsl-recompute[{name}]'") from error

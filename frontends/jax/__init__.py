@@ -1,0 +1,18 @@
+"""`recompute.jax`: `jax.jit` for training steps, in less memory.
+
+    step = recompute.jax.jit(train_step, donate_argnums=0)  # in place of jax.jit
+    state, loss = step(state, batch)
+    print(step.report(state, batch))
+
+docs/jax.md has options, warnings and what is not there yet.
+"""
+
+from __future__ import annotations
+
+from .block import block
+from .jit import Jitted, jit
+from .lowered import Lowered
+from .private import UnsupportedJax
+from .warning import NothingSaved
+
+__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "block", "jit"]

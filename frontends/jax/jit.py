@@ -1,0 +1,135 @@
+"""`jax.jit` for training steps: lowered by JAX, rewritten, compiled by JAX, once for calls that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+import jax
+from jax.extend import source_info_util
+
+from ...analysis.explain.explanation import Explanation
+from ...driver.api import explain
+from ...planning.objective import ATTEMPTS
+from ...planning.plan_file import StepPlan
+from ...transforms.clone import Planner
+from . import private, warning
+from .calls import Call, key_of
+from .choice import chosen
+from .lowered import Lowered, rewritten
+from .options import Options, options_of
+from .report import report
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+# Operations come from the user's lines, not from the one here that has JAX trace the function.
+source_info_util.register_exclusion(__file__)
+
+
+class Jitted(Generic[P, R]):
+    """What `jit` gives: called like the function, with the compiled steps of all calls so far."""
+
+    __name__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], options: Options):
+        self._options = options
+        self._plain: Any = _JAX.jit(function, **options.jit)
+        self._statics = private.statics_of(self._plain)
+        self._name = str(getattr(function, "__name__", type(function).__name__))
+        self._compiled: dict[Hashable, jax.stages.Compiled] = {}
+        self._warned_of_trace = False
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` where the plain step is what runs."""
+        if _JAX.config.jax_disable_jit:
+            return self._plain(*args, **kwargs)
+        call = Call.of(self._statics, args, kwargs)
+        if call.is_traced:
+            if not self._warned_of_trace:
+                self._warned_of_trace = True
+                warning.warn(warning.under_a_trace(self._name))
+            return self._plain(*args, **kwargs)
+        key = key_of(call)
+        compiled = None if key is None else self._compiled.get(key)
+        if compiled is None:
+            choice = chosen(self._lowered(*args, **kwargs))
+            if choice.why is not None:
+                warning.warn(choice.why)
+            compiled = choice.compiled
+            if key is not None:
+                self._compiled[key] = compiled
+        return cast(R, compiled(*call.args, **call.kwargs))
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """A method, where it stands in a class."""
+        return self if instance is None else MethodType(self, instance)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Lowered and rewritten, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call does."""
+        lowered = self._lowered(*args, **kwargs)
+        if lowered.why is not None:
+            warning.warn(lowered.why)
+        return lowered
+
+    def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
+        """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
+        text = self._plain.lower(*args, **kwargs).as_text(debug_info=True)
+        return explain(text, self._options.request.selection)
+
+    def report(self, *args: Any, **kwargs: Any) -> str:
+        """Temporaries and FLOPs of the plain step and of the rewritten one, both compiled; what is recomputed."""
+        return report(self._lowered(*args, **kwargs))
+
+    def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
+        """As of `jax.jit`."""
+        return self._plain.trace(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """As of `jax.jit`."""
+        return self._plain.eval_shape(*args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled."""
+        self._compiled.clear()
+        self._plain.clear_cache()
+
+    def _lowered(self, *args: Any, **kwargs: Any) -> Lowered:
+        return rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
+
+
+@overload
+def jit(fn: Callable[P, R], /, **options: Any) -> Jitted[P, R]: ...
+@overload
+def jit(**options: Any) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(
+    *fn: Any,
+    segments: str = "auto",
+    policy: str = "nothing_saveable",
+    save: Sequence[str] = (),
+    plan: str | Sequence[StepPlan] | None = None,
+    planner: Planner | None = None,
+    attempts: int = ATTEMPTS,
+    strict: bool = False,
+    measure: bool | str = "auto",
+    **options: Any,
+) -> Any:
+    """`jax.jit(fn, **jit_options)` for a training step, gradient included, in less memory; with equal results.
+
+    segments, policy, save, and the other fields of `recompute.Selection`: what is recomputed. plan: as
+    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. attempts, strict, and `copies`, `stagger`,
+    `calls`, `proof`: as in `recompute.Request`. measure: compile the plain step too and run what needs fewer temporary
+    bytes: always, never, or ("auto") where the predicted saving is small. All other options are those of `jax.jit`.
+
+    Without `fn` it is a decorator. Raises `TypeError` and `ValueError` for options before anything is compiled.
+    """
+    ours = {"segments": segments, "policy": policy, "save": save, "plan": plan, "planner": planner}
+    checked = options_of({**ours, "attempts": attempts, "strict": strict, "measure": measure, **options})
+    if len(fn) > 1:
+        raise TypeError(f"recompute.jax.jit takes one function, not {len(fn)} positional arguments")
+    return Jitted(fn[0], checked) if fn else partial(Jitted, options=checked)

@@ -1,0 +1,147 @@
+"""The options of `recompute.jax.jit`: ours, checked before anything is lowered, and those that go to `jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...analysis.request.policies import saves
+from ...analysis.request.selection import Selection
+from ...driver.api import Request
+from ...planning.plan_file import StepPlan, from_json
+
+REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof")
+SELECTION = tuple(field.name for field in fields(Selection))
+CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
+"""What a plan replaces: the options that say what is recomputed."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of us, when the plain step is measured ("auto", always or never), and what `jax.jit` gets."""
+
+    request: Request
+    measure: bool | str
+    jit: Mapping[str, Any]
+
+    @property
+    def is_planned(self) -> bool:
+        return self.request.plan is not None or self.request.planner is not None
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """Raises `TypeError` and `ValueError`, which name the option."""
+    ours = {name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure"}}
+    checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
+    selection = Selection(**_only(checked, SELECTION))
+    _agree(selection, checked)
+    jit = {name: value for name, value in given.items() if name not in ours}
+    return Options(Request(selection, **_only(checked, REQUEST)), checked.get("measure", "auto"), jit)
+
+
+def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}
+
+
+def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
+    saves(selection.policy)
+    planned = [name for name in ("plan", "planner") if checked.get(name) is not None]
+    if len(planned) > 1:
+        raise ValueError("recompute.jax.jit: give plan= or planner=, not both")
+    default = Selection()
+    chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
+    if planned and chosen:
+        raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
+    if selection.checkpoints is not None and selection.segments != default.segments:
+        raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")
+
+
+def _text(name: str, value: Any) -> str:
+    if callable(value) and name == "policy":
+        called = getattr(value, "__name__", "dots_saveable")
+        raise TypeError(f"recompute.jax.jit: policy is the name of a policy, such as '{called}', not a function")
+    if not isinstance(value, str):
+        raise _wrong(name, "a str", value)
+    if not value:
+        raise ValueError(f"recompute.jax.jit: {name} is empty")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, "True or False", value)
+    return value
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(name, "an int", value)
+    if value < least:
+        raise ValueError(f"recompute.jax.jit: {name} is at least {least}, not {value}")
+    return value
+
+
+def _count_or_none(name: str, value: Any) -> int:
+    return _count(name, value, least=0)
+
+
+def _many(name: str, value: Any, each: Callable[[str, Any], Any], of: str) -> tuple[Any, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise _wrong(name, f"a sequence of {of}", value)
+    return tuple([each(name, one) for one in value])  # pyright: ignore[reportUnknownVariableType]
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    return _many(name, value, _text, "str")
+
+
+def _texts_or_none(name: str, value: Any) -> tuple[str, ...] | None:
+    return None if value is None else _texts(name, value)
+
+
+def _numbers(name: str, value: Any) -> tuple[int, ...]:
+    return _many(name, value, _count_or_none, "int")
+
+
+def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
+    """Raises `BadPlan`, a ValueError, for a text that is none."""
+    if value is None:
+        return None
+    return from_json(value) if isinstance(value, str) else _many(name, value, _step_plan, "StepPlan, or its text")
+
+
+def _step_plan(name: str, value: Any) -> StepPlan:
+    if not isinstance(value, StepPlan):
+        raise _wrong(name, "the text of a plan or a sequence of StepPlan", value)
+    return value
+
+
+def _planner(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise _wrong(name, "a function, Graph -> Plan", value)
+    return value
+
+
+def _measure(name: str, value: Any) -> bool | str:
+    if not isinstance(value, bool) and value != "auto":
+        raise ValueError(f"recompute.jax.jit: {name} is 'auto', True or False, not {value!r}")
+    return value
+
+
+def _wrong(name: str, expected: str, value: Any) -> TypeError:
+    return TypeError(f"recompute.jax.jit: {name} is {expected}, not {type(value).__name__}")
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys("segments policy".split(), _text),
+    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
+    **dict.fromkeys("copies attempts".split(), _count),
+    **dict.fromkeys("names save exclude".split(), _texts),
+    **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
+    "segment_count": _count_or_none,
+    "checkpoints": _texts_or_none,
+    "plan": _plan,
+    "planner": _planner,
+    "measure": _measure,
+}

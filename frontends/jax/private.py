@@ -1,0 +1,101 @@
+"""Every private attribute of JAX that is used here, and nowhere else.
+
+Public API has no way to give a `jax.stages.Lowered` another module, or to ask what a jitted function takes for static.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import jax
+
+TRIED = ("0.10.2",)
+"""Versions with which everything here was run."""
+OF_MODULES = (
+    ("jax._src.config", "trace_context"),
+    ("jax._src.core", "trace_state_clean"),
+    ("jax._src.interpreters.mlir", "make_ir_context"),
+    ("jaxlib.mlir.ir", "Module.parse"),
+)
+OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
+OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
+
+
+class UnsupportedJax(RuntimeError):
+    """The JAX that is installed lacks something that is used here; the words say what, and which JAX to install."""
+
+    def __init__(self, missing: str):
+        tried = ", ".join(TRIED)
+        super().__init__(
+            f"recompute.jax needs {missing}, which the installed jax {jax.__version__} does not have; it was tried "
+            f"with jax {tried}: pip install 'jax=={TRIED[-1]}'"
+        )
+
+
+@dataclass(frozen=True)
+class Statics:
+    """Which arguments are static, by number and by name, as `jax.jit` completes the one by the other."""
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def statics_of(jitted: Any) -> Statics:
+    """Of what `jax.jit` returned. Raises `UnsupportedJax`, here and below."""
+    numbers, names = (_get(jitted, path) for path in OF_JITTED)
+    return Statics(tuple(numbers), tuple(names))
+
+
+def trace_context() -> Any:
+    """All settings of JAX that the meaning of a step depends on: precision, x64, mesh and so on. Hashable."""
+    return _of_module(*OF_MODULES[0])()
+
+
+def is_under_a_trace() -> bool:
+    return not _of_module(*OF_MODULES[1])()
+
+
+def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
+    return tuple(_get(lowered, OF_LOWERED[2]))
+
+
+def check(lowered: jax.stages.Lowered) -> None:
+    """Whether all is there that `with_module` needs, before anybody works for it."""
+    for path in OF_LOWERED:
+        _get(lowered, path)
+    for module, path in OF_MODULES:
+        _of_module(module, path)
+
+
+def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
+    """A copy of `lowered` that compiles the module in `text`, which has the same arguments and results.
+
+    JAX hands out one lowering to all who lower the same, and keeps in it what was compiled: the copy starts without.
+    """
+    check(lowered)
+    changed: Any = copy.copy(lowered)
+    changed._lowering = copy.copy(changed._lowering)
+    changed._lowering._executable = None
+    with _of_module(*OF_MODULES[2])():
+        changed._lowering._hlo = _of_module(*OF_MODULES[3])(text)
+    return changed
+
+
+@cache
+def _of_module(module: str, path: str) -> Any:
+    try:
+        return operator.attrgetter(path)(import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise UnsupportedJax(f"{module}.{path}") from error
+
+
+def _get(owner: object, path: str) -> Any:
+    try:
+        return operator.attrgetter(path)(owner)
+    except AttributeError as error:
+        raise UnsupportedJax(f"{type(owner).__name__}.{path}") from error

@@ -1,0 +1,58 @@
+"""What is said where a step stays as it is: why, and what to do."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+
+from ...dialects.diagnostics import Remark
+from ...reports.bytes import human_bytes
+
+INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+NAMES = "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*'"
+
+
+class NothingSaved(UserWarning):
+    """A step runs as `jax.jit` runs it; the words say why, and what to do."""
+
+
+_ON_THE_WAY = ("jax.", __name__.rpartition(".")[0])
+
+
+def warn(words: str) -> None:
+    """`NothingSaved`, at the line outside of JAX and of this package that led here."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_ON_THE_WAY)):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(words, NothingSaved, stacklevel=level + 1)
+
+
+def under_a_trace(name: str) -> str:
+    return (
+        f"{name} is called under jax.grad, jax.jit or another transformation, and runs there as under jax.jit: nothing "
+        f"is recomputed; {INSIDE}, and let it be the outermost"
+    )
+
+
+def no_gradient(name: str) -> str:
+    return f"{name} computes no gradient, so there is nothing to recompute and the plain step runs; {INSIDE}"
+
+
+def last_reason(remarks: Sequence[Remark]) -> str:
+    """The last remark that says more than that the step stays as it is."""
+    reasons = [remark.reason for remark in remarks]
+    telling = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
+    return [*reasons[-1:], *telling][-1] if reasons else "no remarks"
+
+
+def nothing_recomputed(name: str, reason: str) -> str:
+    return f"{name}: the plain step runs: {reason}; {NAMES}"
+
+
+def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
+    """Of temporaries, as the compiler measures them; `reason`: the last remark of the rewrite."""
+    return (
+        f"{name}: the plain step runs: compiled it needs {human_bytes(plain_bytes)} of temporaries, and "
+        f"{human_bytes(rewritten_bytes)} recomputed ({reason}); {NAMES}"
+    )

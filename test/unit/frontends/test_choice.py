@@ -1,0 +1,208 @@
+"""What is run needs less memory than the plain step, or a warning says why not."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.dialects.parser import parse_module
+from recompute.frontends.jax import choice
+from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, weights
+
+
+def temporaries(compiled: Any) -> int:
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def eight_layers() -> tuple[Any, Any]:
+    return weights(8, 32, 128), batch(512, 32)
+
+
+def test_less_memory():
+    step = recompute.jax.jit(mlp().step, segments="block*")
+    compiled = step.lower(*eight_layers()).compile()
+    plain = jax.jit(mlp().step).lower(*eight_layers()).compile({DISABLED: DROPS_BARRIERS})
+    assert isinstance(compiled, jax.stages.Compiled)
+    assert temporaries(compiled) < 0.5 * temporaries(plain)
+    assert far_apart(compiled(*eight_layers()), plain(*eight_layers())) == []
+
+
+def test_lowered():
+    lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert isinstance(lowered.plain, jax.stages.Lowered)
+    assert "optimization_barrier" in lowered.as_text()
+    assert "optimization_barrier" not in lowered.plain.as_text()
+    assert "loc(" in lowered.as_text(debug_info=True)
+    assert lowered.rewritten is not None and lowered.remarks == lowered.rewritten.remarks
+    shapes = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, one.dtype), (weights(), batch()))
+    assert recompute.jax.jit(mlp().step).lower(*shapes).as_text() == lowered.as_text()
+
+
+def test_operations_come_from_the_users_lines():
+    step = recompute.jax.jit(mlp().step)
+    text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
+    assert "steps.py" in text and __file__ in text
+    assert "frontends/jax/jit.py" not in text
+
+
+def test_the_plain_executable_is_not_taken_for_the_other():
+    """JAX shares one lowering among all who lower the same, and keeps what it compiled of it without options."""
+    step = mlp().step
+    plain = jax.jit(step).lower(weights(), batch())
+    plain.compile()
+    lowered = recompute.jax.jit(step).lower(weights(), batch())
+    less = lowered.less.compile()
+    assert less.as_text() != plain.compile().as_text()
+    assert "opt-barrier" not in str(plain.compile().as_text())
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each step that is compiled, whether it is a rewritten one."""
+    seen: list[bool] = []
+    compile = jax.stages.Lowered.compile
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append("optimization_barrier" in self.as_text())
+        return compile(self, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("measure", "sure", "expected"),
+    [
+        ("auto", 0.0, [True]),
+        ("auto", 1.0, [True, False]),
+        (True, 0.0, [True, False]),
+        (False, 1.0, [True]),
+    ],
+)
+def test_when_the_plain_step_is_measured(
+    measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(choice, "SURE", sure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        recompute.jax.jit(mlp().step, measure=measure)(weights(), batch())
+    assert compiled == expected
+
+
+def test_the_prediction():
+    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
+    assert done is not None
+    ((before, after),) = done.memory("xla").values()
+    assert choice.predicted_saving(done) == pytest.approx(1 - after.peak_bytes / before.peak_bytes)
+    assert choice.predicted_saving(done) > choice.SURE
+
+
+def useless(graph: recompute.Graph) -> recompute.Plan:
+    """Again what is small: the sines of one row."""
+    pairs = [
+        (min(readers), op)
+        for op, name in enumerate(graph.names)
+        if graph.forward[op] and "cosine" in name
+        for value in graph.makes[op]
+        if (readers := graph.gradient_readers[value])
+    ]
+    return recompute.plan_of_pairs(graph, pairs)
+
+
+def test_the_plain_step_is_run_where_it_needs_less(monkeypatch: pytest.MonkeyPatch):
+    """The compiler's word counts, not the model's: here it says that the rewritten step needs more."""
+    lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
+    sizes = iter([100, 200])  # of the plain step, and of the rewritten one
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
+    chosen = choice.chosen(lowered)
+    assert "opt-barrier" not in str(chosen.compiled.as_text())
+    assert chosen.why is not None
+    assert "the plain step runs: compiled it needs 100 B of temporaries, and 200 B recomputed" in chosen.why
+    assert "segments='block*'" in chosen.why
+
+
+def test_a_real_step_that_is_better_left_alone():
+    """The planner copies what saves nothing; measured, the plain step is what runs."""
+    step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
+        found = step(weights(), batch())
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+
+
+def test_strict_and_measured(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
+    with pytest.raises(recompute.Refusal, match=r"100 B recomputed .*\(strict\)"):
+        recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
+
+
+def test_no_gradient():
+    step = recompute.jax.jit(forward())
+    with pytest.warns(recompute.jax.NothingSaved, match=r"recompute\.jax\.jit\(jax\.value_and_grad\(loss\)\)") as said:
+        found = step(weights(), batch())
+    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
+    assert [one.filename for one in said] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(weights(), batch())
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
+        lowered = step.lower(weights(), batch())
+    assert "no gradient found" in str(lowered.remarks[-1])
+    assert lowered.as_text() == lowered.plain.as_text()
+
+
+def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """Whatever the reason: the plain step runs and the reason is said, or strictly it is an error."""
+
+    def refuse(text: str, *args: Any, **kwargs: Any) -> None:
+        raise recompute.Refusal(parse_module(text, "step"), "sizes that nobody knows")
+
+    monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", refuse)
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows; name the model"):
+        found = recompute.jax.jit(mlp().step)(weights(), batch())
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+    with pytest.raises(recompute.Refusal, match="sizes that nobody knows"):
+        recompute.jax.jit(mlp().step, strict=True)(weights(), batch())
+
+
+def test_nothing_recomputed():
+    def small(parameters: Any, x: Any) -> Any:
+        return jax.value_and_grad(lambda p: jnp.sum(p * x))(parameters)
+
+    with pytest.warns(recompute.jax.NothingSaved, match=r"step runs: .*; name the model's blocks .*jax\.named_scope"):
+        found = recompute.jax.jit(small)(jnp.ones(3), jnp.ones(3))
+    assert far_apart(found, jax.jit(small)(jnp.ones(3), jnp.ones(3))) == []
+
+
+def test_the_last_remark_that_tells_something():
+    """No gradient reads what this block computes."""
+
+    def step(w: Any, x: Any) -> Any:
+        with recompute.jax.block("block0"):
+            fixed = jnp.sin(x)
+        return jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w) @ w.T + fixed))(w)
+
+    with pytest.warns(recompute.jax.NothingSaved) as said:
+        lowered = recompute.jax.jit(step, segments="block0").lower(jnp.ones((16, 64)), jnp.ones((256, 16)))
+    reasons = [remark.reason for remark in lowered.remarks if not isinstance(remark, str)]
+    assert len(reasons) > 1 and reasons[-1].startswith("nothing is recomputed"), reasons
+    assert reasons[-2] in str(said[0].message)
+
+
+def test_a_gradient_of_a_gradient():
+    def step(parameters: Any, x: Any) -> Any:
+        inner = lambda p: sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(jax.grad(forward())(p, x)))  # noqa: E731
+        return descent(inner)(parameters)
+
+    ours = recompute.jax.jit(step)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = ours(weights(2), batch())
+    assert far_apart(found, jax.jit(step)(weights(2), batch())) == []
+    assert all(one.category is recompute.jax.NothingSaved for one in said)

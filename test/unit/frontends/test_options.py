@@ -1,0 +1,103 @@
+"""Options are refused before anything is lowered, and reach the rewrite where they are right."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
+
+PLAN = '{"recompute_plan": 1, "steps": []}'
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"segments": ["a"]}, TypeError, "segments is a str, not list"),
+        ({"segments": ""}, ValueError, "segments is empty"),
+        ({"policy": jax.checkpoint_policies.dots_saveable}, TypeError, "the name of a policy, such as"),
+        ({"policy": "dots_savable"}, ValueError, "did you mean 'dots_saveable'"),
+        ({"save": "dot"}, TypeError, "save is a sequence of str, not str"),
+        ({"save": [1]}, TypeError, "save is a str, not int"),
+        ({"attempts": 0}, ValueError, "attempts is at least 1, not 0"),
+        ({"attempts": True}, TypeError, "attempts is an int, not bool"),
+        ({"copies": 0}, ValueError, "copies is at least 1"),
+        ({"segment_count": -1}, ValueError, "segment_count is at least 0"),
+        ({"skip": 1}, TypeError, "skip is a sequence of int"),
+        ({"strict": 1}, TypeError, "strict is True or False"),
+        ({"measure": "always"}, ValueError, "measure is 'auto', True or False, not 'always'"),
+        ({"measure": 1}, ValueError, "measure is 'auto', True or False, not 1"),
+        ({"plan": "no"}, ValueError, "the plan is no JSON"),
+        ({"plan": [1]}, TypeError, "plan is the text of a plan or a sequence of StepPlan, not int"),
+        ({"planner": "mine"}, TypeError, "planner is a function"),
+        ({"plan": PLAN, "planner": print}, ValueError, "plan= or planner=, not both"),
+        ({"plan": PLAN, "segments": "block*"}, ValueError, "plan= says what is recomputed, and so does segments="),
+        ({"planner": print, "save": ["dot"]}, ValueError, "planner= says what is recomputed, and so does save="),
+        ({"checkpoints": ["a"], "segments": "b"}, ValueError, "segments= or checkpoints=, not both"),
+        ({"segment": "block*"}, TypeError, "unexpected keyword argument 'segment'"),
+    ],
+)
+def test_wrong(options: dict[str, Any], kind: type[Exception], words: str):
+    with pytest.raises(kind, match=words):
+        recompute.jax.jit(mlp().step, **options)
+    if "segment" not in options:
+        with pytest.raises(kind, match=words):
+            recompute.jax.jit(**options)
+
+
+def test_more_than_one_function():
+    with pytest.raises(TypeError, match="takes one function, not 2"):
+        recompute.jax.jit(print, print)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("options", [{"segments": "layer*"}, {"checkpoints": ["nowhere"]}])
+def test_a_selection_that_fits_nothing(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jax.stages.Lowered, "compile", None)
+    with pytest.raises(ValueError, match="step: "):
+        recompute.jax.jit(mlp().step, **options)(weights(), batch())
+
+
+def copies(**options: Any) -> int:
+    done = recompute.jax.jit(mlp().step, **{"segments": "block*", "attempts": 1, **options}).lower(weights(), batch())
+    assert done.rewritten is not None
+    return done.rewritten.copies
+
+
+def test_they_reach_the_rewrite():
+    everything = copies()
+    for options in ({"segments": "block[01]"}, {"policy": "dots_saveable"}, {"save": ["*sine"]}, {"skip": [0]}):
+        assert 0 < copies(**options) < everything, options
+
+
+def test_a_plan_and_a_planner():
+    first = recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert first.rewritten is not None
+    again = recompute.jax.jit(mlp().step, plan=first.rewritten.plan_text).lower(weights(), batch())
+    assert again.as_text() == first.as_text()
+    plan, seen = first.rewritten.plans[0].plan, list[recompute.Graph]()
+
+    def planner(graph: recompute.Graph) -> recompute.Plan:
+        seen.append(graph)
+        return plan
+
+    by_planner = recompute.jax.jit(mlp().step, planner=planner).lower(weights(), batch()).rewritten
+    assert seen and by_planner is not None and by_planner.copies == first.rewritten.copies
+
+
+def test_a_plan_for_another_step():
+    done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
+    assert done is not None
+    with pytest.raises(recompute.Refusal):
+        recompute.jax.jit(mlp().step, plan=done.plan_text)(weights(2), batch())
+
+
+def test_strict():
+    with pytest.raises(recompute.Refusal, match="no gradient found"):
+        recompute.jax.jit(forward(), strict=True)(weights(), batch())
+    with pytest.raises(recompute.Refusal, match=r"left as it is \(strict\)"):
+        recompute.jax.jit(lambda: descent(forward())(weights(), batch()), strict=True)()

@@ -1,0 +1,52 @@
+"""The snippets of docs/jax.md do what the page says."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+import recompute
+
+pytest.importorskip("jax", reason="the page is about JAX")
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "jax.md"
+TEXT = PAGE.read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+def run(snippet: str, folder: Path) -> None:
+    (folder / "snippet.py").write_text(snippet)
+    runpy.run_path(str(folder / "snippet.py"))
+
+
+def test_there_are_three():
+    assert len(SNIPPETS) == 3
+
+
+def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run(SNIPPETS[0], tmp_path)
+    (ratio,) = re.findall(r"^temporaries .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
+    assert float(ratio) < 0.7
+
+
+def test_the_decorator(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        run(SNIPPETS[1], tmp_path)
+    assert int(capsys.readouterr().out.splitlines()[-1]) > 0
+
+
+def test_the_warning(tmp_path: Path):
+    with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
+        run(SNIPPETS[2], tmp_path)
+
+
+def test_what_it_names_is_there():
+    for name in set(re.findall(r"recompute\.jax\.(\w+)", TEXT)):
+        assert hasattr(recompute.jax, name), name
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
+        assert (PAGE.parent / link).exists(), link
