@@ -43,6 +43,8 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
     """A copy of `lowered` that compiles the module in `text`, which has the same arguments and results."""
     changed = copy.copy(lowered)
     changed._lowering = copy.copy(lowered._lowering)
+    # What the plain step was compiled to.
+    changed._lowering._executable = None
     with make_ir_context():
         changed._lowering._hlo = ir.Module.parse(text)
     return changed
