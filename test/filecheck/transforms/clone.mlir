@@ -160,3 +160,20 @@ func.func @read_at_once(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    recompute.token %h :
 // CHECK:         [[C:%\S+]] = stablehlo.cosine
 // CHECK-NEXT:    %i = stablehlo.multiply %h, [[C]] {
+
+// -----
+
+// %g is added to what the copy is read for: the cotangent of a residual stream. It passes the token too, so that it is
+// stored there; %u alone would hold the copy back.
+func.func @joins(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.tanh %x {recompute.recompute = true, recompute.segment = "p"} : tensor<4xf32> loc("jit(f)/jvp(p)/tanh")
+  %y = stablehlo.add %x, %a : tensor<4xf32> loc("jit(f)/jvp()/add")
+  %g = stablehlo.cosine %y : tensor<4xf32> loc("jit(f)/transpose(jvp())/cos")
+  %u = stablehlo.multiply %g, %w : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  %h = stablehlo.multiply %u, %a : tensor<4xf32> loc("jit(f)/transpose(jvp(p))/mul")
+  %n = stablehlo.add %g, %h : tensor<4xf32> loc("jit(f)/transpose(jvp())/add_any")
+  func.return %y, %n : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @joins
+// CHECK:         recompute.token %u, %g :
+// CHECK-NEXT:    recompute.depend %x
