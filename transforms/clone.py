@@ -19,8 +19,8 @@ The dead originals are left to `recompute-cse`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 from xdsl.context import Context
@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 from ..analysis.copies.copying import DEFAULT, Copying
 from ..analysis.copies.legality import refused
 from ..analysis.copies.marked import kept_results, plan_of_marks, refused_marks, without_effect
+from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
@@ -71,10 +72,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Cloned:
-    """What was done in each step, and a remark for each mark that had no effect."""
+    """What was done in each step, and a remark for each mark that had no effect.
+
+    `before`: of the steps that may as well be left as they were, by function, the peaks that they had.
+    """
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
+    before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:

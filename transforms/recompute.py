@@ -8,12 +8,14 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
+from ..analysis.copies.choose import why_worse
 from ..analysis.memory.peaks import Peaks
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
@@ -104,8 +106,12 @@ def recompute(
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
     written = _emit(work, prepared.origins, emission, steps)
+    peaks = _peaks(written, cloned)
+    if (worse := _why_all_worse(peaks, cloned, emission)) is not None:
+        return _unchanged(module, [*prepared.remarks, worse], worse.reason, steps)
     if emission.is_ordered:
-        remarks.extend(_said_of_peaks(written, cloned))
+        # Merging what is the same may have it live longer than was planned.
+        remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     put_back(prepared.nested)
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
@@ -145,12 +151,24 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
     return steps
 
 
-def _said_of_peaks(steps: Steps, cloned: Cloned) -> Iterator[Remark]:
-    """Of what is written, where it has copies: merging what is the same may have it live longer than was planned."""
+def _peaks(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
+    """Of what is written, where it has copies."""
     copied = {done.function for done in cloned.steps if done.plan.copies}
-    for function, step in steps:
-        if function.sym_name.data in copied:
-            yield from (Remark(function, said) for said in Peaks.written(function, step.graph).said())
+    return {
+        function: Peaks.written(function, step.graph) for function, step in steps if function.sym_name.data in copied
+    }
+
+
+def _why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
+    """Why none of the steps, as written, is worth it; None where one is, or where somebody has forced a copy."""
+    found = None
+    for function, after in peaks.items():
+        before = cloned.before.get(function.sym_name.data)
+        reason = None if before is None else why_worse(before, after, emission.is_ordered)
+        if reason is None:
+            return None
+        found = Remark(function, f"{reason}: {LEFT}")
+    return found
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:

@@ -28,12 +28,14 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is carried out of what was tried. `refused`: why the step is better left as it was, None where it is not."""
+    """What is carried out of what was tried. `refused`: why the step is better left as it was, None where it is not;
+    `is_free`: it may be left so, since nobody has forced a copy."""
 
     before: Peaks
     chosen: Tried
     tried: tuple[Tried, ...]
     refused: str | None
+    is_free: bool = False
 
     def said(self) -> Iterator[str]:
         """What somebody who looks at the result would wonder about."""
@@ -81,7 +83,8 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
         chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
     forced = any(map(is_forced, step.phases.order.operations))
     nothing = forced or not chosen.planned.plan.copies
-    return Choice(before, chosen, tuple(found), None if nothing else why_worse(before, chosen.peaks, forecast.ordered))
+    refused = None if nothing else why_worse(before, chosen.peaks, forecast.ordered)
+    return Choice(before, chosen, tuple(found), refused, not nothing)
 
 
 def _attempts(step: Step, selection: Selection, named: bool) -> Iterator[Attempt]:

@@ -183,10 +183,7 @@ def _proved(case: Case) -> Iterator[str]:
 
 
 def _peak(case: Case) -> Iterator[str]:
-    """A policy raises no peak by a share that counts, or says by how much; where there are copies, it lowers one.
-
-    What is the same is merged once the copies are there, and may live longer then: an eager peak that rises so is said.
-    """
+    """A policy raises no peak by a share that counts; and where there are copies, it lowers one by such a share."""
     if not case.request.is_policy_only or not case.done.copies:
         return
     before, after = holding(case.inlined), holding_of(case)
@@ -195,15 +192,10 @@ def _peak(case: Case) -> Iterator[str]:
     if is_for_xla:
         peaks["eager peak"] = (before.eager_peak_bytes, after.eager_peak_bytes)
     for what, (old, new) in peaks.items():
-        if new > old * (1 + WORTH_IT) and not (what == "eager peak" and _is_said(case, new)):
+        if new > old * (1 + WORTH_IT):
             yield f"the {what} goes from {old} to {new} bytes"
     if not any(map(_falls, peaks.values())) and not (is_for_xla and _falls(_under_xla(case))):
         yield f"no peak falls: {peaks}"
-
-
-def _is_said(case: Case, eager_peak_bytes: int) -> bool:
-    """R8: or a remark with both numbers."""
-    return any(f"needs {eager_peak_bytes} bytes at its peak" in remark.reason for remark in case.done.remarks)
 
 
 def _falls(peaks: tuple[int, int]) -> bool:

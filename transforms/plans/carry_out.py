@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...analysis.copies.choose import choose, why_worse
-from ...analysis.memory.peaks import Forecast
+from ...analysis.memory.peaks import Forecast, Peaks
 from ...analysis.request.selection import BadSelection, Selection
 from ...dialects.diagnostics import Refusal, Remark
 from ...planning.plan import Plan
@@ -44,7 +44,7 @@ def carry_out_best(
     module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
 ) -> Cloned:
     """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
-    remarks, plans = list[Remark](), dict[FuncOp, Plan]()
+    remarks, plans, before = list[Remark](), dict[FuncOp, Plan](), dict[str, Peaks]()
     for function, step in steps:
         forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
         try:
@@ -57,11 +57,14 @@ def carry_out_best(
             write_marks(planned.decided)
             plans[function] = planned.plan
             remarks.extend(Remark(function, said) for said in choice.said())
+            if choice.is_free:
+                forecast.read()
+                before[function.sym_name.data] = choice.before
         else:
             remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
             plans[function] = Plan()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
-    return replace(cloned, remarks=(*remarks, *cloned.remarks))
+    return replace(cloned, remarks=(*remarks, *cloned.remarks), before=before)
 
 
 def carry_out_planned(
