@@ -108,10 +108,10 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
     size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
     copying = [one for one in found if one.planned.plan.copies] or found
     better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
-    return _as_good(_as_good(_alike(better, size), size), lambda one: one.peaks.in_order)[0]
+    return _as_good(_as_good(_named_or_by_structure(better, size), size), lambda one: one.peaks.in_order)[0]
 
 
-def _alike(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
+def _named_or_by_structure(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
     """Named segments, if there are any, or segments by structure, if these gain more than the models err.
 
     Both models are heard, that of XLA:CPU twice: the shares of the peak that structure needs are multiplied.

@@ -49,17 +49,23 @@ def table(found: Sequence[Row]) -> Iterator[str]:
         yield f"| {row['step']} | {' | '.join(f'{cell:.3f}' for cell in cells)} |"
 
 
+def counts(found: Sequence[Row], kind: str) -> tuple[int, int, int]:
+    """How many steps take less memory than theirs, as much, and more; those that are refused are in none."""
+    ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in found if "error" not in row]
+    better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
+    return better, len(ratios) - better - worse, worse
+
+
 def summary(found: Sequence[Row]) -> Iterator[str]:
     measured = [row for row in found if "error" not in row]
     for kind in ("named", "bare"):
         ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in measured]
-        better = sum(ratio < 1 - EQUAL for ratio in ratios)
-        worse = sum(ratio > 1 + EQUAL for ratio in ratios)
+        better, equal, worse = counts(found, kind)
         shares = ", ".join(
             f"{sum(ratio <= bar for ratio in ratios) / len(found):.0%} at most {bar:.2f}"
             for bar in (1.02, 1.05, 1.1, 1.2)
         )
-        yield f"{kind}: {better} better, {len(ratios) - better - worse} equal, {worse} worse; {shares} of theirs"
+        yield f"{kind}: {better} better, {equal} equal, {worse} worse; {shares} of theirs"
     models = [one["model"] / one["bytes"] for row in measured for one in (row["plain"], row["named"][0])]
     within = ", ".join(
         f"{sum(abs(ratio - 1) <= bar for ratio in models) / len(models):.0%} within {bar:.0%}" for bar in (0.15, 0.3)
@@ -69,11 +75,7 @@ def summary(found: Sequence[Row]) -> Iterator[str]:
 
 
 def block(found: Sequence[Row]) -> str:
-    return "\n".join([*summary_as_list(found), "", *table(found)])
-
-
-def summary_as_list(found: Sequence[Row]) -> Iterator[str]:
-    yield from (f"- {line}" for line in summary(found))
+    return "\n".join([*(f"- {line}" for line in summary(found)), "", *table(found)])
 
 
 def page() -> str:

@@ -82,6 +82,14 @@ def test_the_tables_of_unseen_steps_are_those_of_the_lines() -> None:
     assert table.PAGE.read_text() == table.page(), "run python -m recompute.benchmarks.unseen.table --write"
 
 
+def test_the_readme_counts_the_steps_that_were_held_back() -> None:
+    text, found = " ".join(README.split()), table.rows([table.KEPT["held_back"]])
+    better, equal, worse = table.counts(found, "named")
+    refused = len(found) - better - equal - worse
+    assert f"On {len(found)} steps by another hand, held back" in text
+    assert f"around each block on {better}, the same on {equal} and more on {worse}; {refused} are refused" in text
+
+
 def test_a_number_of_another_measurement_is_seen() -> None:
     changed = "g.with_quotes('a b\\n0.395 of c', ('a b {x} of c',), {'x': '0.164'})"
     assert made_by("generate_numbers", changed) == "a b\n0.164 of c"

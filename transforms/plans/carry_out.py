@@ -58,7 +58,9 @@ def carry_out_best(
             plans[function] = planned.plan
             remarks.extend(Remark(function, said) for said in choice.said())
             if choice.is_free:
-                forecast.read()
+                if emission.is_ordered:
+                    # What XLA needed before may be asked for when it is no longer there.
+                    forecast.read()
                 before[function.sym_name.data] = choice.before
         else:
             remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))

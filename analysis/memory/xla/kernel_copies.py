@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
+from .draft import Draft, XlaForm
 from .pools import Pools
 from .program import Kernel, Program
-from .rewritten import Rewritten, XlaForm
 from .traits import Trait
 
 _CAST = "stablehlo.convert"
@@ -25,7 +25,7 @@ _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 def with_kernel_copies(program: Program) -> XlaForm:
     """Each product and convolution reads its operands as it wants them: transposed, and in f32 in place of bf16."""
-    writer = _Writer(program, Rewritten(program))
+    writer = _Writer(program, Draft(program))
     for op in range(len(program)):
         writer.add(op)
     return writer.new.form()
@@ -37,7 +37,7 @@ class _Writer:
     the first. `read_often`: those that several operations read."""
 
     program: Program
-    new: Rewritten
+    new: Draft
     now: dict[int, int] = field(default_factory=dict[int, int])
     made: dict[int, int] = field(default_factory=dict[int, int])
     read_often: set[int] = field(init=False)
@@ -76,13 +76,12 @@ class _Writer:
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
         """A product with a mask as numbers is for XLA a choice by the mask itself, which its library does not do."""
         read = [self._mask(value) for value in operands]
-        self.new.keep(op, read)
-        if read != list(operands):
-            self.new.traits[-1] &= ~Trait.LIBRARY
+        self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
 
     def _mask(self, value: int) -> int:
-        new, maker = self.new, self.new.maker[value]
-        return new.operands[maker][0] if maker != OUTSIDE and new.origin[maker] in self.program.masks else value
+        maker = self.new.columns.maker[value]
+        is_mask = maker != OUTSIDE and self.new.origin[maker] in self.program.masks
+        return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_made(self, op: int) -> bool:
         """Whether an earlier operation makes the same from constants. Each is remembered."""
@@ -106,7 +105,9 @@ class _Writer:
         ]
         found = list(operands)
         for index in copied:
-            found[index] = self._copy(op, "stablehlo.copy", Trait.NONE, found[index], self.new.sizes[found[index]])
+            found[index] = self._copy(
+                op, "stablehlo.copy", Trait.NONE, found[index], self.new.columns.sizes[found[index]]
+            )
         return found
 
     def _add_kernel(self, op: int, operands: Sequence[int], kernel: Kernel) -> None:
@@ -115,7 +116,7 @@ class _Writer:
         if kernel.wide_result:
             # Stored in f32, and rounded by who reads it.
             (wide,) = self.program.makes[op]
-            narrow, self.new.sizes[wide] = self.new.sizes[wide], kernel.wide_result
+            narrow, self.new.columns.sizes[wide] = self.new.columns.sizes[wide], kernel.wide_result
             self.now[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)
 
     def _as_wanted(self, op: int, operands: Sequence[int], kernel: Kernel) -> Sequence[int]:
@@ -125,12 +126,12 @@ class _Writer:
                 found[index] = self._copy(op, _CAST, _IN_LIBRARY, found[index], size)
         for index, transposed in enumerate(kernel.transposed):
             if transposed:
-                size = self.new.sizes[found[index]]
+                size = self.new.columns.sizes[found[index]]
                 found[index] = self._copy(op, "stablehlo.transpose", Trait.FUSIBLE, found[index], size)
         return found
 
     def _copy(self, origin: int, name: str, traits: Trait, operand: int, size: int) -> int:
         (made,) = self.new.insert(origin, name, traits, [operand], [size], operand)
-        if operand in self.new.constants:
-            self.new.constants.add(made)
+        if operand in self.new.columns.constants:
+            self.new.columns.constants.add(made)
         return made

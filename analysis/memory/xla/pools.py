@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .draft import Draft
 from .program import Pool
-from .rewritten import Rewritten
 from .traits import Trait
 
 
@@ -19,17 +19,19 @@ from .traits import Trait
 class Pools:
     """`iotas`: the indices, by pool and dimension: those of operands of one shape are made once."""
 
-    new: Rewritten
+    new: Draft
     iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
 
     def add(self, op: int, operands: Sequence[int]) -> None:
         new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
         iotas = [self._iota(op, operand, dimension, pool) for dimension in range(len(pool.shape))]
-        found = [new.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
+        found = [new.columns.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
         best = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], found, operand)
         together = [pool.source_index_bytes * len(pool.shape)]
         (where,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, best[1:], together, operand)
-        (zeros,) = new.insert(op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.sizes[operand]], operand)
+        (zeros,) = new.insert(
+            op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.columns.sizes[operand]], operand
+        )
         new.replace(op, "stablehlo.scatter", [zeros, where, source])
 
     def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:

@@ -15,6 +15,7 @@ from ...step.alike_regions import Key, region_key
 from ...step.constants import constants_only
 from ...step.order import Order, captured_values
 from ...step.storage import rank_of, value_bytes
+from .columns import Columns
 from .constants import FromConstants
 from .layouts import WANTED
 from .program import Program
@@ -41,19 +42,10 @@ class _Reader:
     order: Order
     constant: Set[SSAValue]
     number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    names: list[str] = field(default_factory=list[str])
-    traits: list[Trait] = field(default_factory=list[Trait])
-    operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    maker: list[int] = field(default_factory=list[int])
-    sizes: list[int] = field(default_factory=list[int])
-    ranks: list[int] = field(default_factory=list[int])
-    root: list[int] = field(default_factory=list[int])
+    columns: Columns = field(default_factory=Columns)
     reshapes: dict[int, int] = field(default_factory=dict[int, int])
     numbers: set[int] = field(default_factory=set[int])
     masks: set[int] = field(default_factory=set[int])
-    constants: set[int] = field(default_factory=set[int])
     broadcasts: set[int] = field(default_factory=set[int])
     from_constants: FromConstants = field(default_factory=FromConstants)
     alike: dict[int, int] = field(default_factory=dict[int, int])
@@ -75,22 +67,14 @@ class _Reader:
         if value in self.number:
             return self.number[value]
         source = _reshaped(value)
-        root = None if source is None else self.root[self._from_outside(source)]
-        self.number[value] = self._new_value(OUTSIDE, *self._measures(value, True), root)
+        root = None if source is None else self.columns.root[self._from_outside(source)]
+        self.number[value] = self.columns.add_value(OUTSIDE, *self._measures(value, True), root)
         if _is_broadcast(value):
             self.broadcasts.add(self.number[value])
         return self.number[value]
 
-    def _new_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
-        number = len(self.maker)
-        self.maker.append(maker)
-        self.sizes.append(size)
-        self.ranks.append(rank)
-        self.root.append(number if root is None else root)
-        return number
-
     def add(self, op: Operation) -> None:
-        number = len(self.names)
+        number = len(self.columns.names)
         if all(result in self.constant for result in op.results):
             self.from_constants.add(op)
         source = self._same_as(op)
@@ -104,11 +88,8 @@ class _Reader:
             self.masks.add(number)
         for result in op.results:
             self._make(number, result, source)
-        self.names.append(name_of(op))
-        self.traits.append(self._traits(op))
-        self.operands.append(tuple(operands))
-        self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
-        self.makes.append(tuple([self.number[result] for result in op.results]))
+        makes = [self.number[result] for result in op.results]
+        self.columns.add_operation(name_of(op), self._traits(op), operands, captured, makes)
 
     def _same_as(self, op: Operation) -> SSAValue | None:
         """What the result is the memory of. One number all over is of any shape at once."""
@@ -124,14 +105,16 @@ class _Reader:
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None) -> None:
         """`source`: what the result is the memory of."""
-        root = None if source is None else self.root[self.number[source]]
-        made = self._new_value(maker, *self._measures(result, result in self.constant or source is not None), root)
+        root = None if source is None else self.columns.root[self.number[source]]
+        made = self.columns.add_value(
+            maker, *self._measures(result, result in self.constant or source is not None), root
+        )
         self.number[result] = made
         alike = self.from_constants.alike(result) if source is None else None
         if alike is not None:
             self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
         elif result in self.constant:
-            self.constants.add(made)
+            self.columns.constants.add(made)
         if _is_broadcast(result) or self.from_constants.is_one_number(result):
             self.broadcasts.add(made)
 
@@ -157,30 +140,23 @@ class _Reader:
         bodies = {
             number: self._bodies_of(op, known)
             for number, op in enumerate(operations)
-            if self.names[number] in LOOPS_AND_BRANCHES
+            if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
-        loops = [one for one in bodies if self.names[one] == "stablehlo.while"]
+        loops = [one for one in bodies if self.columns.names[one] == "stablehlo.while"]
         return Program(
             arguments=len(self.order.block.args),
-            names=tuple(self.names),
-            traits=tuple(self.traits),
-            operands=tuple(self.operands),
-            reads=tuple(self.reads),
-            makes=tuple(self.makes),
-            maker=tuple(self.maker),
-            sizes=tuple(self.sizes),
-            ranks=tuple(self.ranks),
-            root=tuple(self.root),
             reshapes=self.reshapes,
             numbers=frozenset(self.numbers),
             masks=frozenset(self.masks),
-            constants=frozenset(self.constants),
+            **self.columns.fields(),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
             iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
-            kernels={number: kernel_of(op) for number, op in enumerate(operations) if self.names[number] in WANTED},
+            kernels={
+                number: kernel_of(op) for number, op in enumerate(operations) if self.columns.names[number] in WANTED
+            },
             alike=self.alike,
-            pools={number: pool_of(op) for number, op in enumerate(operations) if self.names[number] == POOL},
+            pools={number: pool_of(op) for number, op in enumerate(operations) if self.columns.names[number] == POOL},
         )
 
     def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
