@@ -23,9 +23,10 @@ def _is_bool(value: Attribute) -> bool:
 
 
 def _is_decision(value: Attribute) -> bool:
-    """One for all results, or a list with one for each."""
+    """One for all results, or a list with one for each; a unit attribute in it says nothing."""
     if isinstance(value, ArrayAttr):
-        return all(_is_decision(one) and not isinstance(one, ArrayAttr) for one in cast(ArrayAttr[Attribute], value))
+        each = cast(ArrayAttr[Attribute], value)
+        return all(isinstance(one, UnitAttr) or (not isinstance(one, ArrayAttr) and _is_decision(one)) for one in each)
     return _is_bool(value) or (isinstance(value, StringAttr) and value.data in POLICIES)
 
 
@@ -65,7 +66,7 @@ class Known:
 KNOWN: dict[str, Known] = {
     Names.RECOMPUTE: Known(
         "forward operation",
-        f"true, false, a policy ({', '.join(POLICIES)}), or a list of these with one entry for each result",
+        f"true, false, a policy ({', '.join(POLICIES)}), or a list with one of these, or unit, for each result",
         _is_decision,
         "the decision: recompute it or keep it; wins over every policy of a pass",
     ),

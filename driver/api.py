@@ -21,6 +21,7 @@ from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.functions import functions_of
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.marks import is_named_as_mark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
@@ -32,6 +33,7 @@ from ..transforms.lower import TARGETS
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recompute
+from ..transforms.take_marks import take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .road import belief, take
 from .verification import verify_module
@@ -99,9 +101,10 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     """
     asked = request or Request()
     planned = _planned(asked)
-    original = _module(step, name)
+    original, remarks = _unmarked(_module(step, name))
     if asked.measure is not None and planned is None:
-        return _least(original, asked, asked.measure)
+        least = _least(original, asked, asked.measure)
+        return replace(least, remarks=(*remarks, *least.remarks))
     module, done = original.clone(), list[Recomputation]()
 
     def change(module: ModuleOp) -> None:
@@ -121,7 +124,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
             raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
 
     proof = take(module, [change], proof=asked.proof)
-    remarks = (*done[0].remarks, *(belief(proof, module) if proof is not None else ()))
+    remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
 
@@ -186,10 +189,18 @@ def context() -> Context:
 
 
 def _verified(step: ModuleOp | str) -> ModuleOp:
-    module = _module(step, "<input>")
+    module, _ = _unmarked(_module(step, "<input>"))
     verify_module(module)
     return module
 
 
 def _module(step: ModuleOp | str, name: str) -> ModuleOp:
     return parse_module(step, name) if isinstance(step, str) else step
+
+
+def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
+    """Marks that are written as calls as attributes, in a copy of the module where it has any."""
+    if not any(map(is_named_as_mark, module.walk())):
+        return module, ()
+    copy = module.clone()
+    return copy, take_marks(copy).remarks

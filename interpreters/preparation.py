@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.marks import is_mark
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..dialects.structured import GroupOp
@@ -120,7 +121,7 @@ class Preparation:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
         if name in KERNELS:
             return KERNELS[name](op)
-        return ORDERING.get(type(op))
+        return _forward if is_mark(op) else ORDERING.get(type(op))
 
     def _group(self, op: GroupOp) -> Kernel:
         run = self.block(op.body.block, captured(op)).run

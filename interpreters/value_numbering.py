@@ -17,7 +17,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects.diagnostics import Refusal
-from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls
+from ..dialects.marks import is_mark
+from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
 from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
 from .heads import Heads
 from .pure_operations import (
@@ -106,6 +107,8 @@ class Numbering:
                 results = self._call(op, scope)
             case "stablehlo.optimization_barrier" if not scope.literal:
                 results = self._identity(op, op.operands, scope)
+            case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
+                results = self._operands(op, scope)
             case "recompute.depend" if not scope.literal:
                 results = self._identity(op, op.operands[:-1], scope)
             case "recompute.segment" | "recompute.gradient" if not scope.literal:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
+from ..analysis.step.marks import say
 from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
@@ -130,8 +131,8 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
         return
     for mark, value in zip(cast(ArrayAttr[Attribute], marks), returned, strict=True):
         owner = value.owner
-        if isinstance(owner, Operation) and owner in inlined and len(owner.results) == 1:
-            owner.attributes.setdefault(Names.RECOMPUTE, mark)
+        if isinstance(owner, Operation) and owner in inlined and not isinstance(mark, UnitAttr):
+            say(value, mark)
 
 
 def _drop_uncalled(module: ModuleOp) -> None:

@@ -1,7 +1,7 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify -> lower -> stagger
--> calls come back (`transforms/calls`)
+take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify
+-> lower -> stagger -> calls come back (`transforms/calls`)
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -40,6 +40,7 @@ from .plans.nested_steps import put_back
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
 from .stagger import stagger
+from .take_marks import take_marks
 from .verify import verify, verify_input
 
 
@@ -92,23 +93,24 @@ def recompute(
     """
     with part("verify"):
         verify_input(module)
+    said = take_marks(module).remarks
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(map(is_copy, every_operation(work))):
-        return _unchanged(module, [], "the step has copies already, from an earlier run", ())
+        return _unchanged(module, said, "the step has copies already, from an earlier run", ())
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
         cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
-        remarks = [*prepared.remarks, *cloned.remarks]
+        remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
-        remarks = list(cloned.remarks)
+        remarks = [*said, *cloned.remarks]
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
     written = _emit(work, prepared.origins, emission, steps)
     peaks = _peaks(written, cloned)
     if (worse := _why_all_worse(peaks, cloned, emission)) is not None:
-        return _unchanged(module, [*prepared.remarks, worse], worse.reason, steps)
+        return _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())

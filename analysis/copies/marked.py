@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -11,11 +11,11 @@ from ...dialects.diagnostics import Remark
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
 from ...planning.by_segment.reasons import NO_GATE
-from ...planning.by_segment.targets import Targets, with_views
+from ...planning.by_segment.targets import Targets, with_residuals, with_views
 from ...planning.plan import Kept, Plan
 from ...rules.names import name_of
 from ...rules.permission import Permission
-from ..step.marks import asks_to_recompute, is_to_recompute
+from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 from .copying import Copying
 from .legality import why_not_recomputable, why_stays
@@ -36,7 +36,14 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 def plan_of_marks(step: Step, how: Copying, without: Iterable[Operation] = ()) -> Plan:
     """The plan that the marks ask for, those on `without` left out."""
     targets, spoken_of = _targets(step, frozenset(without))
-    return how.plan(step, with_views(step.graph, targets, spoken_of))
+    return how.plan(step, completed(step, targets, spoken_of))
+
+
+def completed(step: Step, targets: Targets, spoken_of: Collection[int]) -> Targets:
+    """With what goes along with the targets: what is made of them for the backward pass alone, and views of them."""
+    demanded = [value for value in targets.values if is_demanded(step.value(value))]
+    made = with_residuals(step.graph, targets, demanded, spoken_of)
+    return with_views(step.graph, made, spoken_of)
 
 
 def _targets(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
-from ...planning.by_segment.targets import Targets, with_views
+from ...planning.by_segment.targets import Targets
 from ...planning.plan import Plan
 from ..request.selection import Selection
 from ..step.marks import asks_to_recompute, is_forced, is_to_recompute
@@ -19,7 +19,7 @@ from ..step.step import Step
 from .attempts import Attempt
 from .copying import Copying
 from .decide import Decisions, decide, explicit_mark
-from .marked import refused_marks
+from .marked import completed, refused_marks
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def plan_attempt(
     unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
     targets, spoken_of = _targets(step, decided, unheard)
     how = Copying(copies, attempt.chain, attempt.beside, permission=selection.permission)
-    return Planned(attempt, decided, how.plan(step, with_views(step.graph, targets, spoken_of)))
+    return Planned(attempt, decided, how.plan(step, completed(step, targets, spoken_of)))
 
 
 def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:

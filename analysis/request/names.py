@@ -42,8 +42,13 @@ def hand_on_names(holder: Operation, values: Iterable[SSAValue], inside: Contain
         return
     for owner in dict.fromkeys(value.owner for value in values):
         if isinstance(owner, Operation) and owner in inside:
-            names = [StringAttr(name) for name in dict.fromkeys((*given, *given_names(owner)))]
-            owner.attributes[Names.NAME] = names[0] if len(names) == 1 else ArrayAttr(names)
+            add_names(owner, given)
+
+
+def add_names(op: Operation, given: Iterable[str]) -> None:
+    """Give names to an operation, before those that it has."""
+    names = [StringAttr(name) for name in dict.fromkeys((*given, *given_names(op)))]
+    op.attributes[Names.NAME] = names[0] if len(names) == 1 else ArrayAttr(names)
 
 
 _SHELL = frozenset("*?[")

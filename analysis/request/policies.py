@@ -1,4 +1,4 @@
-"""Which operations of a segment a named policy saves: the policies of `jax.checkpoint_policies`, by their names.
+"""Which operations of a segment a policy saves: those of `jax.checkpoint_policies` by their names, and functions.
 
 Source of the names and of what they save: the JAX documentation of `jax.checkpoint_policies`.
 """
@@ -6,6 +6,7 @@ Source of the names and of what they save: the JAX documentation of `jax.checkpo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from xdsl.ir import Operation
@@ -13,8 +14,8 @@ from xdsl.ir import Operation
 from ...dialects.stablehlo.records import DotAttr
 from ...rules.kinds import is_product
 from ...rules.names import name_of
-from .names import is_named
-from .selection import BadSelection
+from .names import given_names, is_named
+from .selection import BadSelection, Selection
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
 
@@ -42,6 +43,10 @@ def _dots_without_batch(op: Operation, names: tuple[str, ...]) -> bool:
     return is_product(op) and not _has_batch(op)
 
 
+def _any_name_but(op: Operation, names: tuple[str, ...]) -> bool:
+    return bool(given_names(op)) and not is_named(op, names)
+
+
 def _not_named(op: Operation, names: tuple[str, ...]) -> bool:
     return not is_named(op, names)
 
@@ -56,12 +61,12 @@ SAVEABLE: dict[str, Saves] = {
     "offload_dot_with_no_batch_dims": _dots_without_batch,
     "save_only_these_names": is_named,
     "save_and_offload_only_these_names": is_named,
-    "save_any_names_but_these": _not_named,
+    "save_any_names_but_these": _any_name_but,
     "save_anything_except_these_names": _not_named,
 }
 # Saved values that carry the mark `offload`, for whoever can move them to the host.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
-NAMING = frozenset(name for name, saves in SAVEABLE.items() if saves in (is_named, _not_named))
+NAMING = frozenset(name for name, saves in SAVEABLE.items() if saves in (is_named, _any_name_but, _not_named))
 
 
 class UnknownPolicy(BadSelection):
@@ -78,3 +83,15 @@ def saves(policy: str) -> Saves:
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
+
+
+@dataclass(frozen=True)
+class SelectionByFunction(Selection):
+    """A selection that saves the operations of a segment of which `saveable` says so, in place of a named policy."""
+
+    saveable: Saves = _nothing
+
+
+def saves_of(selection: Selection) -> Saves:
+    """The test that a selection means. Raises `UnknownPolicy`."""
+    return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)

@@ -13,7 +13,7 @@ from ..step.phases import Phases
 from .checkpoints import segments_between
 from .names import is_named, named_by
 from .patterns import parse_chain, saved_by
-from .policies import OFFLOADING, saves
+from .policies import OFFLOADING, saves_of
 from .segments import find_segments
 from .selection import BadSelection, Selection
 
@@ -90,7 +90,7 @@ def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
 
 
 def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
-    policy = saves(selection.policy)
+    policy = saves_of(selection)
     yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
     for text in selection.exclude:
         yield from saved_by(parse_chain(text), operations)

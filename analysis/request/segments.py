@@ -35,9 +35,12 @@ class NoSuchSegment(BadSelection):
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     """The segment instance of each forward operation that is in one.
 
-    `pattern` is `auto`, or a shell-style pattern for a scope's path or last name (`block*`, `model/layer?`).
+    `pattern` is `auto`, `none` (marks alone say what is recomputed), or a shell-style pattern for a scope's path or
+    last name (`block*`, `model/layer?`).
     Raises `NoSuchSegment`.
     """
+    if pattern == "none":
+        return {}
     stated = _stated(phases, pattern)
     if stated and pattern == "auto":
         return stated

@@ -15,7 +15,8 @@ class BadSelection(ValueError):
 class Selection:
     """Segments, and what is saved inside of them.
 
-    segments: `auto`, or a shell-style pattern for scopes (`block*`): MindSpore's `Cell.recompute`.
+    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`, where marks alone say what is recomputed:
+    MindSpore's `Cell.recompute`.
     segment_count: group the segments, in program order, into so many (0: as they are): `recompute_sequential`.
     checkpoints: names of values; the segments lie between them: Paddle's `RecomputeOptimizer`. They replace `segments`.
     skip: numbers of segments that are left alone: Paddle's `no_recompute_segments`.

@@ -3,6 +3,7 @@
     {recompute.recompute = true}                      every result: must_recompute
     {recompute.recompute = "prefer_save"}             every result: a policy
     {recompute.recompute = [false, "must_recompute"]} one entry for each result
+    {recompute.recompute = [false, unit]}             of the second result nothing is said
 
 The names are those of PyTorch's `CheckpointPolicy`; `offload` is a kept value that somebody may move to the host.
 """
@@ -13,7 +14,8 @@ from collections.abc import Collection
 from enum import Enum
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.discardable import POLICIES
@@ -45,6 +47,27 @@ def mark_of(value: SSAValue) -> Policy | None:
     return None if mark is None else _policy(mark)
 
 
+def say(value: SSAValue, mark: Attribute) -> None:
+    """Mark one result of an operation. What is said of it already, nearer to the value, is left as it is.
+
+    On a call a mark without a list would be said of all that the call does.
+    """
+    op = value.owner
+    assert isinstance(op, Operation), "results of operations are marked"
+    if mark_of(value) is not None:
+        return
+    if len(op.results) == 1 and not isinstance(op, CallOp):
+        op.attributes[Names.RECOMPUTE] = mark
+        return
+    entries = [*cast(ArrayAttr[Attribute], op.attributes.get(Names.RECOMPUTE, _nothing_said(op)))]
+    entries[op.results.index(value)] = mark
+    op.attributes[Names.RECOMPUTE] = ArrayAttr(entries)
+
+
+def _nothing_said(op: Operation) -> ArrayAttr[Attribute]:
+    return ArrayAttr([UnitAttr()] * len(op.results))
+
+
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
     """The marks of an operation as a list, one entry for each result, in which those that are `kept` say so."""
     mark = op.attributes[Names.RECOMPUTE]
@@ -63,6 +86,16 @@ def _policy(mark: Attribute) -> Policy | None:
 def is_to_recompute(value: SSAValue) -> bool:
     """Whether the result is marked to be recomputed."""
     return (mark := mark_of(value)) is not None and mark.recomputes
+
+
+def is_demanded(value: SSAValue) -> bool:
+    """Whether the result, by its own mark, is recomputed with all that the backward pass alone makes of it."""
+    op = value.owner
+    if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
+        return False
+    if isinstance(mark, ArrayAttr):
+        mark = cast(ArrayAttr[Attribute], mark).data[op.results.index(value)]
+    return isinstance(mark, StringAttr) and mark.data == Policy.MUST_RECOMPUTE.value
 
 
 def asks_to_recompute(op: Operation) -> bool:

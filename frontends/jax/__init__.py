@@ -12,7 +12,8 @@ from __future__ import annotations
 from .block import block
 from .jit import Jitted, jit
 from .lowered import Lowered
+from .marks import again, offload, save
 from .private import UnsupportedJax
 from .warning import NothingSaved
 
-__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "block", "jit"]
+__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "again", "block", "jit", "offload", "save"]

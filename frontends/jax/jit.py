@@ -18,7 +18,7 @@ from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
 from .choice import chosen
-from .lowered import Lowered, rewritten
+from .lowered import Lowered, lowered_for_us, read, rewritten
 from .options import Options, options_of
 from .report import report
 
@@ -79,8 +79,8 @@ class Jitted(Generic[P, R]):
 
     def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
-        text = self._plain.lower(*args, **kwargs).as_text(debug_info=True)
-        return explain(text, self._options.request.selection)
+        module = read(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
+        return explain(module, self._options.request.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> str:
         """Temporaries and FLOPs of the plain step and of the rewritten one, both compiled; what is recomputed."""
@@ -100,7 +100,7 @@ class Jitted(Generic[P, R]):
         self._plain.clear_cache()
 
     def _lowered(self, *args: Any, **kwargs: Any) -> Lowered:
-        return rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
+        return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
 
 
 @overload
@@ -110,7 +110,7 @@ def jit(**options: Any) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     *fn: Any,
     segments: str = "auto",
-    policy: str = "nothing_saveable",
+    policy: str | Callable[..., Any] = "nothing_saveable",
     save: Sequence[str] = (),
     plan: str | Sequence[StepPlan] | None = None,
     planner: Planner | None = None,

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal, Remark
+from ...dialects.every import every_operation
+from ...dialects.marks import is_named_as_mark
+from ...dialects.parser import parse_module
 from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.phase import NoGradient
 from . import private, warning
 from .barriers import keeping_barriers
+from .marks import WRITTEN_AS_CALLS
 from .options import Options
 
 
@@ -63,15 +68,30 @@ def _compiled(lowered: Any, compiler_options: dict[str, Any] | None) -> jax.stag
     return lowered.compile(compiler_options)
 
 
-def rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered:
+def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
+    """As JAX lowers it, and marks are calls in it."""
+    return private.lower(traced, WRITTEN_AS_CALLS)
+
+
+def read(marked: jax.stages.Lowered, name: str) -> ModuleOp:
+    """The step as it is lowered for us. Raises `ParseError`."""
+    return parse_module(marked.as_text(debug_info=True), name)
+
+
+def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
     """The step, recomputed as the options say, or as it is with the reason.
 
     Raises `ValueError` for a selection that does not fit the step; with `strict`, or with a plan or a planner, what
     `recompute.rewrite` raises; `UnsupportedJax`.
     """
-    private.check(plain)
+    marked = lowered_for_us(traced)
+    private.check(marked)
+    plain = marked
     try:
-        done = rewrite(plain.as_text(debug_info=True), options.request, name=name)
+        module = read(marked, name)
+        if any(map(is_named_as_mark, every_operation(module))):
+            plain = traced.lower()
+        done = rewrite(module, options.request)
     except NoGradient as error:
         return _left(name, options, plain, error, warning.no_gradient(name))
     except (Refusal, NotProved, ParseError) as error:

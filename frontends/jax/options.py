@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...analysis.request.policies import saves
+from ...analysis.request.policies import saves_of
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
 from ...planning.plan_file import StepPlan, from_json
+from .policies import selected
 
 REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof")
 SELECTION = tuple(field.name for field in fields(Selection))
@@ -34,7 +35,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     """Raises `TypeError` and `ValueError`, which name the option."""
     ours = {name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure"}}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
-    selection = Selection(**_only(checked, SELECTION))
+    selection = selected(**_only(checked, SELECTION))
     _agree(selection, checked)
     jit = {name: value for name, value in given.items() if name not in ours}
     return Options(Request(selection, **_only(checked, REQUEST)), checked.get("measure", "auto"), jit)
@@ -45,7 +46,7 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
-    saves(selection.policy)
+    saves_of(selection)
     planned = [name for name in ("plan", "planner") if checked.get(name) is not None]
     if len(planned) > 1:
         raise ValueError("recompute.jax.jit: give plan= or planner=, not both")
@@ -58,13 +59,16 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
 
 
 def _text(name: str, value: Any) -> str:
-    if callable(value) and name == "policy":
-        called = getattr(value, "__name__", "dots_saveable")
-        raise TypeError(f"recompute.jax.jit: policy is the name of a policy, such as '{called}', not a function")
     if not isinstance(value, str):
         raise _wrong(name, "a str", value)
     if not value:
         raise ValueError(f"recompute.jax.jit: {name} is empty")
+    return value
+
+
+def _policy(name: str, value: Any) -> Any:
+    if isinstance(value, str) or not callable(value):
+        return _text(name, value)
     return value
 
 
@@ -134,7 +138,8 @@ def _wrong(name: str, expected: str, value: Any) -> TypeError:
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys("segments policy".split(), _text),
+    "segments": _text,
+    "policy": _policy,
     **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
     **dict.fromkeys("names save exclude".split(), _texts),

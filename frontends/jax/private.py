@@ -21,6 +21,7 @@ OF_MODULES = (
     ("jax._src.core", "trace_state_clean"),
     ("jax._src.interpreters.mlir", "make_ir_context"),
     ("jaxlib.mlir.ir", "Module.parse"),
+    ("jax.interpreters.mlir", "LoweringParameters.override_lowering_rules"),
 )
 OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
 OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
@@ -58,6 +59,17 @@ def trace_context() -> Any:
 
 def is_under_a_trace() -> bool:
     return not _of_module(*OF_MODULES[1])()
+
+
+def lower(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
+    """As JAX lowers it, with these rules, of primitives, in place of its own."""
+    return traced.lower(_private_parameters=_with_rules(rules))
+
+
+@cache
+def _with_rules(rules: Any) -> Any:
+    _of_module(*OF_MODULES[4])
+    return _of_module(OF_MODULES[4][0], "LoweringParameters")(override_lowering_rules=rules)
 
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:

@@ -64,6 +64,23 @@ def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Target
     return Targets(targets.segments, values, targets.own)
 
 
+def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], spoken_of: Collection[int]) -> Targets:
+    """Add what the forward pass makes of the `demanded` values for the backward pass alone, unless something else is
+    said of it.
+
+    Of `y = h * h` the backward pass reads `2 * h`: who has `h` computed again means that.
+    """
+    segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
+    for op in range(len(graph)) if sources else ():
+        source = next((value for value in graph.reads[op] if value in sources), None)
+        if source is None or graph.phases[op] != "residual" or op in spoken_of:
+            continue
+        segments.setdefault(op, segments[graph.maker[source]])
+        values.update(graph.makes[op])
+        sources.update(graph.makes[op])
+    return Targets(segments, frozenset(values), targets.own)
+
+
 def with_views(graph: Graph, targets: Targets, spoken_of: Collection[int]) -> Targets:
     """Add views and casts of what is recomputed, unless something else is said of them (`spoken_of`).
 

@@ -2,6 +2,7 @@
 // RUN: recompute-opt %s -p 'recompute-mark{policy=checkpoint_dots_with_no_batch_dims}' 2> /dev/null | filecheck %s --check-prefix=NOBATCH
 // RUN: recompute-opt %s -p 'recompute-mark{policy=save_only_these_names names=weights}' 2> /dev/null | filecheck %s --check-prefix=ONLY
 // RUN: recompute-opt %s -p 'recompute-mark{policy=save_any_names_but_these names=weights}' 2> /dev/null | filecheck %s --check-prefix=BUT
+// RUN: recompute-opt %s -p 'recompute-mark{policy=save_anything_except_these_names names=weights}' 2> /dev/null | filecheck %s --check-prefix=EXCEPT
 // RUN: recompute-opt %s -p 'recompute-mark{policy=save_and_offload_only_these_names names=weights}' 2> /dev/null | filecheck %s --check-prefix=OFFLOAD
 // RUN: recompute-opt %s -p 'recompute-mark{save=tanh}' 2> /dev/null | filecheck %s --check-prefix=SAVE
 // RUN: recompute-opt %s -p 'recompute-mark{save=softmax policy=save_only_these_names names=nobody}' 2>&1 > /dev/null | filecheck %s --check-prefix=NOTHING
@@ -13,7 +14,7 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
   %p = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (tensor<2x8x8xf32>, tensor<8x8xf32>) -> tensor<2x8x8xf32> loc("jit(f)/jvp(block)/dot_general")
   %q = stablehlo.dot_general %p, %x, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x8x8xf32>, tensor<2x8x8xf32>) -> tensor<2x8x8xf32> loc("jit(f)/jvp(block)/dot_general")
   %n = stablehlo.sine %q {recompute.name = "weights"} : tensor<2x8x8xf32> loc("jit(f)/jvp(block)/sin")
-  %t = stablehlo.tanh %n : tensor<2x8x8xf32> loc("jit(f)/jvp(block)/tanh")
+  %t = stablehlo.tanh %n {recompute.name = "squash"} : tensor<2x8x8xf32> loc("jit(f)/jvp(block)/tanh")
   %o = stablehlo.cosine %t : tensor<2x8x8xf32> loc("jit(f)/jvp(block)/cos")
   %y = stablehlo.exponential %o : tensor<2x8x8xf32> loc("jit(f)/jvp(head)/exp")
   %g = stablehlo.multiply %ct, %y : tensor<2x8x8xf32> loc("jit(f)/transpose(jvp(head))/mul")
@@ -36,10 +37,17 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // ONLY-NEXT:    %n = {{.*}}recompute.checkpoint
 // ONLY-NEXT:    %t = {{.*}}recompute.recompute = true
 
-// BUT:          %p = {{.*}}recompute.checkpoint
-// BUT-NEXT:     %q = {{.*}}recompute.checkpoint
+// Of what has a name all but these.
+// BUT:          %p = {{.*}}recompute.recompute = true
+// BUT-NEXT:     %q = {{.*}}recompute.recompute = true
 // BUT-NEXT:     %n = {{.*}}recompute.recompute = true
 // BUT-NEXT:     %t = {{.*}}recompute.checkpoint
+
+// Of everything all but these.
+// EXCEPT:       %p = {{.*}}recompute.checkpoint
+// EXCEPT-NEXT:  %q = {{.*}}recompute.checkpoint
+// EXCEPT-NEXT:  %n = {{.*}}recompute.recompute = true
+// EXCEPT-NEXT:  %t = {{.*}}recompute.checkpoint
 
 // A value that may go to the host is kept, and carries the mark for whoever moves it.
 // OFFLOAD:      %n = {{.*}}recompute.checkpoint, recompute.recompute = "offload"

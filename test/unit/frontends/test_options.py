@@ -12,6 +12,9 @@ import pytest
 import recompute
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
 
+OFFLOADING = jax.checkpoint_policies.save_and_offload_only_these_names(
+    names_which_can_be_saved=[], names_which_can_be_offloaded=["a"], offload_src="device", offload_dst="pinned_host"
+)
 PLAN = '{"recompute_plan": 1, "steps": []}'
 
 
@@ -20,7 +23,10 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
     [
         ({"segments": ["a"]}, TypeError, "segments is a str, not list"),
         ({"segments": ""}, ValueError, "segments is empty"),
-        ({"policy": jax.checkpoint_policies.dots_saveable}, TypeError, "the name of a policy, such as"),
+        ({"policy": 3}, TypeError, "policy is a str, not int"),
+        ({"policy": lambda prim, *_, **params: True}, TypeError, "is called with the name of an operation, the shapes"),
+        ({"policy": lambda operation: True}, TypeError, "is called with the name of an operation, the shapes"),
+        ({"policy": OFFLOADING}, TypeError, "is JAX's own and cannot be looked into: give its name"),
         ({"policy": "dots_savable"}, ValueError, "did you mean 'dots_saveable'"),
         ({"save": "dot"}, TypeError, "save is a sequence of str, not str"),
         ({"save": [1]}, TypeError, "save is a str, not int"),

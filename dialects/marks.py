@@ -1,0 +1,53 @@
+"""Marks that a framework writes as calls: the identity on one value, said of what makes it.
+
+%2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
+%3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from .names import Names
+from .stablehlo.custom_call import CustomCallOp
+
+NAME = f"{Names.PREFIX}name"
+POLICY_OF = {
+    f"{Names.PREFIX}save": "must_save",
+    f"{Names.PREFIX}again": "must_recompute",
+    f"{Names.PREFIX}offload": "offload",
+}
+"""What `recompute.recompute` says of the value."""
+_ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
+
+
+def is_named_as_mark(op: Operation) -> TypeGuard[CustomCallOp]:
+    """Whether the operation calls something in our name."""
+    return isinstance(op, CustomCallOp) and op.call_target_name.data.startswith(Names.PREFIX)
+
+
+def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
+    """Whether the operation is a mark, well-formed."""
+    return is_named_as_mark(op) and why_malformed(op) is None
+
+
+def why_malformed(op: CustomCallOp) -> str | None:
+    """Why what is named as a mark is none."""
+    target = op.call_target_name.data
+    if target != NAME and target not in POLICY_OF:
+        return f"unknown mark '{target}'; known are {', '.join([*POLICY_OF, NAME])}"
+    if len(op.operands) != 1 or [value.type for value in op.operands] != [result.type for result in op.results]:
+        return f"{target} takes one value, and gives back the same"
+    if target == NAME and not name_in(op):
+        return f"{target} has the name as its backend_config"
+    if (op.has_side_effect is not None and op.has_side_effect.value.data) or not _ALLOWED.issuperset(op.properties):
+        return f"{target} is the identity: it has no effect, no layouts and no aliases"
+    return None
+
+
+def name_in(mark: CustomCallOp) -> str:
+    """The name that `recompute.name` gives."""
+    return mark.backend_config.data if isinstance(mark.backend_config, StringAttr) else ""
