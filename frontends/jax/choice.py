@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 import jax
 
@@ -13,6 +15,14 @@ from .lowered import Lowered
 
 SURE = 0.15
 """Savings of the peak that are predicted to be at least this large are real: the model of XLA:CPU errs by less."""
+
+
+class Way(Enum):
+    """What can be run, the most promising first; of two that need the same, the later is taken."""
+
+    RECOMPUTED = "the rewritten step"
+    KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
+    PLAIN = "the plain step, just as jax.jit runs it"
 
 
 @dataclass(frozen=True)
@@ -28,19 +38,43 @@ def chosen(lowered: Lowered) -> Choice:
 
     Raises `Refusal` with `strict` where the plain one needs less.
     """
-    done, compiled = lowered.rewritten, lowered.compile()
-    if done is None or lowered.why is not None:
-        return Choice(compiled, lowered.why)
-    if not _is_measured(lowered.options.measure, done):
-        return Choice(compiled, None)
-    plain = lowered.compile_plain()
-    before, after = temporary_bytes(plain), temporary_bytes(compiled)
-    if before is None or after is None or after < before:
-        return Choice(compiled, None)
-    why = warning.plain_is_less(lowered.name, before, after, warning.last_reason(done.remarks))
+    compiled = {way: _compiled(lowered, way) for way in _ways(lowered)}
+    sizes = {way: temporary_bytes(one) for way, one in compiled.items()} if len(compiled) > 1 else {}
+    best = _least(sizes) if sizes else next(iter(compiled))
+    if best is Way.RECOMPUTED or lowered.why is not None:
+        return Choice(compiled[best], lowered.why)
+    return Choice(compiled[best], _why_plain(lowered, sizes[best], sizes[Way.RECOMPUTED]))
+
+
+def _ways(lowered: Lowered) -> list[Way]:
+    """What is compiled. With one nothing is measured."""
+    measure, done = lowered.options.measure, lowered.rewritten
+    plain = [Way.KEEPING, Way.PLAIN] if lowered.has_barriers and measure is not False else [Way.PLAIN]
+    if lowered.why is not None or done is None:
+        return plain
+    if measure == "auto":
+        measure = lowered.has_barriers or predicted_saving(done) < SURE
+    return [Way.RECOMPUTED, *(plain if measure else ())]
+
+
+def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
+    return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=way is Way.KEEPING)
+
+
+def _least(sizes: Mapping[Way, int | None]) -> Way:
+    known = {way: size for way, size in sizes.items() if size is not None}
+    if len(known) < len(sizes):
+        return next(iter(sizes))
+    return min(reversed(known), key=known.__getitem__)
+
+
+def _why_plain(lowered: Lowered, plain: int | None, rewritten: int | None) -> str:
+    done = lowered.rewritten
+    assert done is not None and plain is not None and rewritten is not None, "both were measured"
+    why = warning.plain_is_less(lowered.name, plain, rewritten, warning.last_reason(done.remarks))
     if lowered.options.request.strict:
         raise Refusal(done.module, f"{why} (strict)")
-    return Choice(plain, why)
+    return why
 
 
 def predicted_saving(done: Rewritten) -> float:
@@ -53,7 +87,3 @@ def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
     """What the compiler says; None where it says nothing."""
     analysis = compiled.memory_analysis()
     return None if analysis is None else int(analysis.temp_size_in_bytes)
-
-
-def _is_measured(measure: bool | str, done: Rewritten) -> bool:
-    return measure if isinstance(measure, bool) else predicted_saving(done) < SURE

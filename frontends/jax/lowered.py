@@ -20,6 +20,7 @@ from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
 from ...dialects.parser import parse_module
+from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.phase import NoGradient
@@ -35,7 +36,8 @@ class Lowered:
 
     plain: JAX's own `Lowered`. less: the one that is compiled; `plain` itself where nothing is recomputed. rewritten:
     what was done to the module, None where nothing could be. why: in one sentence, why nothing is recomputed; None
-    where something is. remarks: of the rewrite, or the reason why there is none.
+    where something is. remarks: of the rewrite, or the reason why there is none. has_barriers: the plain step has
+    barriers of its own, as those of `jax.checkpoint`.
     """
 
     name: str
@@ -45,16 +47,21 @@ class Lowered:
     rewritten: Rewritten | None
     remarks: tuple[Remark | str, ...]
     why: str | None
+    has_barriers: bool = False
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """The rewritten step; the plain one where nothing is recomputed, just as `jax.jit` compiles it."""
         if self.why is not None:
-            return _compiled(self.plain, None if compiler_options is None else dict(compiler_options))
+            return self.compile_plain(compiler_options)
         return _compiled(self.less, self._keeping(compiler_options))
 
-    def compile_plain(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """The plain step with the options of the rewritten one, to compare them."""
-        return _compiled(self.plain, self._keeping(compiler_options))
+    def compile_plain(
+        self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
+    ) -> jax.stages.Compiled:
+        """The plain step as `jax.jit` compiles it. `keeping`: with the options of the rewritten one, which keep
+        barriers."""
+        options = self._keeping(compiler_options) if keeping else compiler_options
+        return _compiled(self.plain, None if options is None else dict(options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
@@ -86,33 +93,40 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     """
     marked = lowered_for_us(traced)
     private.check(marked)
-    plain = marked
     try:
         module = read(marked, name)
-        if any(map(is_named_as_mark, every_operation(module))):
-            plain = traced.lower()
+    except ParseError as error:
+        return _Left(name, options, traced.lower(), False).because(error)
+    plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
+    has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
+    try:
         done = rewrite(module, options.request)
-    except NoGradient as error:
-        return _left(name, options, plain, error, warning.no_gradient(name))
-    except (Refusal, NotProved, ParseError) as error:
+    except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        if options.is_planned:
-            raise
-        return _left(name, options, plain, error, warning.nothing_recomputed(name, _reason(error)))
+        return _Left(name, options, plain, has_barriers).because(error)
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
-        return Lowered(name, options, plain, plain, done, done.remarks, why)
-    return Lowered(name, options, plain, private.with_module(plain, done.text), done, done.remarks, None)
+        return Lowered(name, options, plain, plain, done, done.remarks, why, has_barriers)
+    less = private.with_module(plain, done.text)
+    return Lowered(name, options, plain, less, done, done.remarks, None, has_barriers)
 
 
-def _left(name: str, options: Options, plain: jax.stages.Lowered, error: Exception, why: str) -> Lowered:
-    """Raises the error with `strict`."""
-    if options.request.strict:
-        raise error
-    remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-    return Lowered(name, options, plain, plain, None, (remark,), why)
+@dataclass(frozen=True)
+class _Left:
+    """A step that cannot be rewritten."""
 
+    name: str
+    options: Options
+    plain: jax.stages.Lowered
+    has_barriers: bool
 
-def _reason(error: Exception) -> str:
-    return error.reason if isinstance(error, Refusal) else str(error)
+    def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
+        """Raises the error with `strict`, and where somebody has planned something."""
+        if self.options.request.strict or (self.options.is_planned and not isinstance(error, NoGradient)):
+            raise error
+        reason = error.reason if isinstance(error, Refusal) else str(error)
+        is_forward = isinstance(error, NoGradient)
+        why = warning.no_gradient(self.name) if is_forward else warning.nothing_recomputed(self.name, reason)
+        remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
+        return Lowered(self.name, self.options, self.plain, self.plain, None, (remark,), why, self.has_barriers)
