@@ -21,6 +21,7 @@ POLICY_OF = {
     f"{Names.PREFIX}offload": "offload",
 }
 """What `recompute.recompute` says of the value."""
+MARKS = (*POLICY_OF, NAME)
 _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
 
 
@@ -37,8 +38,8 @@ def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
 def why_malformed(op: CustomCallOp) -> str | None:
     """Why what is named as a mark is none."""
     target = op.call_target_name.data
-    if target != NAME and target not in POLICY_OF:
-        return f"unknown mark '{target}'; known are {', '.join([*POLICY_OF, NAME])}"
+    if target not in MARKS:
+        return f"unknown mark '{target}'; known are {', '.join(MARKS)}"
     if len(op.operands) != 1 or [value.type for value in op.operands] != [result.type for result in op.results]:
         return f"{target} takes one value, and gives back the same"
     if target == NAME and not name_in(op):

@@ -30,6 +30,11 @@ def keeping_barriers(platforms: Sequence[str], *asked: Mapping[str, Any] | None)
     return {**together, DISABLED: ",".join(dict.fromkeys([*filter(None, off), DROPS_BARRIERS]))}
 
 
+def are_kept_by_flags() -> bool:
+    """Whether `XLA_FLAGS` alone keeps barriers on CPU."""
+    return DROPS_BARRIERS in _off_by_flags()
+
+
 def _off_by_flags() -> list[str]:
     """`XLA_FLAGS` holds flags, or the name of a file that does."""
     flags = os.environ.get("XLA_FLAGS", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,16 @@ class Call:
             tuple(static),
         )
 
+    def completed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """With the static arguments in their places."""
+        whole, named = list(args), dict(kwargs)
+        for place, value in self.static:
+            if isinstance(place, int):
+                whole.insert(place, value)
+            else:
+                named[place] = value
+        return whole, named
+
     @property
     def is_traced(self) -> bool:
         """Whether JAX is looking on: under `jax.jit`, `jax.grad`, `jax.vmap` and the like."""
@@ -62,7 +72,7 @@ def _type_of(value: object) -> Hashable:
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
     """Shape, type and weakness, and where a committed array lies. An uncommitted one goes where the others are."""
-    if isinstance(leaf, jax.Array) and leaf.committed:
+    if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)
     return (jax.typeof(leaf),)

@@ -19,6 +19,7 @@ from . import private, warning
 from .calls import Call, key_of
 from .choice import chosen
 from .lowered import Lowered, lowered_for_us, read, rewritten
+from .nested import NestedStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import report
 
@@ -42,7 +43,7 @@ class Jitted(Generic[P, R]):
         self._statics = private.statics_of(self._plain)
         self._name = str(getattr(function, "__name__", type(function).__name__))
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
-        self._warned_of_trace = False
+        self._steps: dict[Hashable, NestedStep | None] = {}
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -50,12 +51,9 @@ class Jitted(Generic[P, R]):
         if _JAX.config.jax_disable_jit:
             return self._plain(*args, **kwargs)
         call = Call.of(self._statics, args, kwargs)
-        if call.is_traced:
-            if not self._warned_of_trace:
-                self._warned_of_trace = True
-                warning.warn(warning.under_a_trace(self._name))
-            return self._plain(*args, **kwargs)
         key = key_of(call)
+        if call.is_traced:
+            return self._nested(call, key, args, kwargs)
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             choice = chosen(self._lowered(*args, **kwargs))
@@ -97,7 +95,20 @@ class Jitted(Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget what was compiled."""
         self._compiled.clear()
+        self._steps.clear()
         self._plain.clear_cache()
+
+    def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
+        """Under a trace of somebody else."""
+        if key is None:
+            return self._plain(*args, **kwargs)
+        if key not in self._steps:
+            self._steps[key] = nested_step(self._name, self._options, self._plain, call)
+        step = self._steps[key]
+        if step is None:
+            warning.warn(warning.under_a_trace(self._name))
+            return self._plain(*args, **kwargs)
+        return call_nested(step, call)
 
     def _lowered(self, *args: Any, **kwargs: Any) -> Lowered:
         return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)

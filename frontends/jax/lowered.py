@@ -125,8 +125,6 @@ class _Left:
         """Raises the error with `strict`, and where somebody has planned something."""
         if self.options.request.strict or (self.options.is_planned and not isinstance(error, NoGradient)):
             raise error
-        reason = error.reason if isinstance(error, Refusal) else str(error)
-        is_forward = isinstance(error, NoGradient)
-        why = warning.no_gradient(self.name) if is_forward else warning.nothing_recomputed(self.name, reason)
+        why = warning.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         return Lowered(self.name, self.options, self.plain, self.plain, None, (remark,), why, self.has_barriers)

@@ -6,8 +6,9 @@ import inspect
 import warnings
 from collections.abc import Sequence
 
-from ...dialects.diagnostics import Remark
+from ...dialects.diagnostics import Refusal, Remark
 from ...reports.bytes import human_bytes
+from ...transforms.phase import NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
 NAMES = "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*'"
@@ -30,8 +31,15 @@ def warn(words: str) -> None:
 
 def under_a_trace(name: str) -> str:
     return (
-        f"{name} is called under jax.grad, jax.jit or another transformation, and runs there as under jax.jit: nothing "
-        f"is recomputed; {INSIDE}, and let it be the outermost"
+        f"{name} is called under jax.grad, jax.vmap or another transformation, and runs there as under jax.jit: "
+        f"nothing is recomputed; {INSIDE}, and let it be the outermost"
+    )
+
+
+def barriers_are_dropped(name: str) -> str:
+    return (
+        f"{name} is called inside of another jax.jit: on CPU that one drops the barriers, and the saving with them, "
+        f"unless it is given compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or XLA_FLAGS say so"
     )
 
 
@@ -48,6 +56,13 @@ def last_reason(remarks: Sequence[Remark]) -> str:
 
 def nothing_recomputed(name: str, reason: str) -> str:
     return f"{name}: the plain step runs: {reason}; {NAMES}"
+
+
+def refused(name: str, error: Exception) -> str:
+    """Of a step that cannot be rewritten."""
+    if isinstance(error, NoGradient):
+        return no_gradient(name)
+    return nothing_recomputed(name, error.reason if isinstance(error, Refusal) else str(error))
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:

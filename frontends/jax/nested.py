@@ -1,0 +1,152 @@
+"""A step that is called inside of another `jax.jit`: one operation there, and rewritten where that is lowered.
+
+    jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
+
+`jax.export` gives the module of the step, which is rewritten and called in its place. Under `jax.grad` and `jax.vmap`
+the step is what `jax.jit` makes of it, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+from jax.extend import source_info_util
+from jax.extend.core import Primitive
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import ad, batching, mlir
+from xdsl.utils.exceptions import ParseError
+
+from ...analysis.request.selection import BadSelection
+from ...dialects.diagnostics import Refusal
+from ...dialects.every import every_operation
+from ...dialects.marks import MARKS
+from ...dialects.printer import print_module
+from ...driver.api import Rewritten, rewrite
+from ...driver.road import NotProved
+from ...transforms.calls.templates import strip
+from . import warning
+from .barriers import are_kept_by_flags
+from .calls import Call
+from .marks import WRITTEN_AS_CALLS
+from .options import Options
+
+source_info_util.register_exclusion(__file__)
+_JAX: Any = jax
+_RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
+_STABLEHLO: Any = stablehlo
+"""Partly unknown to type checkers."""
+_STEP: Any = Primitive("recompute_step")
+_STEP.multiple_results = True
+
+
+@dataclass(frozen=True, eq=False)
+class NestedStep:
+    """A step for arguments of one kind. `flat`: from leaves to leaves, as `jax.jit` has it. `out`: leaves and tree."""
+
+    name: str
+    options: Options
+    flat: Any
+    out: tuple[Any, ...]
+    tree: Any
+    said: set[str] = field(default_factory=set[str])
+
+    def say(self, words: str) -> None:
+        """Once."""
+        if words not in self.said:
+            self.said.add(words)
+            warning.warn(words)
+
+
+def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> NestedStep | None:
+    """The step for these arguments; None where its effects cannot be seen through."""
+    leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
+    trees: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = call.completed(*_JAX.tree.unflatten(arguments, leaves))
+        out, tree = _JAX.tree.flatten(plain(*args, **kwargs))
+        trees.append(tree)
+        return out
+
+    jitted = _JAX.jit(flat)
+    traced = jitted.trace(*leaves)
+    if traced.jaxpr.effects:
+        return None
+    return NestedStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
+
+
+def call_nested(step: NestedStep, call: Call) -> Any:
+    """One operation of whoever traces."""
+    leaves = [_JAX.numpy.asarray(leaf) for leaf in _JAX.tree.leaves((call.args, dict(call.kwargs)))]
+    return _JAX.tree.unflatten(step.tree, _STEP.bind(*leaves, step=step))
+
+
+def _run(*leaves: Any, step: NestedStep) -> Any:
+    return step.flat(*leaves)
+
+
+def _shapes(*_: Any, step: NestedStep) -> Any:
+    return list(step.out)
+
+
+def _jvp(primals: Any, tangents: Any, *, step: NestedStep) -> Any:
+    step.say(warning.under_a_trace(step.name))
+    zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
+    tangents = [instantiate(one) if isinstance(one, zero) else one for one in tangents]
+    return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
+
+
+def _batched(arguments: Any, dimensions: Any, *, step: NestedStep) -> Any:
+    step.say(warning.under_a_trace(step.name))
+    out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
+    return out, [0] * len(out)
+
+
+def _lowered(ctx: Any, *operands: Any, step: NestedStep) -> Any:
+    platforms = ctx.module_context.platforms
+    try:
+        called = _rewritten(step, ctx.avals_in, platforms)
+    except (Refusal, NotProved, ParseError) as error:
+        if step.options.request.strict or isinstance(error.__cause__, BadSelection):
+            raise
+        called = step.say(warning.refused(step.name, error))
+    except (ValueError, NotImplementedError) as error:  # what jax.export does not do
+        called = step.say(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+    if called is not None and "cpu" in platforms and not are_kept_by_flags():
+        step.say(warning.barriers_are_dropped(step.name))
+    return _RULES.mlir.lower_fun(called or step.flat, multiple_results=True)(ctx, *operands)
+
+
+def _rewritten(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Callable[..., Any] | None:
+    """The function of the rewritten module; None, with a warning, where nothing is recomputed."""
+    exported = _JAX.export.export(
+        step.flat,
+        platforms=platforms,
+        disabled_checks=[_JAX.export.DisabledSafetyCheck.custom_call(target) for target in MARKS],
+        _override_lowering_rules=WRITTEN_AS_CALLS,
+    )(*avals)
+    done = rewrite(exported.mlir_module(), step.options.request, name=step.name)
+    if not done.copies:
+        step.say(warning.nothing_recomputed(step.name, warning.last_reason(done.remarks)))
+        return None
+    return replace(exported, mlir_module_serialized=_serialized(done)).call
+
+
+def _serialized(done: Rewritten) -> bytes:
+    """Portable artifacts have no room for attributes that StableHLO does not know."""
+    module = done.module.clone()
+    for op in every_operation(module):
+        strip(op)
+    text = print_module(module, debuginfo=True)
+    return _STABLEHLO.serialize_portable_artifact_str(text, _STABLEHLO.get_current_version())
+
+
+_STEP.def_impl(_run)
+_STEP.def_abstract_eval(_shapes)
+_RULES.ad.primitive_jvps[_STEP] = _jvp
+_RULES.batching.primitive_batchers[_STEP] = _batched
+_RULES.mlir.register_lowering(_STEP, _lowered)

@@ -1,0 +1,135 @@
+"""A step that is called inside of another `jax.jit` is rewritten there, and computes the same."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.test.unit.frontends.steps import batch, far_apart, forward, jax, jnp, mlp, weights
+
+KEEPING = {DISABLED: DROPS_BARRIERS}
+Step = Callable[..., Any]
+
+
+def quietly(call: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+        return call()
+
+
+def called(step: Step) -> Step:
+    return lambda parameters, x: step(parameters, x)
+
+
+def repeated(step: Step) -> Step:
+    """Three steps in one loop."""
+
+    def loop(parameters: Any, x: Any) -> Any:
+        def body(state: Any, x: Any) -> Any:
+            value, state = step(state, x)
+            return state, value
+
+        return jax.lax.scan(body, parameters, jnp.stack([x, x * 2, x * 3]))
+
+    return loop
+
+
+@pytest.mark.parametrize("around", [called, repeated])
+def test_less_memory_and_the_same_numbers(around: Callable[[Step], Step]):
+    arguments = weights(), batch(2048)
+    ours, plain = around(recompute.jax.jit(mlp().step)), around(mlp().step)
+    less = quietly(lambda: jax.jit(ours).lower(*arguments).compile(KEEPING))
+    more = jax.jit(plain).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.6 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+
+
+def test_barriers_that_go_are_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    with pytest.warns(recompute.jax.NothingSaved, match="that one drops the barriers") as said:
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+    assert [one.filename for one in said] == [__file__]
+    monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED}={DROPS_BARRIERS}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(called(recompute.jax.jit(mlp().step))).lower(weights(), batch())
+
+
+def test_marks_and_selections_hold_here():
+    def layer(w: Any, x: Any, index: int) -> Any:
+        return x + jnp.tanh(recompute.jax.save(jnp.sin(x @ w["up"])) ** 2) @ w["down"]
+
+    def sines(step: Step) -> int:
+        return quietly(lambda: jax.jit(called(step)).lower(weights(), batch())).as_text().count("stablehlo.sine")
+
+    assert sines(recompute.jax.jit(mlp(layer).step)) == len(weights())
+    assert sines(recompute.jax.jit(mlp().step)) == 2 * len(weights())
+    assert sines(recompute.jax.jit(mlp().step, segments="block1")) == len(weights()) + 1
+    with pytest.raises(recompute.Refusal, match="no segment matches 'nowhere'"):
+        sines(recompute.jax.jit(mlp().step, segments="nowhere"))
+
+
+def test_static_and_named_arguments_and_python_numbers():
+    def step(count: int, parameters: Any, x: Any, *, scale: Any) -> Any:
+        value, state = mlp().step(parameters[:count], x)
+        return {"value": value * scale, "state": state}
+
+    ours = recompute.jax.jit(step, static_argnums=0)
+    found = quietly(lambda: jax.jit(lambda w, x: ours(2, w, x, scale=3))(weights(), batch()))
+    assert far_apart(found, jax.jit(lambda w, x: step(2, w, x, scale=3))(weights(), batch())) == []
+
+
+def test_no_gradient_inside():
+    with pytest.warns(recompute.jax.NothingSaved, match="computes no gradient"):
+        found = jax.jit(called(recompute.jax.jit(forward())))(weights(), batch())
+    assert far_apart(found, jax.jit(forward())(weights(), batch())) == []
+    strict = recompute.jax.jit(forward(), strict=True)
+    with pytest.raises(recompute.Refusal, match="no gradient"):
+        jax.jit(called(strict)).lower(weights(), batch())
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda step: jax.vmap(lambda x: step(weights(), x)),
+        lambda step: jax.jit(jax.grad(lambda x: step(weights(), x[0])[0])),
+        lambda step: jax.grad(jax.jit(lambda x: step(weights(), x[0])[0])),
+        lambda step: lambda x: jax.jvp(lambda x: step(weights(), x[0])[0], (x,), (x,)),
+        lambda step: jax.jit(jax.grad(jax.checkpoint(lambda x: step(weights(), x[0])[0]))),
+    ],
+)
+def test_other_transformations_run_the_plain_step(transform: Callable[[Step], Step]):
+    """`jax.grad` around a loss is what people try first."""
+    x = jnp.stack([batch(), batch() * 2])
+    expected = transform(jax.jit(mlp().step))(x)
+    with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
+        found = transform(recompute.jax.jit(mlp().step))(x)
+    assert far_apart(found, expected) == []
+
+
+def test_what_only_asks_for_shapes():
+    step = recompute.jax.jit(mlp().step)
+    assert far_apart(
+        jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(step, weights(), batch())),
+        jax.tree.map(jnp.zeros_like, mlp().step(weights(), batch())),
+    ) == []  # fmt: skip
+    assert "recompute_step" in str(jax.make_jaxpr(step)(weights(), batch()))
+
+
+def test_effects_stay(capfd: pytest.CaptureFixture[str]):
+    def step(parameters: Any, x: Any) -> Any:
+        jax.debug.print("seen {}", x[0, 0] * 0 + 7)
+        return mlp().step(parameters, x)
+
+    found = quietly(lambda: jax.jit(called(recompute.jax.jit(step)))(weights(), batch()))
+    jax.effects_barrier()
+    assert "seen 7" in capfd.readouterr().out
+    assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
