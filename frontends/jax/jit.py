@@ -105,10 +105,7 @@ class Jitted(Generic[P, R]):
         if key not in self._steps:
             self._steps[key] = nested_step(self._name, self._options, self._plain, call)
         step = self._steps[key]
-        if step is None:
-            warning.warn(warning.under_a_trace(self._name))
-            return self._plain(*args, **kwargs)
-        return call_nested(step, call)
+        return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
 
     def _lowered(self, *args: Any, **kwargs: Any) -> Lowered:
         return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)

@@ -62,7 +62,7 @@ class NestedStep:
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> NestedStep | None:
-    """The step for these arguments; None where its effects cannot be seen through."""
+    """The step for these arguments; None, with a warning, where it has effects, or reads what others trace."""
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     trees: list[Any] = []
 
@@ -74,7 +74,8 @@ def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Ca
 
     jitted = _JAX.jit(flat)
     traced = jitted.trace(*leaves)
-    if traced.jaxpr.effects:
+    if traced.jaxpr.effects or len(traced.jaxpr.in_avals) != len(leaves):
+        warning.warn(warning.not_alone(name))
         return None
     return NestedStep(name, options, jitted, tuple(traced.jaxpr.out_avals), trees[-1])
 

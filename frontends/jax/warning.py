@@ -36,6 +36,13 @@ def under_a_trace(name: str) -> str:
     )
 
 
+def not_alone(name: str) -> str:
+    return (
+        f"{name} is called inside of another jax.jit, and has effects or reads traced values that are no arguments: it "
+        "runs there as under jax.jit, and nothing is recomputed; make these values arguments, or let it be the outermost"
+    )
+
+
 def barriers_are_dropped(name: str) -> str:
     return (
         f"{name} is called inside of another jax.jit: on CPU that one drops the barriers, and the saving with them, "
