@@ -10,7 +10,8 @@ print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,9 +19,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.selection import AUTO, Selection
+from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.every import every_operation
 from ..dialects.marks import is_named_as_mark
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
@@ -28,6 +31,7 @@ from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
 from ..planning.objective import ATTEMPTS, WORTH_IT
 from ..planning.plan_file import StepPlan, from_json, to_json
+from ..rules.flops import flops
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
 from ..transforms.plans.carry_out import LEFT, Emission
@@ -35,6 +39,7 @@ from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recompute
 from ..transforms.take_marks import take_marks
 from .looking import MODELS, explanations_of, timelines_of
+from .pipeline import Pipeline, passes_of
 from .road import belief, take
 from .verification import verify_module
 
@@ -49,7 +54,7 @@ class Request:
     function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
     an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
     whoever can compile it; every attempt is written and measured then, and the least is what comes back. proof: prove
-    the result equal.
+    the result equal. pipeline: these passes, by name or as objects, in place of `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -63,6 +68,12 @@ class Request:
     attempts: int = ATTEMPTS
     measure: Callable[[ModuleOp], int] | None = None
     proof: bool = True
+    pipeline: Pipeline = ()
+
+    def beside_pipeline(self) -> str | None:
+        """An option that says something besides the pipeline."""
+        default = Request(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
+        return next((one.name for one in fields(self) if getattr(self, one.name) != getattr(default, one.name)), None)
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     asked = request or Request()
     planned = _planned(asked)
     original, remarks = _unmarked(_module(step, name))
+    if asked.pipeline:
+        return _through(original, asked, remarks)
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
@@ -126,6 +139,21 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     proof = take(module, [change], proof=asked.proof)
     remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
+
+
+def _through(original: ModuleOp, asked: Request, said: tuple[Remark, ...]) -> Rewritten:
+    """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
+    if (other := asked.beside_pipeline()) is not None:
+        raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
+    module, context = original.clone(), make_context()
+    changes = [partial(one.apply, context) for one in passes_of(asked.pipeline)]
+    proof = take(module, changes, proof=asked.proof)
+    remarks = (*said, *context.remarks, *(belief(proof, module) if proof is not None else ()))
+    copies = [op for op in every_operation(module) if is_copy(op)]
+    if asked.strict and not copies:
+        raise Refusal(module, "the pipeline makes no copies (strict)")
+    plans = tuple(plan for text in context.plans for plan in from_json(text))
+    return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
 
 
 def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], int]) -> Rewritten:

@@ -6,31 +6,25 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from typing import Any
+from dataclasses import dataclass
 
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
+from ..driver.pipeline import BadPipeline, Passes, did_you_mean, passes_known, resolve, specs
 from ..universe import UNIVERSE
 from .options import options_of, spelled
-from .renamed import new_name_of_option, new_name_of_pass
 from .rule_files import add_rules_option
 from .start import version_of
 
 CHUNK = "// -----"
 STATISTICS = "count after each pass, then tell the seconds of each pass and of its parts; to standard error"
 MLIR = "mlir"
-# An option value that xDSL's lexer takes for punctuation.
-_BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_])[^"{},\s]*)""")
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
 _NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
 
-Passes = Mapping[str, Callable[[], type[ModulePass]]]
 Targets = Mapping[str, Callable[[], type[Target]]]
 
 
@@ -71,9 +65,15 @@ class Request:
 def parse_arguments(arguments: Sequence[str] | None) -> Request:
     """Raises `UsageError`; argparse ends the process itself for options that it does not know, with exit code 2."""
     options = argument_parser().parse_args(arguments)
-    universe = Universe.get_multiverse()
-    targets: Targets = universe.all_targets | UNIVERSE.all_targets
-    passes: Passes = universe.all_passes | UNIVERSE.all_passes
+    try:
+        return _request(options)
+    except BadPipeline as error:
+        raise UsageError(str(error)) from error
+
+
+def _request(options: argparse.Namespace) -> Request:
+    targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
+    passes = passes_known()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     pipeline = _without_module(options.pass_pipeline) if options.pass_pipeline else options.passes
@@ -128,35 +128,6 @@ def argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def specs(text: str) -> list[ArgSpec]:
-    """Parse `a{x=1},b`. Patterns need no quotes here: `segments=block*` is read as `segments="block*"`."""
-    try:
-        return list(parse_pipeline(_BARE_PATTERN.sub(r'="\1"', text)))
-    except ArgSpecParseError as error:
-        raise UsageError(f"cannot read the pipeline '{text}': {str(error).strip().splitlines()[-1].strip()}") from error
-
-
-def resolve(spec: ArgSpec, known: Mapping[str, Callable[[], type[Any]]], kind: str) -> Any:
-    """The pass or target that a spec names, with its options. Raises `UsageError`."""
-    if (renamed := new_name_of_pass(spec.name)) is not None:
-        raise UsageError(f"{kind} '{spec.name}' {renamed}")
-    if spec.name not in known:
-        raise UsageError(f"unknown {kind} '{spec.name}'{_did_you_mean(spec.name, known)}")
-    found = known[spec.name]()
-    spec = spec.normalize_parameter_names()
-    options = [field.name for field in fields(found)]
-    if (renamed := new_name_of_option(spec)) is not None:
-        raise UsageError(f"{kind} '{spec.name}': {renamed}")
-    for given in spec.parameters:
-        if given not in options:
-            exist = f"; its options are {', '.join(options)}" if options else "; it has no options"
-            raise UsageError(f"{kind} '{spec.name}' has no option '{given}'{_did_you_mean(given, options) or exist}")
-    try:
-        return found.from_spec(spec)
-    except ValueError as error:
-        raise UsageError(f"{kind} '{spec.name}': {error}; its options are {_typed_options(found)}") from error
-
-
 def _without_module(pipeline: str) -> str:
     """The passes inside of `builtin.module(...)`."""
     match = _PASS_PIPELINE.match(pipeline)
@@ -188,7 +159,7 @@ def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
     if options.help_pass is None:
         return None
     if options.help_pass not in passes:
-        raise UsageError(f"unknown pass '{options.help_pass}'{_did_you_mean(options.help_pass, passes)}")
+        raise UsageError(f"unknown pass '{options.help_pass}'{did_you_mean(options.help_pass, passes)}")
     return explain_pass(passes[options.help_pass]())
 
 
@@ -201,12 +172,3 @@ def explain_pass(found: type[ModulePass]) -> str:
     text = (module.__doc__ if ours and module is not None else own) or f"{found.name}: xDSL says nothing about it."
     options = list(spelled(options_of(found)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])
-
-
-def _typed_options(found: type[Any]) -> str:
-    return ", ".join(f"{field.name}=<{field.type}>" for field in fields(found))
-
-
-def _did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = get_close_matches(given, known, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""

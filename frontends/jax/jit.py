@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import jax
 from jax.extend import source_info_util
+from xdsl.passes import ModulePass
 
 from ...analysis.explain.explanation import Explanation
 from ...driver.api import explain
@@ -122,6 +123,7 @@ def jit(
     save: Sequence[str] = (),
     plan: str | Sequence[StepPlan] | None = None,
     planner: Planner | None = None,
+    pipeline: str | Sequence[str | ModulePass] = (),
     attempts: int = ATTEMPTS,
     strict: bool = False,
     measure: bool | str = "auto",
@@ -130,13 +132,21 @@ def jit(
     """`jax.jit(fn, **jit_options)` for a training step, gradient included, in less memory; with equal results.
 
     segments, policy, save, and the other fields of `recompute.Selection`: what is recomputed. plan: as
-    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. attempts, strict, and `copies`, `stagger`,
+    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. pipeline: passes, by name
+    or as objects, in place of all that. attempts, strict, and `copies`, `stagger`,
     `calls`, `proof`: as in `recompute.Request`. measure: compile the plain step too and run what needs fewer temporary
     bytes: always, never, or ("auto") where the predicted saving is small. All other options are those of `jax.jit`.
 
     Without `fn` it is a decorator. Raises `TypeError` and `ValueError` for options before anything is compiled.
     """
-    ours = {"segments": segments, "policy": policy, "save": save, "plan": plan, "planner": planner}
+    ours = {
+        "segments": segments,
+        "policy": policy,
+        "save": save,
+        "plan": plan,
+        "planner": planner,
+        "pipeline": pipeline,
+    }
     checked = options_of({**ours, "attempts": attempts, "strict": strict, "measure": measure, **options})
     if len(fn) > 1:
         raise TypeError(f"recompute.jax.jit takes one function, not {len(fn)} positional arguments")

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from xdsl.passes import ModulePass
+
 from ...analysis.request.policies import saves_of
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
+from ...driver.pipeline import passes_of
 from ...planning.plan_file import StepPlan, from_json
 from .policies import selected
 
-REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof")
+REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "pipeline")
 SELECTION = tuple(field.name for field in fields(Selection))
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 """What a plan replaces: the options that say what is recomputed."""
@@ -28,7 +31,8 @@ class Options:
 
     @property
     def is_planned(self) -> bool:
-        return self.request.plan is not None or self.request.planner is not None
+        request = self.request
+        return request.plan is not None or request.planner is not None or bool(request.pipeline)
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
@@ -47,9 +51,9 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     saves_of(selection)
-    planned = [name for name in ("plan", "planner") if checked.get(name) is not None]
+    planned = [name for name in ("plan", "planner", "pipeline") if checked.get(name)]
     if len(planned) > 1:
-        raise ValueError("recompute.jax.jit: give plan= or planner=, not both")
+        raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
     default = Selection()
     chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
     if planned and chosen:
@@ -121,6 +125,13 @@ def _step_plan(name: str, value: Any) -> StepPlan:
     return value
 
 
+def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...]:
+    """Raises `BadPipeline`, a ValueError."""
+    if not isinstance(value, str | Sequence):
+        raise _wrong(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
+    return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]
+
+
 def _planner(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
         raise _wrong(name, "a function, Graph -> Plan", value)
@@ -148,5 +159,6 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "checkpoints": _texts_or_none,
     "plan": _plan,
     "planner": _planner,
+    "pipeline": _pipeline,
     "measure": _measure,
 }

@@ -39,7 +39,7 @@ def under_a_trace(name: str) -> str:
 def not_alone(name: str) -> str:
     return (
         f"{name} is called inside of another jax.jit, and has effects or reads traced values that are no arguments: it "
-        "runs there as under jax.jit, and nothing is recomputed; make these values arguments, or let it be the outermost"
+        "runs there as under jax.jit, and nothing is recomputed; make the values arguments, or let it be the outermost"
     )
 
 
