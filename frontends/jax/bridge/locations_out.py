@@ -1,0 +1,51 @@
+"""Our locations as MLIR's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxlib.mlir import ir
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, NoneAttr, UnknownLoc
+from xdsl.ir import Attribute
+
+from ....dialects.locations import RangeEnd
+from .not_bridged import NotBridged
+
+
+class LocationsOut:
+    """`metadata`: how an attribute inside of a fused location is written."""
+
+    def __init__(self, context: ir.Context, metadata: Callable[[Attribute], ir.Attribute]):
+        self._context = context
+        self._metadata = metadata
+        # By identity: nested locations take long to hash. The value keeps the key alive.
+        self._known: dict[int, tuple[Attribute, ir.Location]] = {}
+
+    def get(self, location: Attribute) -> ir.Location:
+        known = self._known.get(id(location))
+        if known is None:
+            known = self._known[id(location)] = location, self._anew(location)
+        return known[1]
+
+    def _anew(self, location: Attribute) -> ir.Location:
+        context = self._context
+        match location:
+            case NameLoc(location=NoneAttr()):
+                return ir.NameLoc.get(location.desc.data, context=context)
+            case NameLoc():
+                return ir.NameLoc.get(location.desc.data, self.get(location.location), context=context)
+            case CallSiteLoc():
+                return ir.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)], context=context)
+            case FileLineColLoc():
+                line, column = location.line.data, location.column.data
+                return ir.FileLineColLoc.get(location.filename.data, line, column, context=context)
+            case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
+                positions = start.line.data, start.column.data, end.line.data, end.column.data
+                return ir.FileLineColLoc.get(start.filename.data, *positions, context=context)
+            case FusedLoc(locations=ArrayAttr() as parts, metadata=metadata):
+                inner = None if isinstance(metadata, NoneAttr) else self._metadata(metadata)
+                return ir.Location.fused([self.get(part) for part in parts.data], inner, context=context)
+            case UnknownLoc():
+                return ir.UnknownLoc.get(context=context)
+            case _:
+                raise NotBridged(f"a location of a kind that is not known: {location}")

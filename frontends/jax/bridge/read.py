@@ -1,0 +1,139 @@
+"""A module of MLIR as ours: the same IR, to the byte of its text, that parsing what JAX prints would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxlib.mlir import ir
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
+
+from ....dialects.context import make_context
+from ....dialects.stablehlo.creation import DenseConstantOp
+from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
+from .attributes_in import AttributesIn
+from .locations_in import LocationsIn
+from .names import Names
+from .not_bridged import NotBridged
+from .texts import Dictionary
+
+
+def read(module: ir.Module) -> ModuleOp:
+    """Raises `NotBridged` for what only the text can say."""
+    try:
+        found = _Reader(module).operation(module.operation)
+    except NotBridged:
+        raise
+    except Exception as error:
+        # The bindings, and xDSL's checks, raise whatever they raise; all mean that the text is asked.
+        raise NotBridged(f"{type(error).__name__}: {error}") from error
+    assert isinstance(found, ModuleOp), "the outermost operation of a module is one"
+    return found
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is known of all operations of one name."""
+
+    of: type[Operation]
+    properties: frozenset[str]
+    is_known: bool
+    is_constant: bool
+    is_checked: bool
+
+
+class _Reader:
+    def __init__(self, module: ir.Module):
+        self._context = make_context()
+        self._attributes = AttributesIn(self._context)
+        self._locations = LocationsIn(self._attributes.get)
+        self._names = Names(module)
+        self._values: dict[ir.Value, SSAValue] = {}
+        self._blocks: dict[ir.Block, Block] = {}
+        self._kinds: dict[str, _Kind] = {}
+
+    def operation(self, op: Any) -> Operation:
+        op = op.operation
+        name = op.name
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = self._kinds[name] = self._kind(name)
+        type_of, values = self._attributes.type, self._values
+        location = self._locations.get(op.location)
+        results = list(op.results)
+        properties, attributes = self._dictionaries(op, kind)
+        try:
+            operands = [values[value] for value in op.operands]
+        except KeyError:
+            raise NotBridged("a value is used in front of its definition") from None
+        made = kind.of.create(
+            operands=operands,
+            result_types=[type_of(result.type) for result in results],
+            properties=properties,
+            attributes=attributes,
+            location=location,
+            regions=[self._region(region) for region in op.regions],
+            successors=[self._blocks[block] for block in op.successors] if self._blocks else (),
+        )
+        if results:
+            values.update(zip(results, made.results, strict=True))
+            self._names.give(name, results, made.results)
+        if kind.is_checked:
+            normalize(made)
+        return made
+
+    def _region(self, region: Any) -> Region:
+        theirs = list(region.blocks)
+        blocks = [self._block(block) for block in theirs]
+        if len(blocks) > 1:
+            self._blocks.update(zip(theirs, blocks, strict=True))
+        for block, source in zip(blocks, theirs, strict=True):
+            block.add_ops(map(self.operation, source.operations))
+        return Region(blocks)
+
+    def _block(self, source: Any) -> Block:
+        arguments = list(source.arguments)
+        block = Block(arg_types=[self._attributes.type(argument.type) for argument in arguments])
+        for argument, made in zip(arguments, block.args, strict=True):
+            made.location = self._locations.get(argument.location)
+            self._values[argument] = made
+        self._names.give_arguments(arguments, block.args)
+        return block
+
+    def _kind(self, name: str) -> _Kind:
+        of = self._context.get_op(name)
+        is_known = issubclass(of, IRDLOperation)
+        defined = frozenset(of.get_irdl_definition().properties) if is_known else frozenset[str]()
+        is_checked = of in CHECKS or of in UNKNOWN_PROPERTIES
+        return _Kind(of, defined, is_known, issubclass(of, DenseConstantOp), is_checked)
+
+    def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+        """Properties and attributes, which the bindings do not tell apart."""
+        given = op.attributes
+        if not len(given):
+            return {}, {}
+        if not kind.is_known:
+            return self._attributes.texts.dictionaries(op)
+        try:
+            found = dict(given)
+        except TypeError:
+            return self._divided(op, kind)
+        get = self._attributes.value if kind.is_constant else self._attributes.get
+        properties, attributes = dict[str, Attribute](), dict[str, Attribute]()
+        for name, value in found.items():
+            if name in kind.properties:
+                properties[name] = get(value)
+            else:
+                attributes[name] = self._attributes.get(value)
+        return properties, attributes
+
+    def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+        """By way of the text, where an attribute is a constant of complex numbers, which the bindings do not show."""
+        properties, attributes = self._attributes.texts.dictionaries(op)
+        found = properties | attributes
+        return (
+            {name: value for name, value in found.items() if name in kind.properties},
+            {name: value for name, value in found.items() if name not in kind.properties},
+        )
