@@ -11,10 +11,13 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
+    FunctionType,
     IntegerAttr,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     UnitAttr,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, TypeAttribute
@@ -48,8 +51,15 @@ class AttributesIn:
     def type(self, type: ir.Type) -> TypeAttribute:
         known = self._types.get(type)
         if known is None:
-            known = self._types[type] = self.texts.type(type)
+            known = self._types[type] = self._type(type)
         return known
+
+    def _type(self, type: ir.Type) -> TypeAttribute:
+        if isinstance(type, ir.RankedTensorType) and type.has_static_shape and type.encoding is None:
+            return TensorType(self.type(type.element_type), type.shape)
+        if isinstance(type, ir.FunctionType):
+            return FunctionType.from_lists([*map(self.type, type.inputs)], [*map(self.type, type.results)])
+        return self.texts.type(type)
 
     def get(self, attribute: ir.Attribute) -> Attribute:
         known = self._known.get(attribute)
@@ -74,7 +84,7 @@ class AttributesIn:
     def _integer(self, attribute: Any) -> Attribute:
         kind = self.type(attribute.type)
         # Others are few, and the bindings give no integers beyond 64 bits.
-        return IntegerAttr(attribute.value, i64) if kind == i64 else self.texts.attribute(attribute)
+        return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
 
     def _string(self, attribute: Any) -> Attribute:
         raw = attribute.value_bytes

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jaxlib.mlir import ir
-from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NoneAttr
 from xdsl.ir import Attribute
 
 from ....dialects.locations import file_range
+from .making import name_location
 from .not_bridged import NotBridged
 
 
@@ -32,7 +33,7 @@ class LocationsIn:
         if isinstance(location, ir.NameLoc):
             child = self.get(location.child_loc)
             # `loc("name")`: MLIR has an unknown location inside, and prints none.
-            return NameLoc(StringAttr(location.name_str), NoneAttr() if child is UNKNOWN_LOC else child)
+            return name_location(location.name_str, NoneAttr() if child is UNKNOWN_LOC else child)
         if isinstance(location, ir.CallSiteLoc):
             return CallSiteLoc(self.get(location.callee), self.get(location.caller))
         if isinstance(location, ir.FileLineColLoc):

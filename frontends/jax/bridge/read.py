@@ -15,6 +15,7 @@ from ....dialects.stablehlo.creation import DenseConstantOp
 from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
 from .attributes_in import AttributesIn
 from .locations_in import LocationsIn
+from .making import can_be_made, fill, make
 from .names import Names
 from .not_bridged import NotBridged
 from .texts import Dictionary
@@ -42,6 +43,7 @@ class _Kind:
     is_known: bool
     is_constant: bool
     is_checked: bool
+    is_plain: bool
 
 
 class _Reader:
@@ -54,29 +56,36 @@ class _Reader:
         self._blocks: dict[ir.Block, Block] = {}
         self._kinds: dict[str, _Kind] = {}
 
-    def operation(self, op: Any) -> Operation:
-        op = op.operation
+    def operation(self, view: Any) -> Operation:
+        op = view.operation
         name = op.name
         kind = self._kinds.get(name)
         if kind is None:
             kind = self._kinds[name] = self._kind(name)
-        type_of, values = self._attributes.type, self._values
-        location = self._locations.get(op.location)
+        values, type_of = self._values, self._attributes.type
         results = list(op.results)
-        properties, attributes = self._dictionaries(op, kind)
+        types = [type_of(result.type) for result in results]
         try:
             operands = [values[value] for value in op.operands]
         except KeyError:
             raise NotBridged("a value is used in front of its definition") from None
-        made = kind.of.create(
-            operands=operands,
-            result_types=[type_of(result.type) for result in results],
-            properties=properties,
-            attributes=attributes,
-            location=location,
-            regions=[self._region(region) for region in op.regions],
-            successors=[self._blocks[block] for block in op.successors] if self._blocks else (),
-        )
+        location = self._locations.get(op.location)
+        regions = [self._region(region) for region in op.regions]
+        # Only where a region has several blocks, any operation can go to one.
+        successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
+        properties, attributes = self._dictionaries(op, kind)
+        if kind.is_plain and not successors:
+            made = make(kind.of, operands, types, properties, attributes, location, regions)
+        else:
+            made = kind.of.create(
+                operands=operands,
+                result_types=types,
+                properties=properties,
+                attributes=attributes,
+                location=location,
+                regions=regions,
+                successors=successors,
+            )
         if results:
             values.update(zip(results, made.results, strict=True))
             self._names.give(name, results, made.results)
@@ -90,7 +99,7 @@ class _Reader:
         if len(blocks) > 1:
             self._blocks.update(zip(theirs, blocks, strict=True))
         for block, source in zip(blocks, theirs, strict=True):
-            block.add_ops(map(self.operation, source.operations))
+            fill(block, [self.operation(view) for view in source.operations])
         return Region(blocks)
 
     def _block(self, source: Any) -> Block:
@@ -107,7 +116,7 @@ class _Reader:
         is_known = issubclass(of, IRDLOperation)
         defined = frozenset(of.get_irdl_definition().properties) if is_known else frozenset[str]()
         is_checked = of in CHECKS or of in UNKNOWN_PROPERTIES
-        return _Kind(of, defined, is_known, issubclass(of, DenseConstantOp), is_checked)
+        return _Kind(of, defined, is_known, issubclass(of, DenseConstantOp), is_checked, can_be_made(of))
 
     def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
         """Properties and attributes, which the bindings do not tell apart."""
