@@ -10,5 +10,6 @@ from __future__ import annotations
 
 from .not_bridged import NotBridged
 from .read import read
+from .write import write
 
-__all__ = ["NotBridged", "read"]
+__all__ = ["NotBridged", "read", "write"]

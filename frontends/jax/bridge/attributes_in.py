@@ -113,5 +113,3 @@ class AttributesIn:
 
 def _resource(attribute: ir.Attribute) -> Attribute:
     raise NotBridged("a constant is a resource")
-
-

@@ -52,5 +52,3 @@ def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype
     values = np.frombuffer(bits, form)
     return ir.DenseElementsAttr.get(values, type=type)
-
-

@@ -13,10 +13,9 @@ from .not_bridged import NotBridged
 
 
 class LocationsOut:
-    """`metadata`: how an attribute inside of a fused location is written."""
+    """In the context that is current. `metadata`: how an attribute inside of a fused location is written."""
 
-    def __init__(self, context: ir.Context, metadata: Callable[[Attribute], ir.Attribute]):
-        self._context = context
+    def __init__(self, metadata: Callable[[Attribute], ir.Attribute]):
         self._metadata = metadata
         # By identity: nested locations take long to hash. The value keeps the key alive.
         self._known: dict[int, tuple[Attribute, ir.Location]] = {}
@@ -28,24 +27,23 @@ class LocationsOut:
         return known[1]
 
     def _anew(self, location: Attribute) -> ir.Location:
-        context = self._context
         match location:
             case NameLoc(location=NoneAttr()):
-                return ir.NameLoc.get(location.desc.data, context=context)
+                return ir.NameLoc.get(location.desc.data)
             case NameLoc():
-                return ir.NameLoc.get(location.desc.data, self.get(location.location), context=context)
+                return ir.NameLoc.get(location.desc.data, self.get(location.location))
             case CallSiteLoc():
-                return ir.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)], context=context)
+                return ir.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)])
             case FileLineColLoc():
                 line, column = location.line.data, location.column.data
-                return ir.FileLineColLoc.get(location.filename.data, line, column, context=context)
+                return ir.FileLineColLoc.get(location.filename.data, line, column)
             case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
                 positions = start.line.data, start.column.data, end.line.data, end.column.data
-                return ir.FileLineColLoc.get(start.filename.data, *positions, context=context)
+                return ir.FileLineColLoc.get(start.filename.data, *positions)
             case FusedLoc(locations=ArrayAttr() as parts, metadata=metadata):
                 inner = None if isinstance(metadata, NoneAttr) else self._metadata(metadata)
-                return ir.Location.fused([self.get(part) for part in parts.data], inner, context=context)
+                return ir.Location.fused([self.get(part) for part in parts.data], inner)
             case UnknownLoc():
-                return ir.UnknownLoc.get(context=context)
+                return ir.UnknownLoc.get()
             case _:
                 raise NotBridged(f"a location of a kind that is not known: {location}")

@@ -16,7 +16,7 @@ from .not_bridged import NotBridged
 Dictionary = dict[str, Attribute]
 _UP_TO_PROPERTIES = re.compile(r'(?:%[^=]*= )?"[\w.$-]+"\([^()]*\)(?:\[[^\]]*\])? ?')
 _REGIONS = re.compile(r" ?\(\{(?:\.\.\.)?\}(?:, \{(?:\.\.\.)?\})*\)")
-_RESOURCE = "dense_resource<"
+RESOURCE = "dense_resource<"
 """The content of a resource stands at the end of a module only."""
 
 
@@ -45,7 +45,7 @@ class Texts:
         return self._parser(text).parse_dictionaries()
 
     def _parser(self, text: str) -> _SmallParser:
-        if _RESOURCE in text:
+        if RESOURCE in text:
             raise NotBridged("a constant is a resource")
         return _SmallParser(self._context, text)
 

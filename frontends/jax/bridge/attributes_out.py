@@ -1,0 +1,109 @@
+"""Our types and attributes as MLIR's: each once, dense constants by their bits and the others by their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib.mlir import ir
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute
+
+from ....dialects.dense import DenseAttr, small_bits
+from ....dialects.locations import is_plain
+from ....dialects.printer import attribute_text
+from .constants import constant_out
+from .not_bridged import NotBridged
+from .texts import RESOURCE
+
+
+class AttributesOut:
+    """In the context that is current."""
+
+    def __init__(self):
+        # By identity, which is what MLIR goes by; the value keeps the key alive. Equal ones that are several objects
+        # are converted several times.
+        self._types: dict[int, tuple[Attribute, ir.Type]] = {}
+        self._known: dict[int, tuple[Attribute, ir.Attribute]] = {}
+        self._of_text: dict[str, ir.Attribute] = {}
+        self._kinds: dict[type[Attribute], Callable[[Any], ir.Attribute]] = {
+            DenseAttr: lambda attribute: self._constant(attribute, attribute.data.data),
+            DenseIntOrFPElementsAttr: self._dense,
+            StringAttr: self._string,
+            SymbolRefAttr: self._symbol,
+            IntegerAttr: self._integer,
+            DenseArrayBase: self._numbers,
+            UnitAttr: lambda _: ir.UnitAttr.get(),
+            FunctionType: lambda attribute: ir.TypeAttr.get(self.type(attribute)),
+            ArrayAttr: lambda attribute: ir.ArrayAttr.get([*map(self.get, attribute.data)]),
+            DictionaryAttr: lambda attribute: ir.DictAttr.get({k: self.get(v) for k, v in attribute.data.items()}),
+        }
+
+    def type(self, type: Attribute) -> ir.Type:
+        known = self._types.get(id(type))
+        if known is None:
+            known = self._types[id(type)] = type, self._type(type)
+        return known[1]
+
+    def _type(self, type: Attribute) -> ir.Type:
+        if isinstance(type, TensorType) and type.has_static_shape() and isinstance(type.encoding, NoneAttr):
+            return ir.RankedTensorType.get(type.get_shape(), self.type(type.element_type))
+        if isinstance(type, FunctionType):
+            return ir.FunctionType.get([*map(self.type, type.inputs)], [*map(self.type, type.outputs)])
+        return ir.Type.parse(attribute_text(type))
+
+    def get(self, attribute: Attribute) -> ir.Attribute:
+        known = self._known.get(id(attribute))
+        if known is None:
+            convert: Any = self._kinds.get(type(attribute), self._parsed)
+            known = self._known[id(attribute)] = attribute, convert(attribute)
+        return known[1]
+
+    def _dense(self, attribute: Any) -> ir.Attribute:
+        # A constant that is no tensor, or whose elements numpy does not have, is a matter of its text.
+        is_plain_tensor = isinstance(attribute.type, TensorType)
+        return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parsed(attribute)
+
+    def _string(self, attribute: StringAttr) -> ir.Attribute:
+        return ir.StringAttr.get(attribute.data) if is_plain(attribute.data) else self._parsed(attribute)
+
+    def _symbol(self, attribute: SymbolRefAttr) -> ir.Attribute:
+        name = attribute.root_reference.data
+        is_simple = not attribute.nested_references.data and is_plain(name)
+        return ir.FlatSymbolRefAttr.get(name) if is_simple else self._parsed(attribute)
+
+    def _integer(self, attribute: Any) -> ir.Attribute:
+        if attribute.type in (i32, i64):
+            return ir.IntegerAttr.get(self.type(attribute.type), attribute.value.data)
+        return self._parsed(attribute)
+
+    def _numbers(self, attribute: Any) -> ir.Attribute:
+        if attribute.elt_type == i64:
+            return ir.DenseI64ArrayAttr.get(attribute.get_values())
+        return self._parsed(attribute)
+
+    def _constant(self, attribute: Any, bits: bytes) -> ir.Attribute:
+        return constant_out(self.type(attribute.type), attribute.type.element_type, bits)
+
+    def _parsed(self, attribute: Attribute) -> ir.Attribute:
+        text = attribute_text(attribute)
+        if RESOURCE in text:
+            raise NotBridged("a constant is a resource")
+        known = self._of_text.get(text)
+        if known is None:
+            known = self._of_text[text] = ir.Attribute.parse(text)
+        return known
