@@ -29,11 +29,13 @@ from .texts import Texts
 
 
 class AttributesIn:
+    """`types`, `known` and `values` are what was converted, as `type`, `get` and `value` give it."""
+
     def __init__(self, context: Context):
         self.texts = Texts(context)
-        self._types: dict[ir.Type, TypeAttribute] = {}
-        self._known: dict[ir.Attribute, Attribute] = {}
-        self._values: dict[ir.Attribute, Attribute] = {}
+        self.types: dict[ir.Type, TypeAttribute] = {}
+        self.known: dict[ir.Attribute, Attribute] = {}
+        self.values: dict[ir.Attribute, Attribute] = {}
         self._kinds: dict[type[ir.Attribute], Callable[[Any], Attribute]] = {
             ir.IntegerAttr: self._integer,
             ir.StringAttr: self._string,
@@ -49,9 +51,9 @@ class AttributesIn:
         }
 
     def type(self, type: ir.Type) -> TypeAttribute:
-        known = self._types.get(type)
+        known = self.types.get(type)
         if known is None:
-            known = self._types[type] = self._type(type)
+            known = self.types[type] = self._type(type)
         return known
 
     def _type(self, type: ir.Type) -> TypeAttribute:
@@ -62,18 +64,18 @@ class AttributesIn:
         return self.texts.type(type)
 
     def get(self, attribute: ir.Attribute) -> Attribute:
-        known = self._known.get(attribute)
+        known = self.known.get(attribute)
         if known is None:
             convert = self._kinds.get(type(attribute), self.texts.attribute)
-            known = self._known[attribute] = convert(attribute)
+            known = self.known[attribute] = convert(attribute)
         return known
 
     def value(self, constant: ir.Attribute) -> Attribute:
         """What `stablehlo.constant` holds: a dense constant in the small form."""
-        known = self._values.get(constant)
+        known = self.values.get(constant)
         if known is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
-            known = self._values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
+            known = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
         return known
 
     def _bits(self, constant: Any) -> tuple[Any, bytes]:

@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr, U
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef
 
+from ....dialects.stablehlo.creation import DenseConstantOp
+
 FIELDS = {
     Operation: "_operands _operand_uses results _successors _successor_uses properties attributes location regions "
     "parent _next_op _prev_op",
@@ -39,7 +41,8 @@ def can_be_made(kind: type[Operation]) -> bool:
     defined = kind.get_irdl_definition()
     named = (*defined.properties.values(), *defined.attributes.values())
     has_default = any(not isinstance(one, OptionalDef) and one.default_value is not None for one in named)
-    own = kind.create.__func__ is not Operation.create.__func__  # type: ignore
+    # A constant asks for the small form of its value, which it is given here.
+    own = kind.create.__func__ not in (Operation.create.__func__, DenseConstantOp.create.__func__)  # type: ignore
     return not (has_default or own or kind.__post_init__ is not IRDLOperation.__post_init__)
 
 

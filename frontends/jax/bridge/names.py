@@ -20,8 +20,9 @@ class Names:
             return
         hint = self._hint(results[0])
         self._are_numbers[name] = hint is None
-        for value in ours if hint is not None else ():
-            value.name_hint = hint
+        if hint is not None:
+            for value in ours:
+                value.name_hint = hint
 
     def give_arguments(self, arguments: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         for argument, value in zip(arguments, ours, strict=True):
@@ -30,4 +31,4 @@ class Names:
     def _hint(self, value: Any) -> str | None:
         """None for `%0`, and `%0#1`."""
         name = value.get_name(self._state)[1:].partition("#")[0]
-        return name if SSAValue.is_valid_name(name) else None
+        return None if name.isdecimal() else name

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
 from ....dialects.context import make_context
@@ -44,6 +44,8 @@ class _Kind:
     is_constant: bool
     is_checked: bool
     is_plain: bool
+    seen: dict[ir.Attribute, Attribute]
+    """What was converted, as the operations of this name hold it."""
 
 
 class _Reader:
@@ -62,9 +64,9 @@ class _Reader:
         kind = self._kinds.get(name)
         if kind is None:
             kind = self._kinds[name] = self._kind(name)
-        values, type_of = self._values, self._attributes.type
+        values = self._values
         results = list(op.results)
-        types = [type_of(result.type) for result in results]
+        types = self._types(results)
         try:
             operands = [values[value] for value in op.operands]
         except KeyError:
@@ -93,6 +95,13 @@ class _Reader:
             normalize(made)
         return made
 
+    def _types(self, values: list[Any]) -> list[TypeAttribute]:
+        known = self._attributes.types
+        try:
+            return [known[value.type] for value in values]
+        except KeyError:
+            return [self._attributes.type(value.type) for value in values]
+
     def _region(self, region: Any) -> Region:
         theirs = list(region.blocks)
         blocks = [self._block(block) for block in theirs]
@@ -104,7 +113,7 @@ class _Reader:
 
     def _block(self, source: Any) -> Block:
         arguments = list(source.arguments)
-        block = Block(arg_types=[self._attributes.type(argument.type) for argument in arguments])
+        block = Block(arg_types=self._types(arguments))
         for argument, made in zip(arguments, block.args, strict=True):
             made.location = self._locations.get(argument.location)
             self._values[argument] = made
@@ -115,8 +124,11 @@ class _Reader:
         of = self._context.get_op(name)
         is_known = issubclass(of, IRDLOperation)
         defined = frozenset(of.get_irdl_definition().properties) if is_known else frozenset[str]()
-        is_checked = of in CHECKS or of in UNKNOWN_PROPERTIES
-        return _Kind(of, defined, is_known, issubclass(of, DenseConstantOp), is_checked, can_be_made(of))
+        is_constant = issubclass(of, DenseConstantOp)
+        seen = self._attributes.values if is_constant else self._attributes.known
+        return _Kind(
+            of, defined, is_known, is_constant, of in CHECKS or of in UNKNOWN_PROPERTIES, can_be_made(of), seen
+        )
 
     def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
         """Properties and attributes, which the bindings do not tell apart."""
@@ -126,23 +138,26 @@ class _Reader:
         if not kind.is_known:
             return self._attributes.texts.dictionaries(op)
         try:
-            found = dict(given)
+            items = given.items()
         except TypeError:
             return self._divided(op, kind)
         get = self._attributes.value if kind.is_constant else self._attributes.get
-        properties, attributes = dict[str, Attribute](), dict[str, Attribute]()
-        for name, value in found.items():
-            if name in kind.properties:
-                properties[name] = get(value)
-            else:
-                attributes[name] = self._attributes.get(value)
-        return properties, attributes
+        try:
+            found = {name: kind.seen[value] for name, value in items}
+        except KeyError:
+            found = {
+                name: get(value) if name in kind.properties else self._attributes.get(value) for name, value in items
+            }
+        return (found, {}) if kind.properties.issuperset(found) else _split(found, kind)
 
     def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
         """By way of the text, where an attribute is a constant of complex numbers, which the bindings do not show."""
         properties, attributes = self._attributes.texts.dictionaries(op)
-        found = properties | attributes
-        return (
-            {name: value for name, value in found.items() if name in kind.properties},
-            {name: value for name, value in found.items() if name not in kind.properties},
-        )
+        return _split(properties | attributes, kind)
+
+
+def _split(found: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+    return (
+        {name: value for name, value in found.items() if name in kind.properties},
+        {name: value for name, value in found.items() if name not in kind.properties},
+    )

@@ -55,12 +55,12 @@ class _Writer:
         while op is not None:
             results, regions = op.results, op.regions
             try:
-                operands = [values[id(value)] for value in op.operands]
+                operands = [values[id(value)] for value in op._operands]  # pyright: ignore[reportPrivateUsage]
             except KeyError:
                 raise NotBridged("a value is used in front of its definition") from None
             made: Any = create(
                 self._names.get(type(op)) or self._name(op),
-                [type_of(result.type) for result in results],
+                [type_of(result._type) for result in results],  # pyright: ignore[reportPrivateUsage]
                 operands,
                 self._dictionary(op),
                 # Only where a region has several blocks, any operation can go to one.
@@ -91,8 +91,10 @@ class _Writer:
         self._values.update(zip(map(id, block.args), theirs.arguments, strict=True))
         return theirs
 
-    def _dictionary(self, op: Operation) -> dict[str, ir.Attribute]:
+    def _dictionary(self, op: Operation) -> dict[str, ir.Attribute] | None:
         named = op.properties | op.attributes if op.attributes else op.properties
+        if not named:
+            return None
         key = (*named, *map(id, named.values()))
         known = self._dictionaries.get(key)
         if known is None:
