@@ -35,9 +35,10 @@ class AttributesOut:
     """In the context that is current."""
 
     def __init__(self):
-        # By identity, which is what MLIR goes by; the value keeps the key alive. Equal ones that are several objects
-        # are converted several times.
-        self._types: dict[int, tuple[Attribute, ir.Type]] = {}
+        # By identity, which is quick; equal ones that are several objects are converted several times.
+        self.types: dict[int, ir.Type] = {}
+        self._alive: list[Attribute] = []
+        """Those whose identity is a key."""
         self._known: dict[int, tuple[Attribute, ir.Attribute]] = {}
         self._of_text: dict[str, ir.Attribute] = {}
         self._kinds: dict[type[Attribute], Callable[[Any], ir.Attribute]] = {
@@ -54,10 +55,11 @@ class AttributesOut:
         }
 
     def type(self, type: Attribute) -> ir.Type:
-        known = self._types.get(id(type))
+        known = self.types.get(id(type))
         if known is None:
-            known = self._types[id(type)] = type, self._type(type)
-        return known[1]
+            self._alive.append(type)
+            known = self.types[id(type)] = self._type(type)
+        return known
 
     def _type(self, type: Attribute) -> ir.Type:
         if isinstance(type, TensorType) and type.has_static_shape() and isinstance(type.encoding, NoneAttr):

@@ -27,11 +27,11 @@ class LocationsOut:
         return known[1]
 
     def _anew(self, location: Attribute) -> ir.Location:
+        if type(location) is NameLoc:
+            # Nearly every one.
+            child = location.location
+            return ir.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:
-            case NameLoc(location=NoneAttr()):
-                return ir.NameLoc.get(location.desc.data)
-            case NameLoc():
-                return ir.NameLoc.get(location.desc.data, self.get(location.location))
             case CallSiteLoc():
                 return ir.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)])
             case FileLineColLoc():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.parser import NAME_OF_UNKNOWN
 from .attributes_out import AttributesOut
@@ -50,7 +51,7 @@ class _Writer:
 
     def _fill(self, body: ir.Block, block: Block) -> None:
         append, create = body.append, ir.Operation.create
-        values, type_of, location_of = self._values, self._attributes.type, self._locations.get
+        values, location_of = self._values, self._locations.get
         op = block.first_op
         while op is not None:
             results, regions = op.results, op.regions
@@ -60,7 +61,7 @@ class _Writer:
                 raise NotBridged("a value is used in front of its definition") from None
             made: Any = create(
                 self._names.get(type(op)) or self._name(op),
-                [type_of(result._type) for result in results],  # pyright: ignore[reportPrivateUsage]
+                self._types(results),
                 operands,
                 self._dictionary(op),
                 # Only where a region has several blocks, any operation can go to one.
@@ -71,12 +72,21 @@ class _Writer:
             )
             append(made)
             if len(results) == 1:
-                values[id(results[0])] = made.result
-            else:
+                for result in results:
+                    values[id(result)] = made.result
+            elif results:
                 values.update(zip(map(id, results), made.results, strict=True))
-            for region, theirs in zip(regions, made.regions if regions else (), strict=True):
-                self._region(theirs, region)
+            if regions:
+                for region, theirs in zip(regions, made.regions, strict=True):
+                    self._region(theirs, region)
             op = op.next_op
+
+    def _types(self, values: Sequence[SSAValue]) -> list[ir.Type]:
+        known = self._attributes.types
+        try:
+            return [known[id(value._type)] for value in values]  # pyright: ignore[reportPrivateUsage]
+        except KeyError:
+            return [self._attributes.type(value.type) for value in values]
 
     def _region(self, made: Any, region: Region) -> None:
         blocks = [(block, self._block(made, block)) for block in region.blocks]
@@ -86,8 +96,9 @@ class _Writer:
             self._fill(theirs, block)
 
     def _block(self, made: Any, block: Block) -> ir.Block:
-        types = [self._attributes.type(argument.type) for argument in block.args]
-        theirs = made.blocks.append(*types, arg_locs=[self._locations.get(one.location) for one in block.args])
+        theirs = made.blocks.append(
+            *self._types(block.args), arg_locs=[self._locations.get(one.location) for one in block.args]
+        )
         self._values.update(zip(map(id, block.args), theirs.arguments, strict=True))
         return theirs
 
