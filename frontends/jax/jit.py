@@ -18,6 +18,7 @@ from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
 from .choice import chosen
+from .crossing import module_of
 from .lowered import Lowered, rewritten
 from .options import Options, options_of
 from .report import report
@@ -79,8 +80,8 @@ class Jitted(Generic[P, R]):
 
     def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
-        text = self._plain.lower(*args, **kwargs).as_text(debug_info=True)
-        return explain(text, self._options.request.selection)
+        module = module_of(self._plain.lower(*args, **kwargs), self._name)
+        return explain(module, self._options.request.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> str:
         """Temporaries and FLOPs of the plain step and of the rewritten one, both compiled; what is recomputed."""

@@ -19,7 +19,7 @@ from ...dialects.diagnostics import Refusal, Remark
 from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.phase import NoGradient
-from . import private, warning
+from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .options import Options
 
@@ -71,7 +71,7 @@ def rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered
     """
     private.check(plain)
     try:
-        done = rewrite(plain.as_text(debug_info=True), options.request, name=name)
+        done = rewrite(crossing.module_of(plain, name), options.request)
     except NoGradient as error:
         return _left(name, options, plain, error, warning.no_gradient(name))
     except (Refusal, NotProved, ParseError) as error:
@@ -83,7 +83,7 @@ def rewritten(name: str, plain: jax.stages.Lowered, options: Options) -> Lowered
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
         return Lowered(name, options, plain, plain, done, done.remarks, why)
-    return Lowered(name, options, plain, private.with_module(plain, done.text), done, done.remarks, None)
+    return Lowered(name, options, plain, crossing.with_module(plain, done.module), done, done.remarks, None)
 
 
 def _left(name: str, options: Options, plain: jax.stages.Lowered, error: Exception, why: str) -> Lowered:

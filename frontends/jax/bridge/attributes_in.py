@@ -84,7 +84,7 @@ class AttributesIn:
         return self.texts.dense(constant) if bits is None else (shaped, bits)
 
     def _integer(self, attribute: Any) -> Attribute:
-        kind = self.type(attribute.type)
+        kind: Any = self.type(attribute.type)
         # Others are few, and the bindings give no integers beyond 64 bits.
         return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
 

@@ -24,8 +24,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ....dialects.dense import DenseAttr, small_bits
+from ....dialects.guards import is_tensor
 from ....dialects.locations import is_plain
 from ....dialects.printer import attribute_text
+from .building import build
 from .constants import constant_out
 from .not_bridged import NotBridged
 from .texts import RESOURCE
@@ -48,10 +50,10 @@ class AttributesOut:
             SymbolRefAttr: self._symbol,
             IntegerAttr: self._integer,
             DenseArrayBase: self._numbers,
-            UnitAttr: lambda _: ir.UnitAttr.get(),
-            FunctionType: lambda attribute: ir.TypeAttr.get(self.type(attribute)),
-            ArrayAttr: lambda attribute: ir.ArrayAttr.get([*map(self.get, attribute.data)]),
-            DictionaryAttr: lambda attribute: ir.DictAttr.get({k: self.get(v) for k, v in attribute.data.items()}),
+            UnitAttr: lambda _: build.UnitAttr.get(),
+            FunctionType: lambda attribute: build.TypeAttr.get(self.type(attribute)),
+            ArrayAttr: lambda attribute: build.ArrayAttr.get([*map(self.get, attribute.data)]),
+            DictionaryAttr: lambda attribute: build.DictAttr.get({k: self.get(v) for k, v in attribute.data.items()}),
         }
 
     def type(self, type: Attribute) -> ir.Type:
@@ -61,12 +63,13 @@ class AttributesOut:
             known = self.types[id(type)] = self._type(type)
         return known
 
-    def _type(self, type: Attribute) -> ir.Type:
-        if isinstance(type, TensorType) and type.has_static_shape() and isinstance(type.encoding, NoneAttr):
-            return ir.RankedTensorType.get(type.get_shape(), self.type(type.element_type))
+    def _type(self, type: Any) -> ir.Type:
+        if is_tensor(type) and type.has_static_shape() and isinstance(type.encoding, NoneAttr):
+            return build.RankedTensorType.get(type.get_shape(), self.type(type.element_type))
         if isinstance(type, FunctionType):
-            return ir.FunctionType.get([*map(self.type, type.inputs)], [*map(self.type, type.outputs)])
-        return ir.Type.parse(attribute_text(type))
+            return build.FunctionType.get([*map(self.type, type.inputs)], [*map(self.type, type.outputs)])
+        other: Attribute = type
+        return build.Type.parse(attribute_text(other))
 
     def get(self, attribute: Attribute) -> ir.Attribute:
         known = self._known.get(id(attribute))
@@ -81,21 +84,21 @@ class AttributesOut:
         return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parsed(attribute)
 
     def _string(self, attribute: StringAttr) -> ir.Attribute:
-        return ir.StringAttr.get(attribute.data) if is_plain(attribute.data) else self._parsed(attribute)
+        return build.StringAttr.get(attribute.data) if is_plain(attribute.data) else self._parsed(attribute)
 
     def _symbol(self, attribute: SymbolRefAttr) -> ir.Attribute:
         name = attribute.root_reference.data
         is_simple = not attribute.nested_references.data and is_plain(name)
-        return ir.FlatSymbolRefAttr.get(name) if is_simple else self._parsed(attribute)
+        return build.FlatSymbolRefAttr.get(name) if is_simple else self._parsed(attribute)
 
     def _integer(self, attribute: Any) -> ir.Attribute:
         if attribute.type in (i32, i64):
-            return ir.IntegerAttr.get(self.type(attribute.type), attribute.value.data)
+            return build.IntegerAttr.get(self.type(attribute.type), attribute.value.data)
         return self._parsed(attribute)
 
     def _numbers(self, attribute: Any) -> ir.Attribute:
         if attribute.elt_type == i64:
-            return ir.DenseI64ArrayAttr.get(attribute.get_values())
+            return build.DenseI64ArrayAttr.get(attribute.get_values())
         return self._parsed(attribute)
 
     def _constant(self, attribute: Any, bits: bytes) -> ir.Attribute:
@@ -107,5 +110,5 @@ class AttributesOut:
             raise NotBridged("a constant is a resource")
         known = self._of_text.get(text)
         if known is None:
-            known = self._of_text[text] = ir.Attribute.parse(text)
+            known = self._of_text[text] = build.Attribute.parse(text)
         return known

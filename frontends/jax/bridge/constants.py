@@ -15,6 +15,7 @@ from ....dialects.dense import DenseAttr, to_standard
 from ....dialects.dense_literal import masked
 from ....dialects.elements import dtype_of
 from ....dialects.guards import AnyShaped, is_shaped, is_tensor
+from .building import build
 from .not_bridged import NotBridged
 
 
@@ -51,4 +52,4 @@ def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute
     # One byte for each element below a byte, as MLIR takes them from a buffer; what is wider only has to be as wide.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype
     values = np.frombuffer(bits, form)
-    return ir.DenseElementsAttr.get(values, type=type)
+    return build.DenseElementsAttr.get(values, type=type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from jaxlib.mlir import ir
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NoneAttr
@@ -43,5 +44,6 @@ class LocationsIn:
             return UNKNOWN_LOC
         if isinstance(location, ir.FusedLoc):
             metadata = NoneAttr() if location.metadata is None else self._metadata(location.metadata)
-            return FusedLoc(tuple(map(self.get, location.locations)), metadata)
+            parts: list[Any] = list(location.locations)
+            return FusedLoc(tuple(self.get(part) for part in parts), metadata)
         raise NotBridged(f"a location of a kind that is not known: {location}")

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedL
 from xdsl.ir import Attribute
 
 from ....dialects.locations import RangeEnd
+from .building import build
 from .not_bridged import NotBridged
 
 
@@ -30,20 +31,20 @@ class LocationsOut:
         if type(location) is NameLoc:
             # Nearly every one.
             child = location.location
-            return ir.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
+            return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:
             case CallSiteLoc():
-                return ir.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)])
+                return build.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)])
             case FileLineColLoc():
                 line, column = location.line.data, location.column.data
-                return ir.FileLineColLoc.get(location.filename.data, line, column)
+                return build.FileLineColLoc.get(location.filename.data, line, column)
             case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
                 positions = start.line.data, start.column.data, end.line.data, end.column.data
-                return ir.FileLineColLoc.get(start.filename.data, *positions)
+                return build.FileLineColLoc.get(start.filename.data, *positions)
             case FusedLoc(locations=ArrayAttr() as parts, metadata=metadata):
                 inner = None if isinstance(metadata, NoneAttr) else self._metadata(metadata)
-                return ir.Location.fused([self.get(part) for part in parts.data], inner)
+                return build.Location.fused([self.get(part) for part in parts.data], inner)
             case UnknownLoc():
-                return ir.UnknownLoc.get()
+                return build.UnknownLoc.get()
             case _:
                 raise NotBridged(f"a location of a kind that is not known: {location}")

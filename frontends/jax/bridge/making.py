@@ -1,4 +1,4 @@
-"""Makes xDSL's operations without the checks that hold already: whole blocks at once, of operations that nobody else has.
+"""Makes xDSL's operations without the checks that hold already: whole blocks, of what nobody else has.
 
 xDSL asks each operation that joins a block whether it stands elsewhere, or around the block, and each kind of operation
 which properties have a default. Here an operation is new, in a block that is new, and was complete in MLIR. Where the

@@ -18,17 +18,20 @@ class Names:
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
             return
-        hint = self._hint(results[0])
-        self._are_numbers[name] = hint is None
-        if hint is not None:
-            for value in ours:
-                value.name_hint = hint
+        hints = [self._hint(result) for result in results]
+        self._are_numbers[name] = not any(hints)
+        _give(hints, ours)
 
     def give_arguments(self, arguments: Sequence[Any], ours: Sequence[SSAValue]) -> None:
-        for argument, value in zip(arguments, ours, strict=True):
-            value.name_hint = self._hint(argument)
+        _give([self._hint(argument) for argument in arguments], ours)
 
     def _hint(self, value: Any) -> str | None:
         """None for `%0`, and `%0#1`."""
         name = value.get_name(self._state)[1:].partition("#")[0]
         return None if name.isdecimal() else name
+
+
+def _give(hints: Sequence[str | None], ours: Sequence[SSAValue]) -> None:
+    for hint, value in zip(hints, ours, strict=True):
+        if hint is not None:
+            value.name_hint = hint

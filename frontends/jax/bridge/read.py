@@ -54,7 +54,7 @@ class _Reader:
         self._attributes = AttributesIn(self._context)
         self._locations = LocationsIn(self._attributes.get)
         self._names = Names(module)
-        self._values: dict[ir.Value, SSAValue] = {}
+        self._values: dict[Any, SSAValue] = {}
         self._blocks: dict[ir.Block, Block] = {}
         self._kinds: dict[str, _Kind] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from jaxlib.mlir import ir
 from xdsl.context import Context
@@ -41,7 +42,7 @@ class Texts:
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
         """What the generic form of the operation shows as properties, and what as attributes."""
         # In its own scope: otherwise MLIR would number all values of the module to print one operation.
-        text = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
+        text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()
 
     def _parser(self, text: str) -> _SmallParser:

@@ -7,10 +7,11 @@ from typing import Any
 
 from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects.parser import NAME_OF_UNKNOWN
 from .attributes_out import AttributesOut
+from .building import build
 from .locations_out import LocationsOut
 from .not_bridged import NotBridged
 
@@ -18,7 +19,7 @@ from .not_bridged import NotBridged
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     """In this context. Raises `NotBridged` for what only the text can say, and for what MLIR refuses."""
     try:
-        with context, ir.Location.unknown():
+        with context, build.Location.unknown():
             made = _Writer().module(module)
         made.operation.verify()
     except NotBridged:
@@ -36,21 +37,21 @@ class _Writer:
     def __init__(self):
         self._attributes = AttributesOut()
         self._locations = LocationsOut(self._attributes.get)
-        self._values: dict[int, ir.Value] = {}
+        self._values: dict[int, Any] = {}
         """By the identity of ours."""
         self._names: dict[type[Operation], str] = {}
         self._blocks: dict[Block, ir.Block] = {}
         self._dictionaries: dict[tuple[object, ...], dict[str, ir.Attribute]] = {}
 
     def module(self, module: ModuleOp) -> ir.Module:
-        made = ir.Module.create(self._locations.get(module.location))
+        made = build.Module.create(self._locations.get(module.location))
         for name, value in (module.properties | module.attributes).items():
             made.operation.attributes[name] = self._attributes.get(value)
         self._fill(made.body, module.body.block)
         return made
 
     def _fill(self, body: ir.Block, block: Block) -> None:
-        append, create = body.append, ir.Operation.create
+        append, create = body.append, build.Operation.create
         values, location_of = self._values, self._locations.get
         op = block.first_op
         while op is not None:

@@ -9,9 +9,9 @@ import warnings
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.dialects.parser import parse_module
 from recompute.frontends.jax import choice
 from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, weights
@@ -160,8 +160,8 @@ def test_no_gradient():
 def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
     """Whatever the reason: the plain step runs and the reason is said, or strictly it is an error."""
 
-    def refuse(text: str, *args: Any, **kwargs: Any) -> None:
-        raise recompute.Refusal(parse_module(text, "step"), "sizes that nobody knows")
+    def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
+        raise recompute.Refusal(module, "sizes that nobody knows")
 
     monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", refuse)
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: sizes that nobody knows; name the model"):
