@@ -39,7 +39,7 @@ class _Kind:
     """What is known of all operations of one name."""
 
     of: type[Operation]
-    properties: frozenset[str]
+    properties: dict[str, object]
     is_known: bool
     is_constant: bool
     is_checked: bool
@@ -92,6 +92,8 @@ class _Reader:
             values.update(zip(results, made.results, strict=True))
             self._names.give(name, results, made.results)
         if kind.is_checked:
+            # In the order of their definition, in which the parser makes them.
+            made.properties = {name: made.properties[name] for name in kind.properties if name in made.properties}
             normalize(made)
         return made
 
@@ -123,7 +125,7 @@ class _Reader:
     def _kind(self, name: str) -> _Kind:
         of = self._context.get_op(name)
         is_known = issubclass(of, IRDLOperation)
-        defined = frozenset(of.get_irdl_definition().properties) if is_known else frozenset[str]()
+        defined = dict[str, object](of.get_irdl_definition().properties) if is_known else {}
         is_constant = issubclass(of, DenseConstantOp)
         seen = self._attributes.values if is_constant else self._attributes.known
         return _Kind(
@@ -148,7 +150,7 @@ class _Reader:
             found = {
                 name: get(value) if name in kind.properties else self._attributes.get(value) for name, value in items
             }
-        return (found, {}) if kind.properties.issuperset(found) else _split(found, kind)
+        return (found, {}) if found.keys() <= kind.properties.keys() else _split(found, kind)
 
     def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
         """By way of the text, where an attribute is a constant of complex numbers, which the bindings do not show."""

@@ -1,0 +1,94 @@
+"""Modules that cross the bridge both ways, beside the same ones that go by way of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+
+from recompute.dialects.every import every_operation
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.frontends.jax import private
+from recompute.frontends.jax.bridge import read, write
+from recompute.test.imports import ROOT
+from recompute.test.unit.frontends.steps import jax
+
+assert jax, "the bridge is one to JAX"
+_SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
+
+
+def theirs(text: str) -> Any:
+    """MLIR's module. Raises what MLIR raises."""
+    return private.parsed(text)
+
+
+def generic(module: Any) -> str:
+    """All that MLIR knows of it, with locations."""
+    return module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True)
+
+
+def text_of(module: Any) -> str:
+    """As JAX prints it for us."""
+    return module.operation.get_asm(enable_debug_info=True)
+
+
+def crosses(module: Any) -> ModuleOp:
+    """What is read is what parsing gives, and what is written of it is what was read; both with locations."""
+    ours = read(module)
+    printed = print_module(ours, debuginfo=True)
+    parsed = parse_module(text_of(module))
+    assert printed == print_module(parsed, debuginfo=True)
+    # What the text does not show, the order of properties aside. xDSL makes a class for each unknown attribute that it
+    # reads, so that even two readings of one text may differ.
+    assert ours.is_structurally_equivalent(parsed) or not parse_module(text_of(module)).is_structurally_equivalent(
+        parsed
+    )
+    back = write(ours, private.mlir_context())
+    assert generic(back) == generic(module)
+    assert print_module(ours, debuginfo=True) == printed, "writing changes nothing"
+    return ours
+
+
+def examples() -> list[Path]:
+    return sorted((ROOT / "examples" / "stablehlo").glob("*.mlir"))
+
+
+@cache
+def lit_inputs() -> tuple[tuple[str, str], ...]:
+    """Name and text of each module in the lit tests."""
+    files = sorted((ROOT / "test" / "filecheck").rglob("*.mlir"))
+    return tuple((f"{file.stem}-{index}", part) for file in files for index, part in parts(file))
+
+
+def parts(file: Path) -> Iterator[tuple[int, str]]:
+    return enumerate(_SPLIT.split(file.read_text()))
+
+
+def kinds_in(module: ModuleOp) -> set[str]:
+    """Names of operations, attributes and types."""
+    found: set[str] = set()
+    for op in every_operation(module):
+        found.add(op.name)
+        held = [*op.properties.values(), *op.attributes.values(), *op.result_types, op.location]
+        for block in (block for region in op.regions for block in region.blocks):
+            held += block.arg_types
+        for attribute in held:
+            _collect(attribute, found)
+    return found
+
+
+def _collect(attribute: Any, found: set[str]) -> None:
+    if isinstance(attribute, Attribute):
+        found.add(attribute.name)
+        for part in getattr(attribute, "parameters", ()) or _inner(getattr(attribute, "data", ())):
+            _collect(part, found)
+
+
+def _inner(data: Any) -> Any:
+    return data.values() if isinstance(data, dict) else data if isinstance(data, tuple) else ()
