@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
 from ....dialects.context import make_context
+from ....dialects.dense import to_small
+from ....dialects.guards import is_standard_dense
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
 from .attributes_in import AttributesIn
@@ -155,7 +157,11 @@ class _Reader:
     def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
         """By way of the text, where an attribute is a constant of complex numbers, which the bindings do not show."""
         properties, attributes = self._attributes.texts.dictionaries(op)
-        return _split(properties | attributes, kind)
+        found = properties | attributes
+        value = found.get("value")
+        if kind.is_constant and value is not None and is_standard_dense(value):
+            found["value"] = to_small(value)
+        return _split(found, kind)
 
 
 def _split(found: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
