@@ -16,6 +16,7 @@ from ....dialects.guards import is_standard_dense
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
 from .attributes_in import AttributesIn
+from .defaults import defaults_of
 from .locations_in import LocationsIn
 from .making import can_be_made, fill, make
 from .names import Names
@@ -46,6 +47,8 @@ class _Kind:
     is_constant: bool
     is_checked: bool
     is_plain: bool
+    left_out: tuple[tuple[str, Attribute], ...]
+    """Properties that MLIR does not print where they have this value, which goes without saying."""
     seen: dict[ir.Attribute, Attribute]
     """What was converted, as the operations of this name hold it."""
 
@@ -131,7 +134,14 @@ class _Reader:
         is_constant = issubclass(of, DenseConstantOp)
         seen = self._attributes.values if is_constant else self._attributes.known
         return _Kind(
-            of, defined, is_known, is_constant, of in CHECKS or of in UNKNOWN_PROPERTIES, can_be_made(of), seen
+            of,
+            defined,
+            is_known,
+            is_constant,
+            of in CHECKS or of in UNKNOWN_PROPERTIES,
+            can_be_made(of),
+            defaults_of(name),
+            seen,
         )
 
     def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
@@ -152,6 +162,9 @@ class _Reader:
             found = {
                 name: get(value) if name in kind.properties else self._attributes.get(value) for name, value in items
             }
+        for name, default in kind.left_out:
+            if found.get(name) == default:
+                del found[name]
         return (found, {}) if found.keys() <= kind.properties.keys() else _split(found, kind)
 
     def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:

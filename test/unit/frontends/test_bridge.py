@@ -90,7 +90,6 @@ HANDMADE = {
 }
 SEEN_ELSEWHERE = {
     "stablehlo.result_accuracy_mode": "a word inside of a record, #stablehlo.result_accuracy",
-    "stablehlo.output_operand_alias": "a record in a list of an operation; the case `records` has it",
 }
 
 

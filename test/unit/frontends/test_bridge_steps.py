@@ -151,7 +151,7 @@ mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisTyp
 x = jax.device_put(jnp.ones((8, 8)), NamedSharding(mesh, P("data", "model")))
 @partial(jax.shard_map, mesh=mesh, in_specs=P("data", "model"), out_specs=P("data", None))
 def mapped(y):
-    return jax.lax.psum(jnp.sin(y), "model") + jax.lax.all_gather(y, "model", axis=1, tiled=True).sum()
+    return jax.lax.psum(jnp.sin(y) + jax.lax.all_gather(y, "model", axis=1).sum(), "model")
 def step(y):
     held = jax.lax.with_sharding_constraint(jnp.cos(y), NamedSharding(mesh, P(None, "model")))
     return jnp.sum(mapped(held) ** 2) + jnp.sum(jax.lax.optimization_barrier(held))
