@@ -9,7 +9,7 @@ What cannot cross raises `NotBridged`: whoever calls has the text.
 from __future__ import annotations
 
 from .not_bridged import NotBridged
-from .read import read
-from .write import write
+from .reading import read
+from .writing import write
 
 __all__ = ["NotBridged", "read", "write"]

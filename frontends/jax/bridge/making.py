@@ -104,9 +104,9 @@ def _named(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     return made
 
 
-def _checked(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
+def checked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     return NameLoc(StringAttr(text), child)
 
 
-name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = _named if KNOWN else _checked
+name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = _named if KNOWN else checked_name
 """`loc("text"(child))`; nearly every location is one, and no two are alike."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxlib.mlir import ir
 from xdsl.context import Context
 from xdsl.ir import Attribute, TypeAttribute
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ....dialects.dense_literal import parse_dense
 from ....dialects.guards import AnyShaped
 from ....dialects.parser import ModuleParser
 from .not_bridged import NotBridged
 
+FoundT = TypeVar("FoundT")
 Dictionary = dict[str, Attribute]
 _UP_TO_PROPERTIES = re.compile(r'(?:%[^=]*= )?"[\w.$-]+"\([^()]*\)(?:\[[^\]]*\])? ?')
 _REGIONS = re.compile(r" ?\(\{(?:\.\.\.)?\}(?:, \{(?:\.\.\.)?\})*\)")
@@ -28,16 +30,18 @@ class Texts:
         self._context = context
 
     def type(self, type: ir.Type) -> TypeAttribute:
-        return _SmallParser(self._context, str(type)).parse_type()
+        parser = self._parser(str(type))
+        return parser.to_the_end(parser.parse_type())
 
     def attribute(self, attribute: ir.Attribute) -> Attribute:
-        return self._parser(str(attribute)).parse_attribute()
+        parser = self._parser(str(attribute))
+        return parser.to_the_end(parser.parse_attribute())
 
     def dense(self, constant: ir.Attribute) -> tuple[AnyShaped, bytes]:
         """Type and bits, those of one element for a splat."""
         parser = self._parser(str(constant))
         parser.parse_keyword("dense")
-        return parse_dense(parser)
+        return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
         """What the generic form of the operation shows as properties, and what as attributes."""
@@ -52,6 +56,12 @@ class Texts:
 
 
 class _SmallParser(ModuleParser):
+    def to_the_end(self, found: FoundT) -> FoundT:
+        """What was found, if it is all that the text says: xDSL stops where it understands no more."""
+        if self._current_token.kind != MLIRTokenKind.EOF:
+            raise NotBridged(f"not all of it is read: {self.lexer.input.content[:80]}")
+        return found
+
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:
         self._skip(_UP_TO_PROPERTIES)
         properties = self.parse_optional_properties_dict()

@@ -11,9 +11,11 @@ import pytest
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.locations import RangeEnd
 from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.frontends.jax.bridge import read
+from recompute.frontends.jax.bridge.defaults import DEFAULTS
 from recompute.test.unit.frontends.crossings import (
     crosses,
     crosses_back,
@@ -80,6 +82,14 @@ HANDMADE = {
                 : (tensor<4xf32>) -> tensor<4xf32>
             return
         }""",
+    "defaults": """
+        func.func @f(%0: tensor<4x4xf32>) {
+            %2 = "stablehlo.custom_call"(%0) <{call_target_name = "f", has_side_effect = false, api_version = 1 : i32,
+                backend_config = "", called_computations = []}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+            %3 = "stablehlo.custom_call"(%0) <{call_target_name = "f", has_side_effect = true, api_version = 2 : i32,
+                called_computations = [@f]}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+            return
+        }""",
     "names": """
         func.func @f(%0: tensor<3xf32>) -> tensor<i32> {
             %values, %indices = chlo.top_k(%0, k = 2) : tensor<3xf32> -> (tensor<2xf32>, tensor<2xi32>)
@@ -117,6 +127,15 @@ def test_the_inputs_of_lit():
 @pytest.mark.parametrize("text", HANDMADE.values(), ids=HANDMADE)
 def test_handmade(text: str):
     crosses(theirs(text))
+
+
+@pytest.mark.parametrize("name", DEFAULTS.keys() - {"stablehlo.custom_call"})
+def test_defaults(name: str):
+    """What goes without saying in the text is not there when it comes by the bridge."""
+    ((default, value),) = DEFAULTS[name].items()
+    given = f'%1 = "{name}"(%0) <{{{default} = {value}}}> : (tensor<4xf32>) -> tensor<4xf32>'
+    module = crosses(theirs(f"func.func @f(%0: tensor<4xf32>) {{ {given} return }}"))
+    assert default not in print_module(module, generic=True)
 
 
 def test_every_kind_has_a_case():
