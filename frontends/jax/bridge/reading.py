@@ -16,6 +16,7 @@ from ....dialects.guards import is_standard_dense
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
 from .attributes_in import AttributesIn
+from .collecting import no_collection
 from .defaults import defaults_of
 from .locations_in import LocationsIn
 from .making import can_be_made, fill, make
@@ -27,7 +28,8 @@ from .texts import Dictionary
 def read(module: ir.Module) -> ModuleOp:
     """Raises `NotBridged` for what only the text can say."""
     try:
-        found = _Reader(module).operation(module.operation)
+        with no_collection():
+            found = _Reader(module).operation(module.operation)
     except NotBridged:
         raise
     except Exception as error:

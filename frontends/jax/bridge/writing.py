@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ....dialects.parser import NAME_OF_UNKNOWN
 from .attributes_out import AttributesOut
 from .building import build
+from .collecting import no_collection
 from .locations_out import LocationsOut
 from .not_bridged import NotBridged
 
@@ -19,7 +20,7 @@ from .not_bridged import NotBridged
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     """In this context. Raises `NotBridged` for what only the text can say, and for what MLIR refuses."""
     try:
-        with context, build.Location.unknown():
+        with no_collection(), context, build.Location.unknown():
             made = _Writer().module(module)
         made.operation.verify()
     except NotBridged:

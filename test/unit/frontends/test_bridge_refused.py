@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.frontends.jax import bridge, crossing, private
 from recompute.frontends.jax.bridge import NotBridged, making, read, write
-from recompute.test.unit.frontends.crossings import theirs
+from recompute.test.unit.frontends.crossings import crosses, theirs
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, weights
 
 RESOURCE = """
@@ -155,3 +156,17 @@ def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(making, "KNOWN", False)
     monkeypatch.setattr("recompute.frontends.jax.bridge.locations_in.name_location", making.checked_name)
     assert print_module(read(module), debuginfo=True) == quick
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_the_collector_is_as_it_was(was: bool):
+    enabled = gc.isenabled()
+    try:
+        (gc.enable if was else gc.disable)()
+        crosses(theirs("module {}"))
+        nothing: Any = object()
+        with pytest.raises(NotBridged):
+            read(nothing)
+        assert gc.isenabled() == was
+    finally:
+        (gc.enable if enabled else gc.disable)()
