@@ -6,12 +6,12 @@ With the objects of JAX in memory, looking takes as long as the work.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def no_collection() -> Generator[None, None, None]:
     """Afterwards it is as it was."""
     was = gc.isenabled()
     gc.disable()

@@ -132,4 +132,6 @@ def _collect(attribute: Any, found: set[str]) -> None:
 
 
 def _inner(data: Any) -> Any:
-    return data.values() if isinstance(data, dict) else data if isinstance(data, tuple) else ()
+    # pyright knows no members of a dictionary or tuple that it has only heard of.
+    held: Any = data
+    return held.values() if isinstance(data, dict) else held if isinstance(data, tuple) else ()

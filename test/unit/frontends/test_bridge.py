@@ -192,3 +192,24 @@ def test_locations_that_the_text_leaves_out():
     ours = read(module)
     assert ours.is_structurally_equivalent(parse_module(text_of(module)))
     assert 'loc("inner")' in crosses_back(ours, module)
+
+
+def test_what_was_read_can_be_changed():
+    """Lists of uses and of operations are whole: every use can be taken out, every operation moved, as of a parsed one."""
+    text = "%1 = stablehlo.add %0, %0 : tensor<f32> %2 = stablehlo.add %0, %1 : tensor<f32>"
+    module = read(theirs(f"func.func @f(%0: tensor<f32>) {{ {text} return }}"))
+    (function,) = module.body.block.ops
+    block = function.regions[0].block
+    (value,), (first, second, last) = block.args, block.ops
+    uses = {(use.operation, use.index) for use in value.uses}
+    assert uses == {(first, 0), (first, 1), (second, 0)}
+    first.operands[1] = second.results[0]
+    assert {(use.operation, use.index) for use in value.uses} == {(first, 0), (second, 0)}
+    first.operands[1] = value
+    second.operands[0] = first.results[0]
+    assert {(use.operation, use.index) for use in value.uses} == {(first, 0), (first, 1)}
+    assert (first.prev_op, second.prev_op, last.prev_op) == (None, first, second)
+    assert (first.parent, block.first_op, block.last_op, last.next_op) == (block, first, last, None)
+    second.detach()
+    assert list(block.ops) == [first, last]
+    module.verify()

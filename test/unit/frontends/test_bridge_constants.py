@@ -40,7 +40,7 @@ ELEMENTS: list[Attribute] = [
     *(ComplexType(kind()) for kind in COMPLEX if kind in (Float32Type, Float64Type)),
 ]
 COUNTS = {"one": 1, "few": 7, "many": 150}
-SPECIAL = {
+SPECIAL: dict[type[Attribute], list[int]] = {
     Float32Type: [0x7F800001, 0xFFC12345, 0x80000000, 0x7F800000, 1],
     BFloat16Type: [0x7F81, 0xFFC1, 0x8000, 0x7F80, 1],
     Float64Type: [0x7FF0000000000001, 0x8000000000000000, 1],

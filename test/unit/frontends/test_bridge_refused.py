@@ -73,8 +73,16 @@ def test_a_resource(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(NotBridged, match="a resource"):
         write(parse_module(RESOURCE), private.mlir_context())
     lowered = jax.jit(mlp().step).lower(weights(), batch())
-    monkeypatch.setattr(type(lowered), "compiler_ir", lambda self: module)
-    monkeypatch.setattr(type(lowered), "as_text", lambda self, **kwargs: RESOURCE)
+    kind: Any = jax.stages.Lowered
+
+    def compiler_ir(self: Any) -> Any:
+        return module
+
+    def as_text(self: Any, **kwargs: Any) -> str:
+        return RESOURCE
+
+    monkeypatch.setattr(kind, "compiler_ir", compiler_ir)
+    monkeypatch.setattr(kind, "as_text", as_text)
     assert '"0x040000000000803F00000040"' in print_module(crossing.module_of(lowered, "step"))
     monkeypatch.undo()
     changed = crossing.with_module(lowered, parse_module(RESOURCE))

@@ -1,5 +1,8 @@
 """Steps as JAX lowers them cross the bridge, whatever they use."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import subprocess
