@@ -195,7 +195,7 @@ def test_locations_that_the_text_leaves_out():
 
 
 def test_what_was_read_can_be_changed():
-    """Lists of uses and of operations are whole: every use can be taken out, every operation moved, as of a parsed one."""
+    """Lists of uses and of operations are whole: every use can be taken out, and every operation."""
     text = "%1 = stablehlo.add %0, %0 : tensor<f32> %2 = stablehlo.add %0, %1 : tensor<f32>"
     module = read(theirs(f"func.func @f(%0: tensor<f32>) {{ {text} return }}"))
     (function,) = module.body.block.ops
