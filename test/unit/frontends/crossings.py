@@ -113,22 +113,23 @@ def parts(file: Path) -> Iterator[tuple[int, str]]:
 
 def kinds_in(module: ModuleOp) -> set[str]:
     """Names of operations, attributes and types."""
-    found: set[str] = set()
+    found, known = set[str](), set[int]()
     for op in every_operation(module):
         found.add(op.name)
         held = [*op.properties.values(), *op.attributes.values(), *op.result_types, op.location]
         for block in (block for region in op.regions for block in region.blocks):
             held += block.arg_types
         for attribute in held:
-            _collect(attribute, found)
+            _collect(attribute, found, known)
     return found
 
 
-def _collect(attribute: Any, found: set[str]) -> None:
-    if isinstance(attribute, Attribute):
+def _collect(attribute: Any, found: set[str], known: set[int]) -> None:
+    if isinstance(attribute, Attribute) and id(attribute) not in known:
+        known.add(id(attribute))
         found.add(attribute.name)
         for part in getattr(attribute, "parameters", ()) or _inner(getattr(attribute, "data", ())):
-            _collect(part, found)
+            _collect(part, found, known)
 
 
 def _inner(data: Any) -> Any:
