@@ -68,7 +68,7 @@ class Request:
     attempts: int = ATTEMPTS
     measure: Callable[[ModuleOp], int] | None = None
     proof: bool = True
-    pipeline: Pipeline = ()
+    pipeline: Pipeline | None = None
 
     def beside_pipeline(self) -> str | None:
         """An option that says something besides the pipeline."""
@@ -113,8 +113,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     asked = request or Request()
     planned = _planned(asked)
     original, remarks = _unmarked(_module(step, name))
-    if asked.pipeline:
-        return _through(original, asked, remarks)
+    if asked.pipeline is not None:
+        return _through(original, asked, asked.pipeline, remarks)
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
@@ -141,12 +141,12 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
 
-def _through(original: ModuleOp, asked: Request, said: tuple[Remark, ...]) -> Rewritten:
+def _through(original: ModuleOp, asked: Request, pipeline: Pipeline, said: tuple[Remark, ...]) -> Rewritten:
     """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
     if (other := asked.beside_pipeline()) is not None:
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
-    changes = [partial(one.apply, context) for one in passes_of(asked.pipeline)]
+    changes = [partial(one.apply, context) for one in passes_of(pipeline)]
     proof = take(module, changes, proof=asked.proof)
     remarks = (*said, *context.remarks, *(belief(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]

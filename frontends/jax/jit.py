@@ -19,7 +19,8 @@ from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
 from .choice import chosen
-from .lowered import Lowered, lowered_for_us, read, rewritten
+from .crossing import module_of
+from .lowered import Lowered, lowered_for_us, rewritten
 from .nested import NestedStep, call_nested, nested_step
 from .options import Options, options_of
 from .report import report
@@ -78,7 +79,7 @@ class Jitted(Generic[P, R]):
 
     def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
-        module = read(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
+        module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.request.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> str:
@@ -123,7 +124,7 @@ def jit(
     save: Sequence[str] = (),
     plan: str | Sequence[StepPlan] | None = None,
     planner: Planner | None = None,
-    pipeline: str | Sequence[str | ModulePass] = (),
+    pipeline: str | Sequence[str | ModulePass] | None = None,
     attempts: int = ATTEMPTS,
     strict: bool = False,
     measure: bool | str = "auto",

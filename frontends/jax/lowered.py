@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
-from ...dialects.parser import parse_module
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.phase import NoGradient
-from . import private, warning
+from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
@@ -80,11 +78,6 @@ def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
     return private.lower(traced, WRITTEN_AS_CALLS)
 
 
-def read(marked: jax.stages.Lowered, name: str) -> ModuleOp:
-    """The step as it is lowered for us. Raises `ParseError`."""
-    return parse_module(marked.as_text(debug_info=True), name)
-
-
 def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
     """The step, recomputed as the options say, or as it is with the reason.
 
@@ -94,7 +87,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     marked = lowered_for_us(traced)
     private.check(marked)
     try:
-        module = read(marked, name)
+        module = crossing.module_of(marked, name)
     except ParseError as error:
         return _Left(name, options, traced.lower(), False).because(error)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
@@ -108,7 +101,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
         return Lowered(name, options, plain, plain, done, done.remarks, why, has_barriers)
-    less = private.with_module(plain, done.text)
+    less = crossing.with_module(plain, done.module)
     return Lowered(name, options, plain, less, done, done.remarks, None, has_barriers)
 
 

@@ -32,7 +32,7 @@ class Options:
     @property
     def is_planned(self) -> bool:
         request = self.request
-        return request.plan is not None or request.planner is not None or bool(request.pipeline)
+        return request.plan is not None or request.planner is not None or request.pipeline is not None
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
@@ -51,7 +51,7 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     saves_of(selection)
-    planned = [name for name in ("plan", "planner", "pipeline") if checked.get(name)]
+    planned = [name for name in ("plan", "planner", "pipeline") if checked.get(name) is not None]
     if len(planned) > 1:
         raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
     default = Selection()
@@ -125,8 +125,10 @@ def _step_plan(name: str, value: Any) -> StepPlan:
     return value
 
 
-def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...]:
+def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
     """Raises `BadPipeline`, a ValueError."""
+    if value is None:
+        return None
     if not isinstance(value, str | Sequence):
         raise _wrong(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
     return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]

@@ -84,8 +84,8 @@ def check(lowered: jax.stages.Lowered) -> None:
         _of_module(module, path)
 
 
-def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles the module in `text`, which has the same arguments and results.
+def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
+    """A copy of `lowered` that compiles this module of MLIR, which has the same arguments and results.
 
     JAX hands out one lowering to all who lower the same, and keeps in it what was compiled: the copy starts without.
     """
@@ -93,9 +93,19 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
     changed: Any = copy.copy(lowered)
     changed._lowering = copy.copy(changed._lowering)
     changed._lowering._executable = None
-    with _of_module(*OF_MODULES[2])():
-        changed._lowering._hlo = _of_module(*OF_MODULES[3])(text)
+    changed._lowering._hlo = module
     return changed
+
+
+def mlir_context() -> Any:
+    """A new one, with all dialects that JAX knows."""
+    return _of_module(*OF_MODULES[2])()
+
+
+def parsed(text: str) -> Any:
+    """As a module of MLIR, verified."""
+    with mlir_context():
+        return _of_module(*OF_MODULES[3])(text)
 
 
 @cache

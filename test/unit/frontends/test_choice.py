@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax import choice
@@ -159,7 +160,7 @@ def test_no_gradient():
 def test_a_step_that_is_refused(monkeypatch: pytest.MonkeyPatch):
     """Whatever the reason: the plain step runs and the reason is said, or strictly it is an error."""
 
-    def refuse(module: Any, *args: Any, **kwargs: Any) -> None:
+    def refuse(module: ModuleOp, *args: Any, **kwargs: Any) -> None:
         raise recompute.Refusal(module, "sizes that nobody knows")
 
     monkeypatch.setattr("recompute.frontends.jax.lowered.rewrite", refuse)

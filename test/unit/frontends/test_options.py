@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
 
 import recompute
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
@@ -45,6 +49,17 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"plan": PLAN, "segments": "block*"}, ValueError, "plan= says what is recomputed, and so does segments="),
         ({"planner": print, "save": ["dot"]}, ValueError, "planner= says what is recomputed, and so does save="),
         ({"checkpoints": ["a"], "segments": "b"}, ValueError, "segments= or checkpoints=, not both"),
+        ({"pipeline": 3}, TypeError, "pipeline is a text such as"),
+        ({"pipeline": ["recompute", 3]}, ValueError, "made of names and passes, not of int"),
+        ({"pipeline": "recompute-inlin"}, ValueError, "did you mean 'recompute-inline'"),
+        ({"pipeline": "recompute{segment=a}"}, ValueError, "has no option 'segment'; did you mean 'segments'"),
+        ({"pipeline": "recompute{"}, ValueError, "cannot read the pipeline"),
+        ({"pipeline": "recompute", "plan": PLAN}, ValueError, "plan= or pipeline=, not both"),
+        (
+            {"pipeline": "recompute", "outputs": True},
+            ValueError,
+            "pipeline= says what is recomputed, and so does outputs=",
+        ),
         ({"segment": "block*"}, TypeError, "unexpected keyword argument 'segment'"),
     ],
 )
@@ -107,3 +122,40 @@ def test_strict():
         recompute.jax.jit(forward(), strict=True)(weights(), batch())
     with pytest.raises(recompute.Refusal, match=r"left as it is \(strict\)"):
         recompute.jax.jit(lambda: descent(forward())(weights(), batch()), strict=True)()
+
+
+STAGES = "recompute-inline,recompute-mark{segments=block*},recompute-clone,recompute-cse,recompute-lower"
+
+
+def test_a_pipeline_by_name_and_by_hand():
+    """A pass of one's own, in ten lines, between ours."""
+
+    @dataclass(frozen=True)
+    class KeepSines(ModulePass):
+        name = "keep-sines"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for one in op.walk():
+                if one.name == "stablehlo.sine":
+                    one.attributes["recompute.recompute"] = StringAttr("must_save")
+
+    def sines(pipeline: Any) -> int:
+        lowered = recompute.jax.jit(mlp().step, pipeline=pipeline).lower(weights(), batch())
+        assert lowered.why is None and lowered.rewritten is not None and lowered.rewritten.proof
+        return lowered.as_text().count("stablehlo.sine")
+
+    assert sines(STAGES) == 2 * len(weights())
+    assert sines(["recompute-inline", KeepSines(), STAGES]) == len(weights())
+    assert sines("recompute{segments=block1}") == len(weights()) + 1
+
+
+def test_a_pipeline_that_makes_no_copies():
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs"):
+        recompute.jax.jit(mlp().step, pipeline="recompute-inline").lower(weights(), batch())
+    with pytest.raises(recompute.Refusal, match="makes no copies"):
+        recompute.jax.jit(mlp().step, pipeline="recompute-inline", strict=True).lower(weights(), batch())
+
+
+def test_a_pipeline_with_options_of_recompute():
+    with pytest.raises(ValueError, match="copies is an option of the pass 'recompute'"):
+        recompute.jax.jit(mlp().step, pipeline="recompute", copies=3).lower(weights(), batch())

@@ -1,0 +1,91 @@
+"""How fast a step crosses between JAX and this compiler, and what `recompute.jax.jit` adds to XLA's compile time.
+
+    python benchmarks/bridge.py
+
+The step is the 12-layer GPT of `speed.py`. All runs in one process, alternately, with the least of several rounds; only
+ratios are printed. The text route prints and parses on both sides; MLIR's verifier belongs to both routes back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+from recompute import rewrite
+from recompute.benchmarks.speed import LAYERS
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.dialects.stopwatch import Part, timed
+from recompute.frontends.jax import private
+from recompute.frontends.jax.bridge import read, write
+from recompute.test.imports import ROOT
+
+
+def lowered_step(width: int) -> tuple[Any, float]:
+    """As JAX lowers it, and the CPU seconds in which XLA compiles it."""
+    sys.path.insert(0, str(ROOT))
+    from examples.models import gpt
+
+    gpt.LAYERS = LAYERS
+    gpt.SIZES["small"] = gpt.Config(batch=2, length=128, width=width, heads=width // 64, vocabulary=2048)
+    lowered = gpt.build("small", train=True).lower()
+    return lowered, seconds(lowered.compile)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = process_time()
+    work()
+    return process_time() - start
+
+
+def least(rounds: int, *works: Callable[[], object]) -> list[float]:
+    """Of each, all of them in each round."""
+    return [min(times) for times in zip(*([seconds(work) for work in works] for _ in range(rounds)), strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--width", type=int, default=768)
+    options = parser.parse_args()
+    lowered, compiling = lowered_step(options.width)
+    theirs = lowered.compiler_ir()
+    module = rewrite(read(theirs)).module
+    by_text, by_bridge = least(
+        options.rounds, lambda: parse_module(lowered.as_text(debug_info=True)), lambda: read(theirs)
+    )
+    back_by_text, back_by_bridge = least(
+        options.rounds,
+        lambda: private.parsed(print_module(module, debuginfo=True)),
+        lambda: write(module, private.mlir_context()),
+    )
+    print(f"from JAX, text / bridge: {by_text / by_bridge:.1f}")
+    print(f"to JAX, text / bridge: {back_by_text / back_by_bridge:.1f}")
+    rewriting, stages = rewritten(theirs, max(2, options.rounds // 2))
+    print(f"added / XLA's compile time, by text: {(rewriting + by_text + back_by_text) / compiling:.2f}")
+    print(f"added / XLA's compile time, by the bridge: {(rewriting + by_bridge + back_by_bridge) / compiling:.2f}")
+    print("of it, each / XLA's compile time:")
+    for name, part in {"from JAX": by_bridge, "rewrite": rewriting, "to JAX": back_by_bridge}.items():
+        print(f"  {name}: {part / compiling:.3f}")
+    for name, part in stages.items():
+        print(f"    {name}: {part / compiling:.3f}")
+
+
+def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
+    """CPU seconds of the rewrite, and the clock's of its parts; of the fastest round."""
+    found: list[tuple[float, Part]] = []
+    for _ in range(rounds):
+        module = read(theirs)
+        with timed() as parts:
+            took = seconds(lambda given=module: rewrite(given))
+        found.append((took, parts))
+    took, parts = min(found, key=lambda one: one[0])
+    stages = {name: part.seconds for name, part in parts.parts.items()}
+    return took, stages | {"rest": parts.rest_seconds}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Our locations as MLIR's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxlib.mlir import ir
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, NoneAttr, UnknownLoc
+from xdsl.ir import Attribute
+
+from ....dialects.locations import RangeEnd
+from .building import build
+from .not_bridged import NotBridged
+
+
+class LocationsOut:
+    """In the context that is current. `metadata`: how an attribute inside of a fused location is written."""
+
+    def __init__(self, metadata: Callable[[Attribute], ir.Attribute]):
+        self._metadata = metadata
+        # By identity: nested locations take long to hash. The value keeps the key alive.
+        self._known: dict[int, tuple[Attribute, ir.Location]] = {}
+
+    def get(self, location: Attribute) -> ir.Location:
+        known = self._known.get(id(location))
+        if known is None:
+            known = self._known[id(location)] = location, self._anew(location)
+        return known[1]
+
+    def _anew(self, location: Attribute) -> ir.Location:
+        if type(location) is NameLoc:
+            # Nearly every one.
+            child = location.location
+            return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
+        match location:
+            case CallSiteLoc():
+                return build.CallSiteLoc.get(self.get(location.callee), [self.get(location.caller)])
+            case FileLineColLoc():
+                line, column = location.line.data, location.column.data
+                return build.FileLineColLoc.get(location.filename.data, line, column)
+            case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
+                positions = start.line.data, start.column.data, end.line.data, end.column.data
+                return build.FileLineColLoc.get(start.filename.data, *positions)
+            case FusedLoc(locations=ArrayAttr() as parts, metadata=metadata):
+                inner = None if isinstance(metadata, NoneAttr) else self._metadata(metadata)
+                return build.Location.fused([self.get(part) for part in parts.data], inner)
+            case UnknownLoc():
+                return build.UnknownLoc.get()
+            case _:
+                raise NotBridged(f"a location of a kind that is not known: {location}")
