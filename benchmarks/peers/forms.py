@@ -30,7 +30,7 @@ class Form:
 
 
 def options_of(peer: Peer) -> dict[str, dict[str, Any]]:
-    """What `recompute.jax.jit` is told. At the same blocks means at those that the search finds where none has a name."""
+    """What `recompute.jax.jit` is told. Where no block has a name, the same are those found."""
     same = {"segments": peer.segments}
     return {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
 

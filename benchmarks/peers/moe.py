@@ -1,4 +1,4 @@
-"""A mixture of experts in plain JAX: one expert of several for each token, up to a capacity, and balance in the loss."""
+"""A mixture of experts in plain JAX: one expert for each token, up to a capacity, and balance in the loss."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ def _later(module: str, name: str, remat: Remat, size: str, **options: bool) -> 
     return getattr(import_module(f"{__package__}.{module}"), name)(remat, size, **options)
 
 
-def _peer(remat: str, module: str, name: str = "build", segments: str = "auto", devices: int = 1, **options: bool) -> Peer:
+def _peer(
+    remat: str, module: str, name: str = "build", segments: str = "auto", devices: int = 1, **options: bool
+) -> Peer:
     return Peer(partial(_later, module, name, **options), remat, segments, devices)
 
 
