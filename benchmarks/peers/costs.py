@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ class Cost:
     """Of one form, compiled with one setting.
 
     flops: loops count once. differing: results whose bits are not the plain step's. own_seconds: of ours, before XLA.
-    step_seconds: where a platform has a time to speak of. why: the reason where the plain step stays as it is.
+    step_seconds: where a platform has a time to speak of. why: the reason where the plain step stays as it is. Seconds
+    of compilers, ours too, are those of the processor: what else runs on the machine adds little.
     """
 
     temp_bytes: int
@@ -38,7 +39,7 @@ class Cost:
     why: str | None = None
 
 
-def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS) -> dict[str, Any]:
+def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[Setting] = ()) -> dict[str, Any]:
     """By setting and form, and the errors by form. The plain form is always there."""
     platform = jax.default_backend()
     jax.jit(lambda x: x + 1)(0.0)
@@ -48,7 +49,9 @@ def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS) -> dict[str, Any
         found = {name: form for name, form in forms.items() if isinstance(form, Form)}
         return {
             "platform": platform,
-            "costs": {setting.name: in_setting(found, setting, platform) for setting in settings_of(platform)},
+            "costs": {
+                setting.name: in_setting(found, setting, platform) for setting in settings or settings_of(platform)
+            },
             "errors": errors,
         }
 
@@ -56,9 +59,9 @@ def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS) -> dict[str, Any
 def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> dict[str, Cost]:
     made, plain = dict[str, Cost](), list[np.ndarray]()
     for name, form in forms.items():
-        start = time.perf_counter()
+        start = time.process_time()
         compiled = form.lowered.compile(compiler_options=dict(setting.options) or None)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         results = arrays(compiled(*form.built.arguments(0)))
         if name == PLAIN:
             plain = results

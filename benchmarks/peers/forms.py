@@ -59,6 +59,6 @@ def ours(built: Built, options: Mapping[str, Any]) -> Form:
     jax.jit(built.step, **built.options).lower(*arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
-        start = time.perf_counter()
+        start = time.process_time()
         lowered = recompute.jax.jit(built.step, **options, **built.options).lower(*arguments)
-    return Form(built, lowered.less, time.perf_counter() - start, lowered.why)
+    return Form(built, lowered.less, time.process_time() - start, lowered.why)

@@ -26,7 +26,7 @@ class Size:
 
 
 def size_of(size: str) -> Size:
-    return Size(8, 32, 32, 2, 3, 64) if size == SMALL else Size(8, 256, 128, 4, 6, 512)
+    return Size(8, 32, 32, 2, 3, 64) if size == SMALL else Size(8, 256, 128, 4, 4, 512)
 
 
 def weights_of(seed: int, size: Size) -> Weights:
