@@ -115,6 +115,8 @@ def main() -> None:
             options.json.write_text(json.dumps(rows, indent=1) + "\n")
     made = text(rows)
     print("\n\n".join(made.values()))
+    if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:
+        sys.exit(f"docs/{PAGE.name} has what is measured on CPU; nothing is written")
     if options.write:
         PAGE.write_text(with_tables(PAGE.read_text(), made))
     first = tables.settings_in(rows)[:1]
