@@ -23,14 +23,23 @@ FARTHEST = 8.0
 
 
 def two_losses() -> Case:
-    """Of one model on two batches, and a penalty on what both make."""
+    """Of one model on two batches, weighted: one gradient."""
 
-    def step(parameters: Any, x: Any, y: Any) -> Any:
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        return forward()(parameters, x) + 0.1 * forward()(parameters, y)
+
+    return Case(descent(loss), lambda: (weights(), batch(), batch() * 2))
+
+
+def two_gradients() -> Case:
+    """One after the other, as in adversarial training."""
+
+    def step(parameters: Any, x: Any) -> Any:
         first, one = jax.value_and_grad(forward())(parameters, x)
-        second, other = jax.value_and_grad(lambda p: forward()(p, y) + forward()(p, y * 0.5))(parameters)
+        second, other = jax.value_and_grad(lambda p: -forward()(p, x * 0.5))(parameters)
         return first, second, tree.map(lambda p, a, b: p - 0.01 * a - 0.1 * b, parameters, one, other)
 
-    return Case(step, lambda: (weights(), batch(), batch() * 2))
+    return Case(step, lambda: (weights(), batch()))
 
 
 def empty() -> Case:
@@ -62,11 +71,14 @@ NEW: dict[str, Callable[[], Case]] = {
     "dropout, rbg": lambda: dropout(lambda: jax.random.key(3, impl="rbg")),
     "dropout, raw key, rbg": lambda: dropout(lambda: jax.random.key_data(jax.random.key(3, impl="rbg"))),
     "two losses": two_losses,
+    "two gradients": two_gradients,
     "no arrays": empty,
     "static and keywords": static_and_keywords,
 }
-KNOWN = {name: CASES[name] for name in ("bf16", "checkpoint inside", "cond", "custom_vjp", "donated", "has_aux")}
-KNOWN |= {name: CASES[name] for name in ("dropout", "vmap of grad", "weak types", "static by number", "keywords")}
+MAY_STAY_PLAIN = ("two gradients",)
+"""Refused today (docs/limits.md), with a warning; the numbers count all the same."""
+OLD = "bf16, donated, has_aux, dropout, vmap of grad, weak types, static by number, keywords".split(", ")
+KNOWN = {name: CASES[name] for name in (*OLD, "checkpoint inside", "cond", "custom_vjp")}
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +106,8 @@ def test_results(name: str):
     case = NEW[name]()
     ours = recompute.jax.jit(case.step, measure=False, **case.options)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        action = "ignore" if name in MAY_STAY_PLAIN else "error"
+        warnings.simplefilter(action, recompute.jax.NothingSaved)
         found = ours(*case.arguments(), **case.keywords)
     expected = jax.jit(case.step, **case.options)(*case.arguments(), **case.keywords)
     assert tree.structure(found) == tree.structure(expected)
