@@ -15,7 +15,7 @@ pytest.importorskip("optax", reason="the optimizers of the steps")
 from recompute.benchmarks import jax_peers
 from recompute.benchmarks.peers import bars, costs, random_steps, settings, tables
 from recompute.benchmarks.peers.distance import Distances, Leaf, far, worst
-from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS
+from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
 from recompute.benchmarks.peers.random_program import program
 from recompute.benchmarks.peers.registry import PEERS
 
@@ -113,6 +113,11 @@ def test_settings():
     assert [one.name for one in settings.settings_of("tpu")] == ["default flags"]
 
 
+def test_what_ours_is_told():
+    same = {"segments": "block*"}
+    assert options_of(PEERS["gpt"]) == {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
+
+
 def test_the_page_has_a_place_for_every_table():
     page = (ROOT / "docs" / "jax_peers.md").read_text()
     made = jax_peers.text(rows())
@@ -141,7 +146,7 @@ def test_missed_distances():
     assert [leaf.name for leaf in Distances((*many, Leaf("a", 0, 3))).far()] == ["a"]
     assert len(list(Distances((*many[:5], Leaf("a", 0, 3))).missed())) == 1
     assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == ["1 above 8"]
-    assert list(Distances((Leaf("a", 6, float("nan")),)).missed()) != []
+    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == ["1 above 8"]
     assert worst([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
 
 

@@ -83,6 +83,7 @@ from recompute.benchmarks.peers.registry import PEERS
 warnings.simplefilter("error", recompute.jax.NothingSaved)
 for name in ("mesh automatic", "mesh explicit"):
     made = PEERS[name].build(None, "small")
+    assert [batch.sharding.spec[0] for batch in made.arguments(0)[1:]] == ["data", "data"], name
     with made.context():
         ours = recompute.jax.jit(made.step, segments="block*", measure=False, **made.options)(*made.arguments(0))
         theirs = jax.jit(made.step, **made.options)(*made.arguments(0))
