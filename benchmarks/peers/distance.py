@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -35,7 +35,10 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Distances:
+    """is_plain: ours has run the plain step, whose results say nothing about a rewrite."""
+
     leaves: tuple[Leaf, ...]
+    is_plain: bool = False
 
     @property
     def close_share(self) -> float:
@@ -56,14 +59,15 @@ class Distances:
 def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
     """Default flags of JAX and XLA for all three; ours is whatever `recompute.jax.jit` decides to run."""
     plain, theirs = peer.build(None, size), peer.build(ALL, size)
-    with plain.context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+    with plain.context(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", recompute.jax.NothingSaved)
         runs = {
             "plain": (plain, jax.jit(plain.step, **plain.options)),
             "theirs": (theirs, jax.jit(theirs.step, **theirs.options)),
             "ours": (plain, recompute.jax.jit(plain.step, **plain.options)),
         }
-        return worst([compared(runs, seed) for seed in seeds])
+        found = worst([compared(runs, seed) for seed in seeds])
+    return replace(found, is_plain=any(one.category is recompute.jax.NothingSaved for one in said))
 
 
 def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) -> list[Leaf]:

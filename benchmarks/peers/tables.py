@@ -96,8 +96,9 @@ def distances(rows: Rows) -> str:
             theirs, ours = (max(leaf[who] for leaf in leaves) for who in ("theirs", "ours"))
             above = [leaf for leaf in leaves if not is_close(leaf)]
             share = 1 - len(above) / len(leaves)
-            lines.append([name, str(len(leaves)), said(theirs, 2), said(ours, 2), f"{share:.0%}", farthest(above)])
-    return markdown(["step", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines)
+            ran = "plain" if row["distances"].get("is_plain") else "rewritten"
+            lines.append([name, ran, str(len(leaves)), said(theirs, 2), said(ours, 2), f"{share:.0%}", farthest(above)])
+    return markdown(["step", "ours runs", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines)
 
 
 def farthest(leaves: Sequence[Mapping[str, Any]], most: int = 6) -> str:

@@ -65,7 +65,12 @@ def test_the_bar_with_products_saved():
 
 def rows() -> dict[str, Any]:
     leaves = [{"name": "[0]", "theirs": 0.0, "ours": 1.0}, {"name": "[1]", "theirs": 1.0, "ours": 9.0}]
-    measured = {"platform": "cpu", "jax": "1", "errors": {SAME_DOTS: "Refusal: no"}, "distances": {"leaves": leaves}}
+    measured = {
+        "platform": "cpu",
+        "jax": "1",
+        "errors": {SAME_DOTS: "Refusal: no"},
+        "distances": {"leaves": leaves, "is_plain": True},
+    }
     made = {"one": {"barriers kept": of_setting(temp=600, own_seconds=1.0), "default flags": of_setting()}}
     return {"gpt": {**measured, "costs": made["one"]}, "unet": {"platform": "cpu", "skipped": "8 devices are needed"}}
 
@@ -82,7 +87,7 @@ def test_tables():
         "- unet: not run: 8 devices are needed",
         f"- gpt: {SAME}: 1.500 × the temporaries of theirs, bar 1.02",
     ]
-    assert "| gpt | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in made["distances"]
+    assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in made["distances"]
     assert made["distances"].endswith("- gpt: 1 above 8")
 
 
