@@ -1,0 +1,127 @@
+"""`recompute.jax.jit` beside the frameworks' own remat, on steps as their users write them.
+
+    python -m recompute.benchmarks.jax_peers                    # all steps: memory, FLOPs, bits, seconds, distances
+    python -m recompute.benchmarks.jax_peers --only 'linen gpt' --only unet --json found.json
+    python -m recompute.benchmarks.jax_peers --write            # and write the tables of docs/jax_peers.md
+    python -m recompute.benchmarks.jax_peers --from found.json  # tables of what was measured before
+
+Each step is compiled in a process of its own, and run once for its results. On a GPU the steps are timed too, with the
+latency hiding scheduler on and off, and the peak of the device is asked for. Exit status 1: a bar was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from recompute.benchmarks.peers import tables
+from recompute.benchmarks.peers.distance import Distances, Leaf
+from recompute.benchmarks.peers.forms import FORMS
+from recompute.benchmarks.peers.registry import PEERS
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "jax_peers.md"
+CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.row")
+
+
+def asked(*arguments: str) -> Any:
+    """What the process of a row says. Its progress and its warnings go where ours go."""
+    done = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def measured(name: str, size: str) -> dict[str, Any]:
+    print(f"{name} ...", file=sys.stderr, flush=True)
+    row = asked(name, "--size", size)
+    if "skipped" in row:
+        return row
+    if row["platform"] != "cpu":
+        add_peaks(name, size, row["costs"])
+    return {**row, "distances": asked(name, "--what", "distances", "--size", "small")}
+
+
+def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
+    """A process for each: a device knows the most that it held since its process began."""
+    for setting, forms in costs.items():
+        for form in [form for form in FORMS if form in forms]:
+            forms[form]["peak_bytes"] = asked(
+                name, "--what", "peak", "--size", size, "--form", form, "--setting", setting
+            )
+
+
+def text(rows: Mapping[str, Any]) -> dict[str, str]:
+    """The tables by the name of their place in the page."""
+    settings = tables.settings_in(rows)
+    made = {"peers": tables.peers(PEERS, list(rows)), "versions": versions(rows)}
+    for number, setting in enumerate(settings):
+        made[f"setting {number}"] = "\n\n".join(
+            [
+                f"### {setting[0].upper()}{setting[1:]}",
+                "Temporaries, as multiples of the plain step's:",
+                tables.ratios(rows, setting, "temp_bytes"),
+                "FLOPs, likewise; the body of a loop counts once:",
+                tables.ratios(rows, setting, "flops"),
+                "Results with other bits than the plain step's; seconds as multiples of XLA's for the plain step:",
+                tables.others(rows, setting),
+            ]
+        )
+    if settings:
+        made["missed"] = "\n".join(tables.misses(rows, settings[0])) or "Every step is within the bars."
+    made["distances"] = "\n\n".join(
+        [tables.distances(rows), "\n".join(too_far(rows)) or "Every step is within the bars."]
+    )
+    return made
+
+
+def versions(rows: Mapping[str, Any]) -> str:
+    found = sorted({f"jax {row['jax']} on {row['platform']}" for row in rows.values() if "jax" in row})
+    return f"Measured with {', '.join(found)}."
+
+
+def too_far(rows: Mapping[str, Any]) -> Iterator[str]:
+    for name, row in rows.items():
+        if "distances" in row:
+            found = Distances(tuple(Leaf(**leaf) for leaf in row["distances"]["leaves"]))
+            yield from (f"- {name}: {line}" for line in found.missed())
+
+
+def with_tables(page: str, made: Mapping[str, str]) -> str:
+    for name, table in made.items():
+        before, place, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert place and end, f"the page has no place for {name}"
+        page = f"{before}{place}{table}\n{end}{after}"
+    return page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=PEERS, metavar="STEP", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
+    parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="measure nothing, take FILE")
+    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/{PAGE.name}")
+    options = parser.parse_args()
+    if options.write and (options.only or options.size != "large"):
+        parser.error("--write takes all steps, large")
+    rows: dict[str, Any] = json.loads(options.made.read_text()) if options.made else {}
+    for name in options.only or ([] if options.made else PEERS):
+        rows[name] = measured(name, options.size)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    made = text(rows)
+    print("\n\n".join(made.values()))
+    if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:
+        sys.exit(f"docs/{PAGE.name} has what is measured on CPU; nothing is written")
+    if options.write:
+        PAGE.write_text(with_tables(PAGE.read_text(), made))
+    first = tables.settings_in(rows)[:1]
+    sys.exit(any([*(line for one in first for line in tables.misses(rows, one)), *too_far(rows)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The bars: at the same blocks, ours takes no more memory and work than the framework's remat, and donates the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS
+
+TEMP_BAR, FLOPS_BAR = 1.02, 1.005
+PAIRS = ((SAME, THEIRS), (SAME_DOTS, THEIRS_DOTS))
+
+Costs = Mapping[str, Mapping[str, Any]]
+
+
+def ratio(costs: Costs, form: str, base: str, of: str = "temp_bytes") -> float | None:
+    """None where a form failed, or where there is nothing to divide by."""
+    if form not in costs or base not in costs or not costs[base][of]:
+        return None
+    return costs[form][of] / costs[base][of]
+
+
+def missed(costs: Costs) -> Iterator[str]:
+    """In words, with the reason where ours says one. `costs`: by form, with one setting."""
+    for ours, theirs in PAIRS:
+        if ours not in costs or theirs not in costs:
+            continue  # it failed, which is told with its error, or was not asked for
+        reason = f" ({costs[ours]['why']})" if costs[ours].get("why") else ""
+        for of, bar, word in (("temp_bytes", TEMP_BAR, "temporaries"), ("flops", FLOPS_BAR, "FLOPs")):
+            found = ratio(costs, ours, theirs, of)
+            if found is not None and found > bar:
+                yield f"{ours}: {found:.3f} × the {word} of {theirs}, bar {bar}{reason}"
+    for form in (SAME, SAME_DOTS, OURS):
+        if form in costs and costs[form]["alias_bytes"] != costs[PLAIN]["alias_bytes"]:
+            yield f"{form}: {costs[form]['alias_bytes']} bytes donated, plain {costs[PLAIN]['alias_bytes']}"

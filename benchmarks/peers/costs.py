@@ -1,0 +1,118 @@
+"""What a compiler says about each form of a step, and how many results differ from the plain step's."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from recompute.benchmarks.peers.forms import FORMS, PLAIN, Form, forms_of
+from recompute.benchmarks.peers.peer import Built, Peer
+from recompute.benchmarks.peers.settings import Setting, settings_of
+
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one form, compiled with one setting.
+
+    flops: loops count once. differing: results whose bits are not the plain step's. own_seconds: of ours, before XLA.
+    step_seconds: where a platform has a time to speak of. why: the reason where the plain step stays as it is. Seconds
+    of compilers, ours too, are those of the processor: what else runs on the machine adds little.
+    """
+
+    temp_bytes: int
+    alias_bytes: int
+    flops: float
+    differing: int
+    results: int
+    compile_seconds: float
+    own_seconds: float = 0.0
+    step_seconds: float | None = None
+    peak_bytes: int | None = None
+    why: str | None = None
+
+
+def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[Setting] = ()) -> dict[str, Any]:
+    """By setting and form, and the errors by form. The plain form is always there."""
+    platform = jax.default_backend()
+    jax.jit(lambda x: x + 1)(0.0)
+    with peer.build(None, size).context():
+        forms = dict(forms_of(peer, size, (PLAIN, *only)))
+        errors = {name: f"{type(form).__name__}: {form}" for name, form in forms.items() if isinstance(form, Exception)}
+        found = {name: form for name, form in forms.items() if isinstance(form, Form)}
+        return {
+            "platform": platform,
+            "costs": {
+                setting.name: in_setting(found, setting, platform) for setting in settings or settings_of(platform)
+            },
+            "errors": errors,
+        }
+
+
+def in_setting(forms: Mapping[str, Form], setting: Setting, platform: str) -> dict[str, Cost]:
+    made, plain = dict[str, Cost](), list[np.ndarray]()
+    for name, form in forms.items():
+        start = time.process_time()
+        compiled = form.lowered.compile(compiler_options=dict(setting.options) or None)
+        seconds = time.process_time() - start
+        results = arrays(compiled(*form.built.arguments(0)))
+        if name == PLAIN:
+            plain = results
+        memory = compiled.memory_analysis()
+        made[name] = Cost(
+            temp_bytes=memory.temp_size_in_bytes,
+            alias_bytes=memory.alias_size_in_bytes,
+            flops=float(compiled.cost_analysis()["flops"]),
+            differing=differing(plain, results),
+            results=len(results),
+            compile_seconds=seconds,
+            own_seconds=form.seconds,
+            step_seconds=None if platform == "cpu" else step_seconds(compiled, form.built),
+            why=form.why,
+        )
+    return made
+
+
+def arrays(results: Any) -> list[np.ndarray]:
+    """Keys of random numbers are their bits."""
+    return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
+
+
+def _data(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
+def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
+    pairs = zip(plain, other, strict=True)
+    return sum(a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs)
+
+
+def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
+    """The median; arguments are there before the clock starts, since some are donated."""
+    taken = list[float]()
+    for seed in range(runs + 1):
+        arguments = jax.block_until_ready(built.arguments(seed))
+        start = time.perf_counter()
+        jax.block_until_ready(compiled(*arguments))
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])
+
+
+def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
+    """What the device held at most since this process began: ask once in a process. None where no device tells."""
+    (options,) = (one.options for one in settings_of(jax.default_backend()) if one.name == setting)
+    with peer.build(None, size).context():
+        (made,) = (made for name, made in forms_of(peer, size, (form,)) if name == form)
+        if isinstance(made, Exception):
+            return None
+        compiled = made.lowered.compile(compiler_options=dict(options) or None)
+        jax.block_until_ready(compiled(*made.built.arguments(0)))
+    held = jax.local_devices()[0].memory_stats()
+    return None if held is None else held.get("peak_bytes_in_use")

@@ -1,0 +1,91 @@
+"""How far the results of remat and of ours are from the plain step's, leaf by leaf, as each is really run."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+import recompute
+from recompute.benchmarks.peers.costs import arrays
+from recompute.benchmarks.peers.peer import ALL, Built, Peer
+from recompute.examples.closeness import units_of_rounding
+
+SEEDS = 5
+TIMES_THEIRS, ALWAYS, MOST, SHARE = 1.5, 2.0, 8.0, 0.95
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One result, and the largest of `max|a - b| / (eps × max|leaf|)` over all inputs."""
+
+    name: str
+    theirs: float
+    ours: float
+
+    @property
+    def is_close(self) -> bool:
+        return self.ours <= max(TIMES_THEIRS * self.theirs, ALWAYS)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """is_plain: ours has run the plain step, whose results say nothing about a rewrite."""
+
+    leaves: tuple[Leaf, ...]
+    is_plain: bool = False
+
+    @property
+    def close_share(self) -> float:
+        return sum(leaf.is_close for leaf in self.leaves) / len(self.leaves)
+
+    def far(self) -> list[Leaf]:
+        """Those above one of the two bars, the farthest first."""
+        found = [leaf for leaf in self.leaves if not leaf.is_close or leaf.ours > MOST]
+        return sorted(found, key=lambda leaf: -leaf.ours)
+
+    def missed(self) -> Iterator[str]:
+        if self.close_share < SHARE:
+            yield f"{1 - self.close_share:.0%} of the results are farther than {TIMES_THEIRS} × theirs and {ALWAYS:g}"
+        if worst := [leaf for leaf in self.leaves if not leaf.ours <= MOST]:
+            yield f"{len(worst)} above {MOST:g}"
+
+
+def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Distances:
+    """Default flags of JAX and XLA for all three; ours is whatever `recompute.jax.jit` decides to run."""
+    plain, theirs = peer.build(None, size), peer.build(ALL, size)
+    with plain.context(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", recompute.jax.NothingSaved)
+        runs = {
+            "plain": (plain, jax.jit(plain.step, **plain.options)),
+            "theirs": (theirs, jax.jit(theirs.step, **theirs.options)),
+            "ours": (plain, recompute.jax.jit(plain.step, **plain.options)),
+        }
+        found = worst([compared(runs, seed) for seed in seeds])
+    return replace(found, is_plain=any(one.category is recompute.jax.NothingSaved for one in said))
+
+
+def compared(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) -> list[Leaf]:
+    found = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(found["plain"])]
+    # Trees may differ in what is no array, such as a model's own field that says if it is under remat.
+    each = zip(names, *(arrays(found[name]) for name in ("plain", "theirs", "ours")), strict=True)
+    return [Leaf(name, far(a, b), far(a, c)) for name, a, b, c in each]
+
+
+def far(plain: np.ndarray, other: np.ndarray) -> float:
+    if plain.shape != other.shape or plain.dtype != other.dtype:
+        return math.inf
+    return 0.0 if plain.tobytes() == other.tobytes() else units_of_rounding(plain, other)
+
+
+def worst(found: Sequence[Sequence[Leaf]]) -> Distances:
+    columns = zip(*found, strict=True)
+    return Distances(
+        tuple(Leaf(one[0].name, max(leaf.theirs for leaf in one), max(leaf.ours for leaf in one)) for one in columns)
+    )

@@ -1,0 +1,82 @@
+"""A GPT with dropout in flax linen: loss and gradients, or a whole step of AdamW on a donated state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+from flax.training.train_state import TrainState
+
+from recompute.benchmarks.peers.gpt import Size, size_of
+from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
+
+
+class Block(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        mask = nn.make_causal_mask(x[..., 0])
+        attend = nn.MultiHeadDotProductAttention(self.heads, dropout_rate=0.1, deterministic=not train)
+        x = x + attend(nn.LayerNorm()(x), mask=mask)
+        hidden = nn.gelu(nn.Dense(4 * x.shape[-1])(nn.LayerNorm()(x)))
+        return x + nn.Dropout(0.1, deterministic=not train)(nn.Dense(x.shape[-1])(hidden))
+
+
+class GPT(nn.Module):
+    size: Size
+    remat: Remat
+
+    @nn.compact
+    def __call__(self, tokens: jax.Array, train: bool = True) -> jax.Array:
+        x = nn.Embed(self.size.words, self.size.width)(tokens)
+        x = x + nn.Embed(self.size.length, self.size.width)(jnp.arange(self.size.length))
+        layer = Block
+        if self.remat:
+            layer = nn.remat(Block, static_argnums=(2,), policy=policy_of(self.remat))
+        for number in range(self.size.layers):
+            # One name with and without remat, so that both draw the same numbers.
+            x = layer(self.size.heads, name=f"Block_{number}")(x, train)
+        return nn.Dense(self.size.words)(nn.LayerNorm()(x))
+
+
+def loss_of(model: GPT) -> Any:
+    def loss(parameters: Any, tokens: jax.Array, following: jax.Array, key: jax.Array) -> jax.Array:
+        logits = model.apply({"params": parameters}, tokens, rngs={"dropout": key})
+        return optax.softmax_cross_entropy_with_integer_labels(logits, following).mean()
+
+    return loss
+
+
+def build(remat: Remat, size: str) -> Built:
+    shape = size_of(size)
+    model = GPT(shape, remat)
+    step = jax.value_and_grad(loss_of(model))
+    return Built(step, lambda seed: (_parameters(model, seed), *_batch(shape, seed)))
+
+
+def build_adamw(remat: Remat, size: str) -> Built:
+    shape = size_of(size)
+    model, optimizer = GPT(shape, remat), optax.adamw(1e-3)
+
+    def step(state: TrainState, *batch: jax.Array) -> Any:
+        loss, gradient = jax.value_and_grad(loss_of(model))(state.params, *batch)
+        return state.apply_gradients(grads=gradient), loss
+
+    def arguments(seed: int) -> tuple[Any, ...]:
+        state = TrainState.create(apply_fn=model.apply, params=_parameters(model, seed), tx=optimizer)
+        return state, *_batch(shape, seed)
+
+    return Built(step, arguments, {"donate_argnums": 0})
+
+
+def _parameters(model: GPT, seed: int) -> Any:
+    tokens = jnp.zeros((1, model.size.length), jnp.int32)
+    return model.init(jax.random.key(seed), tokens, train=False)["params"]
+
+
+def _batch(size: Size, seed: int) -> tuple[Any, ...]:
+    return *texts(seed, size.rows, size.length, size.words), jax.random.key(seed + 1)

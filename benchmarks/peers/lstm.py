@@ -1,0 +1,54 @@
+"""A stack of LSTM layers in flax linen, over time by a scan or unrolled; a layer is a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+
+from recompute.benchmarks.peers.peer import SMALL, Built, Remat, policy_of, texts
+
+WORDS = 128
+
+
+class Layer(nn.Module):
+    width: int
+    unroll: int
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        run = nn.RNN(nn.OptimizedLSTMCell(self.width), unroll=self.unroll)
+        return x + run(nn.LayerNorm()(x))
+
+
+class Tagger(nn.Module):
+    width: int
+    layers: int
+    unroll: int
+    remat: Remat
+
+    @nn.compact
+    def __call__(self, tokens: jax.Array) -> jax.Array:
+        x = nn.Embed(WORDS, self.width)(tokens)
+        layer = nn.remat(Layer, policy=policy_of(self.remat)) if self.remat else Layer
+        for number in range(self.layers):
+            x = layer(self.width, self.unroll, name=f"Layer_{number}")(x)
+        return nn.Dense(WORDS)(x)
+
+
+def build(remat: Remat, size: str, unrolled: bool) -> Built:
+    rows, length, width, layers = (4, 6, 16, 3) if size == SMALL else (64, 12 if unrolled else 64, 64, 4)
+    model = Tagger(width, layers, length if unrolled else 1, remat)
+
+    def loss(parameters: Any, tokens: jax.Array, following: jax.Array) -> jax.Array:
+        logits = model.apply({"params": parameters}, tokens)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, following).mean()
+
+    def arguments(seed: int) -> tuple[Any, ...]:
+        tokens = jnp.zeros((1, length), jnp.int32)
+        return model.init(jax.random.key(seed), tokens)["params"], *texts(seed, rows, length, WORDS)
+
+    return Built(jax.value_and_grad(loss), arguments)

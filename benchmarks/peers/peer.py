@@ -1,0 +1,83 @@
+"""What a step of the comparison is: built plain or with its framework's own remat, in two sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Remat = str | None
+ALL, DOTS = "all", "dots"
+"""Everything in a block is computed again, or all but the products of matrices."""
+SMALL, LARGE = "small", "large"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A step as `jax.jit` gets it. Arguments are drawn anew for each seed, since some are donated.
+
+    context: what JAX must run in, such as a mesh. names: of the results, where the tree's own say little.
+    """
+
+    step: Callable[..., Any]
+    arguments: Callable[[int], tuple[Any, ...]]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model of a framework. segments: the model's own blocks by name, `auto` where it names none.
+
+    remat: what the framework's users write. devices: how many the step needs.
+    """
+
+    build: Callable[[Remat, str], Built]
+    remat: str
+    segments: str = "auto"
+    devices: int = 1
+
+
+def policy_of(remat: Remat) -> Any:
+    """For `policy=` of a remat: None saves nothing."""
+    return jax.checkpoint_policies.dots_saveable if remat == DOTS else None
+
+
+def checkpointed(function: Callable[..., Any], remat: Remat) -> Callable[..., Any]:
+    """For models in plain JAX."""
+    return function if remat is None else jax.checkpoint(function, policy=policy_of(remat))
+
+
+def descent(loss: Callable[..., Any], rate: float = 0.01) -> Callable[..., Any]:
+    def step(weights: Any, *batch: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss)(weights, *batch)
+        return value, jax.tree.map(lambda w, g: w - rate * g, weights, gradient)
+
+    return step
+
+
+def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], axis=-1)
+    return -chosen.mean()
+
+
+def matrix(draw: np.random.Generator, *shape: int) -> jax.Array:
+    """Scaled by its inputs, which are all axes but the last."""
+    return jnp.asarray(draw.normal(0, np.prod(shape[:-1]) ** -0.5, shape), jnp.float32)
+
+
+def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax.Array]:
+    """Tokens, and the tokens that come next."""
+    drawn = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
+    return jnp.asarray(drawn[:, :-1]), jnp.asarray(drawn[:, 1:])
+
+
+def images(seed: int, rows: int, side: int, classes: int) -> tuple[jax.Array, jax.Array]:
+    draw = np.random.default_rng(seed)
+    pixels = jnp.asarray(draw.normal(0, 1, (rows, side, side, 3)), jnp.float32)
+    return pixels, jnp.asarray(draw.integers(0, classes, rows, dtype=np.int32))

@@ -1,0 +1,156 @@
+"""Small training steps of random structure, the same for the same seed."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from recompute.benchmarks.peers.peer import Built, cross_entropy, matrix
+from recompute.benchmarks.peers.random_layers import IMAGES, LAYERS, SEQUENCES, Layer
+
+KINDS = {"rows": LAYERS, "sequence": {**LAYERS, **SEQUENCES}, "images": {**LAYERS, **IMAGES}}
+SHAPES = {"rows": (2048,), "sequence": (16, 128), "images": (8, 16, 16)}
+CLASSES = 16
+
+
+@dataclass(frozen=True)
+class Node:
+    """A layer, and the values that it reads: 0 is the input, n what node n - 1 makes."""
+
+    kind: str
+    reads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """named: in groups of so many nodes, 0 for no names. side: the value of a second loss, or of an output beside."""
+
+    seed: int
+    domain: str
+    width: int
+    few_rows: bool
+    embedded: bool
+    nodes: tuple[Node, ...]
+    named: int
+    loss: str
+    second: int | None
+    aux: int | None
+    optimizer: str
+    donated: bool
+
+    @property
+    def rounds_to_bf16(self) -> bool:
+        return any(node.kind == "bf16" for node in self.nodes)
+
+    def __str__(self) -> str:
+        nodes = " ".join(f"{node.kind}({','.join(map(str, node.reads))})" for node in self.nodes)
+        extras = [
+            f"{self.domain}×{self.width}",
+            *(["few rows"] if self.few_rows else []),
+            *(["embedded"] if self.embedded else []),
+            self.loss,
+            *([f"second loss of {self.second}"] if self.second is not None else []),
+            *([f"aux {self.aux}"] if self.aux is not None else []),
+            self.optimizer,
+            *(["donated"] if self.donated else []),
+            *([f"names of {self.named}"] if self.named else []),
+        ]
+        return f"{', '.join(extras)}: {nodes}"
+
+
+def program(seed: int) -> Program:
+    draw = np.random.default_rng(seed)
+    domain = str(draw.choice(list(KINDS)))
+    count = int(draw.integers(5, 15))
+    nodes = tuple(_node(draw, domain, number) for number in range(count))
+    return Program(
+        seed=seed,
+        domain=domain,
+        width=int(draw.choice([16, 32, 48])),
+        few_rows=bool(draw.random() < 0.1),
+        embedded=domain == "sequence" and bool(draw.random() < 0.5),
+        nodes=nodes,
+        named=int(draw.choice([0, 0, 1, 2, 3])),
+        loss=str(draw.choice(["mean square", "softmax"])),
+        second=_maybe(draw, count),
+        aux=_maybe(draw, count),
+        optimizer=str(draw.choice(["none", "sgd", "adam"])),
+        donated=bool(draw.random() < 0.5),
+    )
+
+
+def _node(draw: np.random.Generator, domain: str, number: int) -> Node:
+    """The newest value is read first, most often: else the step would have no depth."""
+    kinds = KINDS[domain]
+    kind = str(draw.choice(list(kinds)))
+    first = number if draw.random() < 0.8 else int(draw.integers(number + 1))
+    return Node(kind, (first, *(int(draw.integers(number + 1)) for _ in range(kinds[kind].reads - 1))))
+
+
+def _maybe(draw: np.random.Generator, count: int) -> int | None:
+    found, asked = int(draw.integers(1, count + 1)), draw.random() < 0.3
+    return found if asked else None
+
+
+def built(made: Program) -> Built:
+    layers = [KINDS[made.domain][node.kind] for node in made.nodes]
+    shape = (SHAPES[made.domain][0] // (8 if made.few_rows else 1), *SHAPES[made.domain][1:])
+    optimizer = {"none": None, "sgd": optax.sgd(0.01), "adam": optax.adam(1e-3)}[made.optimizer]
+
+    def arguments(seed: int) -> tuple[Any, ...]:
+        weights = weights_of(made, layers, np.random.default_rng(seed))
+        draw = np.random.default_rng(seed + 1)
+        x = draw.integers(0, CLASSES, shape) if made.embedded else draw.normal(0, 1, (*shape, made.width))
+        given = jnp.asarray(x, jnp.int32 if made.embedded else jnp.float32)
+        labels = jnp.asarray(draw.integers(0, CLASSES, shape), jnp.int32)
+        state = (weights, optimizer.init(weights)) if optimizer else weights
+        return state, given, labels, jax.random.key(seed)
+
+    return Built(step_of(made, layers, optimizer), arguments, {"donate_argnums": 0} if made.donated else {})
+
+
+def weights_of(made: Program, layers: list[Layer], draw: np.random.Generator) -> Any:
+    table, out = matrix(draw, CLASSES, made.width) * 4, matrix(draw, made.width, CLASSES)
+    return {"table": table, "out": out, "layers": [layer.weights(draw, made.width) for layer in layers]}
+
+
+def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
+    def loss(weights: Any, x: jax.Array, labels: jax.Array, key: jax.Array) -> Any:
+        values = run(made, layers, weights, x, key)
+        total = objective(made, weights, values[-1], labels)
+        if made.second is not None:
+            total += 0.1 * jnp.mean(jnp.abs(values[made.second]))
+        return total, {} if made.aux is None else {"mean": values[made.aux].mean(0), "most": values[made.aux].max()}
+
+    def step(state: Any, *batch: jax.Array) -> Any:
+        weights, moments = state if optimizer else (state, None)
+        (value, aux), gradient = jax.value_and_grad(loss, has_aux=True)(weights, *batch)
+        if optimizer is None:
+            return value, aux, gradient
+        updates, moments = optimizer.update(gradient, moments, weights)
+        return (optax.apply_updates(weights, updates), moments), value, aux
+
+    return step
+
+
+def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
+    scores = x @ weights["out"]
+    if made.loss == "softmax":
+        return cross_entropy(scores, labels)
+    return jnp.mean((scores - jax.nn.one_hot(labels, CLASSES)) ** 2)
+
+
+def run(made: Program, layers: list[Layer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
+    values = [weights["table"][x] if made.embedded else x]
+    for number, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):
+        scope = jax.named_scope(f"layer{number // made.named}") if made.named else nullcontext()
+        with scope:
+            read = tuple(values[place] for place in node.reads)
+            values.append(layer.run(w, read, jax.random.fold_in(key, number)))
+    return values

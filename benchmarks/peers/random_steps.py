@@ -1,0 +1,124 @@
+"""Random small training steps: what `recompute.jax.jit` runs never needs more memory than what `jax.jit` runs.
+
+    python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
+
+Each step is compiled as a call would compile it, with all defaults, and beside it by `jax.jit` with default flags; both
+run once on the same inputs. Exit status 1: a bar was missed.
+
+Distances are `max|a - b| / (eps × max|leaf|)`, eps of the leaf's type, or of bf16 in a step that rounds to it inside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import recompute
+from recompute.benchmarks.peers.costs import arrays
+from recompute.benchmarks.peers.distance import far
+from recompute.benchmarks.peers.peer import Built
+from recompute.benchmarks.peers.random_program import Program, built, program
+from recompute.frontends.jax.choice import chosen, temporary_bytes
+
+FARTHEST, PLAIN_SHARE = 8.0, 0.1
+APART = 1000
+"""Steps of one seed have numbers that no other seed has."""
+BF16 = float(jnp.finfo(jnp.bfloat16).eps / jnp.finfo(jnp.float32).eps)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """why: the reason why the plain step is what runs. distance: of the farthest result, in the units of the step."""
+
+    program: Program
+    plain_bytes: int
+    ours_bytes: int
+    why: str | None
+    distance: float
+    seconds: float
+
+    @property
+    def is_above(self) -> bool:
+        return self.ours_bytes > self.plain_bytes
+
+    @property
+    def is_far(self) -> bool:
+        return not self.distance <= FARTHEST
+
+    def __str__(self) -> str:
+        marks = [word for word, is_so in (("ABOVE", self.is_above), ("FAR", self.is_far), ("plain", self.why)) if is_so]
+        ratio = f"{self.ours_bytes / self.plain_bytes:.3f}" if self.plain_bytes else "-"
+        units = f"{self.distance:.2g}{' of bf16' if self.program.rounds_to_bf16 else ''}"
+        first = f"{self.program.seed}: {ratio} of {self.plain_bytes} bytes, distance {units}, {self.seconds:.1f} s"
+        return f"{first} {' '.join(marks)}".rstrip() + f" | {self.program}"
+
+
+def judged(made: Program) -> Verdict:
+    step = built(made)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+        lowered = recompute.jax.jit(step.step, **step.options).lower(*step.arguments(made.seed))
+        choice = chosen(lowered)
+    seconds = time.perf_counter() - start
+    plain = jax.jit(step.step, **step.options).lower(*step.arguments(made.seed)).compile()
+    before, after = temporary_bytes(plain), temporary_bytes(choice.compiled)
+    assert before is not None and after is not None, "the compiler says nothing of memory"
+    units = farthest(step, plain, choice.compiled, made.seed) / (BF16 if made.rounds_to_bf16 else 1)
+    return Verdict(made, before, after, choice.why, units, seconds)
+
+
+def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
+    """Infinite where results are other numbers, or are not finite."""
+    expected, found = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
+    if not all(np.isfinite(one.astype(np.float64)).all() for one in expected):
+        return float("inf")
+    return max(far(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def missed(verdicts: Sequence[Verdict]) -> list[str]:
+    """The bars that are missed, in words with the seeds of the steps."""
+    above = [verdict.program.seed for verdict in verdicts if verdict.is_above]
+    distant = [verdict.program.seed for verdict in verdicts if verdict.is_far]
+    left = [verdict.program.seed for verdict in verdicts if verdict.why is not None]
+    lines = [f"more memory than the plain step: {above}"] if above else []
+    lines += [f"results farther than {FARTHEST:g}: {distant}"] if distant else []
+    many = len(left) > PLAIN_SHARE * len(verdicts)
+    return lines + ([f"the plain step is taken {len(left)} times: {left}"] if many else [])
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    counts = {
+        "need more than the plain step": sum(verdict.is_above for verdict in verdicts),
+        "are the plain step": sum(verdict.why is not None for verdict in verdicts),
+        "are far": sum(verdict.is_far for verdict in verdicts),
+    }
+    ratios = [verdict.ours_bytes / max(verdict.plain_bytes, 1) for verdict in verdicts]
+    said = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"{len(verdicts)} steps: {said}; median {np.median(ratios):.3f} of the plain step's temporaries"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other steps (default: 0)")
+    options = parser.parse_args()
+    verdicts = list[Verdict]()
+    for seed in range(options.seed * APART, options.seed * APART + options.count):
+        verdicts.append(judged(program(seed)))
+        print(verdicts[-1], flush=True)
+    print(summary(verdicts))
+    print(*missed(verdicts), sep="\n", file=sys.stderr)
+    sys.exit(bool(missed(verdicts)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""One step in a process of its own, as JSON: `python -m recompute.benchmarks.peers.row 'linen gpt' --what costs`.
+
+Devices must be asked for before JAX starts, and the peak of a device is that of its process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from recompute.benchmarks.peers.peer import LARGE, SMALL
+from recompute.benchmarks.peers.registry import PEERS
+from recompute.benchmarks.peers.settings import DEFAULT
+
+FORCED = "--xla_force_host_platform_device_count"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=PEERS)
+    parser.add_argument("--what", choices=("costs", "distances", "peak"), default="costs")
+    parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE)
+    parser.add_argument("--form", help="for peak")
+    parser.add_argument("--setting", default=DEFAULT, help="for peak (default: %(default)s)")
+    options = parser.parse_args()
+    print(json.dumps(found(options), default=plain_data))
+
+
+def found(options: argparse.Namespace) -> Any:
+    peer = PEERS[options.step]
+    # On CPU devices are a matter of asking; the flag says nothing to other platforms.
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FORCED}={peer.devices}".strip()
+    import jax
+
+    from recompute.benchmarks.peers import costs, distance
+
+    if jax.device_count() < peer.devices:
+        return {"platform": jax.default_backend(), "skipped": f"{peer.devices} devices are needed"}
+    if options.what == "distances":
+        return distance.distances(peer, options.size)
+    if options.what == "peak":
+        return costs.peak_bytes(peer, options.size, options.form, options.setting)
+    return {**costs.costs(peer, options.size), "jax": jax.__version__}
+
+
+def plain_data(value: Any) -> Any:
+    assert is_dataclass(value) and not isinstance(value, type), f"{type(value).__name__} is no data"
+    return asdict(value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""How the steps are compiled on each platform: by default, with barriers kept (CPU), with other schedulers (GPU)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KEEPING_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+HIDING, SLOP = "xla_gpu_enable_latency_hiding_scheduler", "xla_gpu_memory_limit_slop_factor"
+KEPT, DEFAULT = "barriers kept", "default flags"
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+CPU = (Setting(KEPT, KEEPING_BARRIERS), Setting(DEFAULT))
+GPU = (
+    Setting(DEFAULT),
+    Setting("latency hiding on", {HIDING: True}),
+    Setting("latency hiding off", {HIDING: False}),
+    Setting("latency hiding on, slop factor 50", {HIDING: True, SLOP: 50}),
+)
+OTHER = (Setting(DEFAULT),)
+
+
+def settings_of(platform: str) -> tuple[Setting, ...]:
+    """The first is the one that bars are about. On CPU the compiler drops barriers by default, on GPU it keeps them."""
+    return {"cpu": CPU, "gpu": GPU, "cuda": GPU, "rocm": GPU}.get(platform, OTHER)

@@ -1,0 +1,113 @@
+"""What was measured, as tables in Markdown. Rows are what `row.py` prints, by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from recompute.benchmarks.peers.bars import missed, ratio
+from recompute.benchmarks.peers.forms import FORMS, OURS, PLAIN, SAME, THEIRS
+from recompute.benchmarks.peers.peer import Peer
+
+Rows = Mapping[str, Mapping[str, Any]]
+OTHERS = tuple(form for form in FORMS if form != PLAIN)
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
+
+
+def said(number: float | None, digits: int = 3) -> str:
+    return "-" if number is None else f"{number:.{digits}f}"
+
+
+def settings_in(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(name for row in rows.values() for name in row.get("costs", {})))
+
+
+def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
+    return {name: row["costs"][setting] for name, row in rows.items() if setting in row.get("costs", {})}
+
+
+def ratios(rows: Rows, setting: str, of: str) -> str:
+    """Each form as a multiple of the plain step, and ours as multiples of theirs."""
+    head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
+    lines = [
+        [name, *(said(ratio(costs, form, PLAIN, of)) for form in OTHERS), *against_theirs(costs, of)]
+        for name, costs in of_setting(rows, setting).items()
+    ]
+    return markdown(head, lines)
+
+
+def against_theirs(costs: Any, of: str) -> list[str]:
+    return [said(ratio(costs, form, THEIRS, of)) for form in (SAME, OURS)]
+
+
+def others(rows: Rows, setting: str) -> str:
+    """Bits, seconds of XLA as multiples of its seconds for the plain step, and our own seconds likewise; on a device
+    that is timed its step and peak too."""
+    head = ["step", "results", *(f"other bits: {form}" for form in (THEIRS, SAME, OURS))]
+    head += [
+        *(f"XLA seconds: {form}" for form in (THEIRS, SAME, OURS)),
+        "own seconds: same blocks",
+        "own seconds: ours",
+    ]
+    measured = [
+        of for of in ("step_seconds", "peak_bytes") if any(c[PLAIN][of] for c in of_setting(rows, setting).values())
+    ]
+    head += [f"{of.partition('_')[0]}: {form}" for of in measured for form in (THEIRS, SAME, OURS)]
+    lines = list[list[str]]()
+    for name, costs in of_setting(rows, setting).items():
+        line = [name, str(costs[PLAIN]["results"])]
+        line += [str(costs[form]["differing"]) if form in costs else "-" for form in (THEIRS, SAME, OURS)]
+        line += [said(ratio(costs, form, PLAIN, "compile_seconds"), 2) for form in (THEIRS, SAME, OURS)]
+        line += [own_seconds(costs, form) for form in (SAME, OURS)]
+        line += [said(ratio(costs, form, PLAIN, of)) for of in measured for form in (THEIRS, SAME, OURS)]
+        lines.append(line)
+    return markdown(head, lines)
+
+
+def own_seconds(costs: Any, form: str) -> str:
+    if form not in costs:
+        return "-"
+    return said(costs[form]["own_seconds"] / costs[PLAIN]["compile_seconds"], 2)
+
+
+def misses(rows: Rows, setting: str) -> Iterator[str]:
+    for name, row in rows.items():
+        if "skipped" in row:
+            yield f"- {name}: not run: {row['skipped']}"
+        yield from (f"- {name}: {form}: {error}" for form, error in row.get("errors", {}).items())
+    for name, costs in of_setting(rows, setting).items():
+        yield from (f"- {name}: {line}" for line in missed(costs))
+
+
+def peers(known: Mapping[str, Peer], names: Sequence[str]) -> str:
+    lines = [[name, f"`{known[name].remat}`", f"`{known[name].segments}`"] for name in names]
+    return markdown(["step", "theirs", "blocks of ours"], lines)
+
+
+def distances(rows: Rows) -> str:
+    """Of each step: its results, how many are close, and the farthest of theirs and of ours."""
+    lines = list[list[str]]()
+    for name, row in rows.items():
+        leaves = row.get("distances", {}).get("leaves", [])
+        if leaves:
+            theirs, ours = (max(leaf[who] for leaf in leaves) for who in ("theirs", "ours"))
+            above = [leaf for leaf in leaves if not is_close(leaf)]
+            share = 1 - len(above) / len(leaves)
+            ran = "plain" if row["distances"].get("is_plain") else "rewritten"
+            lines.append([name, ran, str(len(leaves)), said(theirs, 2), said(ours, 2), f"{share:.0%}", farthest(above)])
+    return markdown(["step", "ours runs", "results", "theirs, worst", "ours, worst", "close", "ours, not close"], lines)
+
+
+def farthest(leaves: Sequence[Mapping[str, Any]], most: int = 6) -> str:
+    ordered = sorted(leaves, key=lambda leaf: -leaf["ours"])
+    named = [f"`{leaf['name']}` {leaf['ours']:.2g} (theirs {leaf['theirs']:.2g})" for leaf in ordered[:most]]
+    return ", ".join([*named, *([f"{len(leaves) - most} more"] if len(leaves) > most else [])])
+
+
+def is_close(leaf: Mapping[str, Any]) -> bool:
+    from recompute.benchmarks.peers.distance import Leaf
+
+    return Leaf(leaf["name"], leaf["theirs"], leaf["ours"]).is_close

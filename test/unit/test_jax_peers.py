@@ -1,0 +1,177 @@
+"""Each bar of the benchmark beside the frameworks' remat can be missed, and its tables say what was found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the benchmark runs JAX")
+pytest.importorskip("optax", reason="the optimizers of the steps")
+
+from recompute.benchmarks import jax_peers
+from recompute.benchmarks.peers import bars, costs, random_steps, settings, tables
+from recompute.benchmarks.peers.distance import Distances, Leaf, far, worst
+from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
+from recompute.benchmarks.peers.random_program import program
+from recompute.benchmarks.peers.registry import PEERS
+
+ROOT = Path(__file__).resolve().parents[2]
+INF = float("inf")
+
+
+def cost(temp: int = 400, flops: float = 2000.0, **others: Any) -> dict[str, Any]:
+    return asdict(costs.Cost(temp, others.pop("alias", 64), flops, others.pop("differing", 1), 3, 2.0, **others))
+
+
+def of_setting(**ours: Any) -> dict[str, Any]:
+    """Every form as good as theirs, but for what is said of ours at the same blocks."""
+    forms = {form: cost() for form in (THEIRS, THEIRS_DOTS, SAME_DOTS, OURS)}
+    return {PLAIN: cost(1000, 1000.0, differing=0), **forms, SAME: cost(**ours)}
+
+
+@pytest.mark.parametrize("ours", [{}, {"temp": 408, "flops": 2010.0}, {"temp": 1, "flops": 1.0}])
+def test_as_good_as_theirs(ours: dict[str, Any]):
+    assert list(bars.missed(of_setting(**ours))) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ({"temp": 409}, "ours, same blocks: 1.022 × the temporaries of theirs, bar 1.02"),
+        (
+            {"temp": 500, "why": "no gradient"},
+            "ours, same blocks: 1.250 × the temporaries of theirs, bar 1.02 (no gradient)",
+        ),
+        ({"flops": 2020.0}, "ours, same blocks: 1.010 × the FLOPs of theirs, bar 1.005"),
+        ({"alias": 0}, "ours, same blocks: 0 bytes donated, plain 64"),
+    ],
+)
+def test_a_missed_bar_is_told(ours: dict[str, Any], expected: str):
+    assert list(bars.missed(of_setting(**ours))) == [expected]
+
+
+def test_the_bar_with_products_saved():
+    found = of_setting() | {SAME_DOTS: cost(800)}
+    assert list(bars.missed(found)) == [
+        "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, bar 1.02"
+    ]
+    del found[SAME_DOTS]
+    assert list(bars.missed(found)) == []
+
+
+def rows() -> dict[str, Any]:
+    leaves = [{"name": "[0]", "theirs": 0.0, "ours": 1.0}, {"name": "[1]", "theirs": 1.0, "ours": 9.0}]
+    measured = {
+        "platform": "cpu",
+        "jax": "1",
+        "errors": {SAME_DOTS: "Refusal: no"},
+        "distances": {"leaves": leaves, "is_plain": True},
+    }
+    made = {"one": {"barriers kept": of_setting(temp=600, own_seconds=1.0), "default flags": of_setting()}}
+    return {"gpt": {**measured, "costs": made["one"]}, "unet": {"platform": "cpu", "skipped": "8 devices are needed"}}
+
+
+def test_tables():
+    made = jax_peers.text(rows())
+    assert "| gpt | 0.400 | 0.400 | 0.600 | 0.400 | 0.400 | 1.500 | 1.000 |" in made["setting 0"]
+    assert "| gpt | 0.400 | 0.400 | 0.400 | 0.400 | 0.400 | 1.000 | 1.000 |" in made["setting 1"]
+    assert "| gpt | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 1.000 | 1.000 |" in made["setting 0"]
+    assert "| gpt | 3 | 1 | 1 | 1 | 1.00 | 1.00 | 1.00 | 0.50 | 0.00 |" in made["setting 0"]
+    assert "| gpt | `jax.checkpoint` | `block*` |" in made["peers"]
+    assert made["missed"].splitlines() == [
+        f"- gpt: {SAME_DOTS}: Refusal: no",
+        "- unet: not run: 8 devices are needed",
+        f"- gpt: {SAME}: 1.500 × the temporaries of theirs, bar 1.02",
+    ]
+    assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in made["distances"]
+    assert made["distances"].endswith("- gpt: 1 above 8")
+
+
+def test_a_device_that_is_timed():
+    """Peaks are asked of one process each; step seconds and peaks get columns."""
+    row = rows()["gpt"]
+    asked = list[tuple[str, ...]]()
+
+    def answer(*arguments: str) -> int:
+        asked.append(arguments)
+        return 100 if PLAIN in arguments else 50
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax_peers, "asked", answer)
+        jax_peers.add_peaks("gpt", "small", row["costs"])
+    assert len(asked) == len(set(asked)) == 2 * 6
+    assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in asked
+    table = tables.others({"gpt": row}, "default flags")
+    assert table.splitlines()[0].endswith("| peak: theirs | peak: ours, same blocks | peak: ours |")
+    assert table.splitlines()[2].endswith("| 0.500 | 0.500 | 0.500 |")
+
+
+def test_settings():
+    """Barriers are an option of CPU, schedulers one of GPU."""
+    assert [dict(one.options) for one in settings.settings_of("cpu")] == [settings.KEEPING_BARRIERS, {}]
+    on, off, less = settings.settings_of("gpu")[1:]
+    assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)
+    assert [one.name for one in settings.settings_of("tpu")] == ["default flags"]
+
+
+def test_what_ours_is_told():
+    same = {"segments": "block*"}
+    assert options_of(PEERS["gpt"]) == {SAME: same, SAME_DOTS: {**same, "policy": "dots_saveable"}, OURS: {}}
+
+
+def test_the_page_has_a_place_for_every_table():
+    page = (ROOT / "docs" / "jax_peers.md").read_text()
+    made = jax_peers.text(rows())
+    written = jax_peers.with_tables(page, made)
+    assert all(table in written for table in made.values())
+    with pytest.raises(AssertionError, match="no place for other"):
+        jax_peers.with_tables(page, {"other": ""})
+
+
+def test_every_step_is_on_the_page():
+    page = (ROOT / "docs" / "jax_peers.md").read_text()
+    assert [name for name in PEERS if f"| {name} |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_close"),
+    [(0, 2, True), (0, 2.1, False), (4, 6, True), (4, 6.1, False), (INF, INF, True), (0, INF, False)],
+)
+def test_a_close_leaf(theirs: float, ours: float, is_close: bool):
+    assert Leaf("x", theirs, ours).is_close is is_close
+
+
+def test_missed_distances():
+    many = [Leaf(str(number), 0, 0) for number in range(19)]
+    assert list(Distances((*many, Leaf("a", 0, 3))).missed()) == []
+    assert [leaf.name for leaf in Distances((*many, Leaf("a", 0, 3))).far()] == ["a"]
+    assert len(list(Distances((*many[:5], Leaf("a", 0, 3))).missed())) == 1
+    assert list(Distances((Leaf("a", 6, 8.5),)).missed()) == ["1 above 8"]
+    assert list(Distances((*many, Leaf("a", 6, float("nan")))).missed()) == ["1 above 8"]
+    assert worst([[Leaf("a", 1, 4)], [Leaf("a", 2, 3)]]).leaves == (Leaf("a", 2, 4),)
+
+
+def test_how_far():
+    one, eps = np.array([1.0, 2.0], np.float32), float(np.finfo(np.float32).eps)
+    assert far(one, one) == 0 and far(one, one + np.float32(4 * eps)) == pytest.approx(2)
+    assert far(one, one.astype(np.float16)) == INF and far(one, one[:1]) == INF
+    assert far(np.array([1]), np.array([2])) == INF
+
+
+def verdict(seed: int, ours: int, why: str | None = None, distance: float = 0.0) -> random_steps.Verdict:
+    return random_steps.Verdict(program(seed), 100, ours, why, distance, 1.0)
+
+
+def test_verdicts():
+    good = [verdict(seed, 50) for seed in range(18)]
+    assert random_steps.missed([*good, verdict(18, 100, "why"), verdict(19, 100, "why")]) == []
+    assert random_steps.missed([*good, verdict(18, 101)]) == ["more memory than the plain step: [18]"]
+    assert random_steps.missed([*good, verdict(18, 1, distance=9)]) == ["results farther than 8: [18]"]
+    three = [verdict(seed, 100, "why") for seed in (18, 19, 20)]
+    assert random_steps.missed([*good, *three]) == ["the plain step is taken 3 times: [18, 19, 20]"]
+    assert "ABOVE" in str(verdict(1, 101)) and "FAR" in str(verdict(1, 1, distance=INF)) and "plain" in str(three[0])
+    assert random_steps.summary(three).startswith("3 steps: 0 need more than the plain step, 3 are the plain step")
