@@ -13,7 +13,8 @@ from .block import block
 from .jit import Jitted, jit
 from .lowered import Lowered
 from .marks import again, offload, save
+from .named import named
 from .private import UnsupportedJax
 from .warning import NothingSaved
 
-__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "again", "block", "jit", "offload", "save"]
+__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "again", "block", "jit", "named", "offload", "save"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         """What `jax.named_scope` gives."""
 
 
-_SEPARATORS = frozenset("/()#")
+SEPARATORS = frozenset("/()#")
 
 
 def block(name: str) -> Scope:
@@ -23,6 +23,6 @@ def block(name: str) -> Scope:
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"block: the name is a str, not {type(name).__name__}")
-    if not name or _SEPARATORS & set(name):
+    if not name or SEPARATORS & set(name):
         raise ValueError(f"block: '{name}' cannot name a segment: give it a name without any of / ( ) #")
     return jax.named_scope(name)  # pyright: ignore[reportReturnType]
