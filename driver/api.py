@@ -10,6 +10,7 @@ print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
@@ -53,7 +54,8 @@ class Request:
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
     function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
     an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
-    whoever can compile it; every attempt is written and measured then, and the least is what comes back. proof: prove
+    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of
+    equals that which needs fewer FLOPs. workers: so many are measured at a time. proof: prove
     the result equal. pipeline: these passes, by name or as objects, in place of `recompute` and all options of it.
     """
 
@@ -67,6 +69,7 @@ class Request:
     strict: bool = False
     attempts: int = ATTEMPTS
     measure: Callable[[ModuleOp], int] | None = None
+    workers: int = 1
     proof: bool = True
     pipeline: Pipeline | None = None
 
@@ -167,11 +170,13 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
     if not tried:
         return rewrite(original, replace(request, measure=None))
     written = [rewrite(original, replace(request, plan=one.plans, measure=None)) for one in tried]
-    before, sizes = measure(original), [measure(one.module) for one in written]
+    with ThreadPoolExecutor(request.workers) as pool:
+        before, *sizes = pool.map(measure, [original, *(one.module for one in written)])
     listed = "; ".join(f"{one.attempt}: {size}" for one, size in zip(tried, sizes, strict=True))
     said = f"measured, in bytes: as it is: {before}; {listed}"
     if min(sizes) <= before * (1 - WORTH_IT):
-        least = written[sizes.index(min(sizes))]
+        _, _, place = min((size, one.extra_flops, n) for n, (size, one) in enumerate(zip(sizes, written, strict=True)))
+        least = written[place]
         return replace(least, remarks=(Remark(functions_of(least.module)[0], said), *least.remarks))
     if request.strict:
         raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")

@@ -10,11 +10,26 @@ docs/jax.md has options, warnings and what is not there yet.
 from __future__ import annotations
 
 from .block import block
+from .explain import explain
 from .jit import Jitted, jit
 from .lowered import Lowered
 from .marks import again, offload, save
 from .named import named
 from .private import UnsupportedJax
+from .report import Report
 from .warning import NothingSaved
 
-__all__ = ["Jitted", "Lowered", "NothingSaved", "UnsupportedJax", "again", "block", "jit", "named", "offload", "save"]
+__all__ = [
+    "Jitted",
+    "Lowered",
+    "NothingSaved",
+    "Report",
+    "UnsupportedJax",
+    "again",
+    "block",
+    "explain",
+    "jit",
+    "named",
+    "offload",
+    "save",
+]

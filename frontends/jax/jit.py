@@ -23,7 +23,7 @@ from .crossing import module_of
 from .lowered import Lowered, lowered_for_us, rewritten
 from .nested import NestedStep, call_nested, nested_step
 from .options import Options, options_of
-from .report import report
+from .report import Report, report
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,7 +58,7 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs)
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            choice = chosen(self._lowered(*args, **kwargs))
+            choice = chosen(self.lowered(*args, **kwargs))
             if choice.why is not None:
                 warning.warn(choice.why)
             compiled = choice.compiled
@@ -72,7 +72,7 @@ class Jitted(Generic[P, R]):
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lowered and rewritten, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call does."""
-        lowered = self._lowered(*args, **kwargs)
+        lowered = self.lowered(*args, **kwargs)
         if lowered.why is not None:
             warning.warn(lowered.why)
         return lowered
@@ -82,9 +82,9 @@ class Jitted(Generic[P, R]):
         module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.request.selection)
 
-    def report(self, *args: Any, **kwargs: Any) -> str:
-        """Temporaries and FLOPs of the plain step and of the rewritten one, both compiled; what is recomputed."""
-        return report(self._lowered(*args, **kwargs))
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """What the plain step needs and the rewritten one, both compiled; what is kept and why, what is recomputed."""
+        return report(self.lowered(*args, **kwargs))
 
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """As of `jax.jit`."""
@@ -109,7 +109,8 @@ class Jitted(Generic[P, R]):
         step = self._steps[key]
         return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
 
-    def _lowered(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As `lower`, without warnings."""
         return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
 
 
@@ -128,15 +129,17 @@ def jit(
     attempts: int = ATTEMPTS,
     strict: bool = False,
     measure: bool | str = "auto",
+    search: int = 0,
     **options: Any,
 ) -> Any:
     """`jax.jit(fn, **jit_options)` for a training step, gradient included, in less memory; with equal results.
 
     segments, policy, save, and the other fields of `recompute.Selection`: what is recomputed. plan: as
-    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. pipeline: passes, by name
-    or as objects, in place of all that. attempts, strict, and `copies`, `stagger`,
-    `calls`, `proof`: as in `recompute.Request`. measure: compile the plain step too and run what needs fewer temporary
-    bytes: always, never, or ("auto") where the predicted saving is small. All other options are those of `jax.jit`.
+    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. pipeline: passes, by name or as objects, in place
+    of all that. attempts, strict, and `copies`, `stagger`, `calls`, `proof`: as in `recompute.Request`. measure:
+    compile the plain step too and run what needs fewer temporary bytes: always, never, or ("auto") where the predicted
+    saving is small. search: compile so many attempts, and run the one that needs fewest bytes, then FLOPs. All other
+    options are those of `jax.jit`.
 
     Without `fn` it is a decorator. Raises `TypeError` and `ValueError` for options before anything is compiled.
     """
@@ -148,7 +151,9 @@ def jit(
         "planner": planner,
         "pipeline": pipeline,
     }
-    checked = options_of({**ours, "attempts": attempts, "strict": strict, "measure": measure, **options})
+    checked = options_of(
+        {**ours, "attempts": attempts, "strict": strict, "measure": measure, "search": search, **options}
+    )
     if len(fn) > 1:
         raise TypeError(f"recompute.jax.jit takes one function, not {len(fn)} positional arguments")
     return Jitted(fn[0], checked) if fn else partial(Jitted, options=checked)

@@ -7,11 +7,13 @@ Pytrees, donation, shardings and constants stay with JAX's own object: only the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 from ...analysis.request.selection import BadSelection
@@ -19,7 +21,7 @@ from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
-from ...driver.api import Rewritten, rewrite
+from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.phase import NoGradient
 from . import crossing, private, warning
@@ -35,7 +37,7 @@ class Lowered:
     plain: JAX's own `Lowered`. less: the one that is compiled; `plain` itself where nothing is recomputed. rewritten:
     what was done to the module, None where nothing could be. why: in one sentence, why nothing is recomputed; None
     where something is. remarks: of the rewrite, or the reason why there is none. has_barriers: the plain step has
-    barriers of its own, as those of `jax.checkpoint`.
+    barriers of its own, as those of `jax.checkpoint`. module: the plain step as we read it.
     """
 
     name: str
@@ -46,27 +48,30 @@ class Lowered:
     remarks: tuple[Remark | str, ...]
     why: str | None
     has_barriers: bool = False
+    module: ModuleOp | None = None
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """The rewritten step; the plain one where nothing is recomputed, just as `jax.jit` compiles it."""
         if self.why is not None:
             return self.compile_plain(compiler_options)
-        return _compiled(self.less, self._keeping(compiler_options))
+        return _compiled(self.less, _keeping(self.plain, self.options, compiler_options))
 
     def compile_plain(
         self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
     ) -> jax.stages.Compiled:
         """The plain step as `jax.jit` compiles it. `keeping`: with the options of the rewritten one, which keep
         barriers."""
-        options = self._keeping(compiler_options) if keeping else compiler_options
+        options = _keeping(self.plain, self.options, compiler_options) if keeping else compiler_options
         return _compiled(self.plain, None if options is None else dict(options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
         return self.less.as_text(dialect, debug_info=debug_info)
 
-    def _keeping(self, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return keeping_barriers(private.platforms(self.plain), self.options.jit.get("compiler_options"), given)
+
+def _keeping(plain: jax.stages.Lowered, options: Options, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Compiler options that keep barriers."""
+    return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), given)
 
 
 def _compiled(lowered: Any, compiler_options: dict[str, Any] | None) -> jax.stages.Compiled:
@@ -93,16 +98,29 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     try:
-        done = rewrite(module, options.request)
+        done = rewrite(module, _searching(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
         return _Left(name, options, plain, has_barriers).because(error)
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
-        return Lowered(name, options, plain, plain, done, done.remarks, why, has_barriers)
+        return Lowered(name, options, plain, plain, done, done.remarks, why, has_barriers, module)
     less = crossing.with_module(plain, done.module)
-    return Lowered(name, options, plain, less, done, done.remarks, None, has_barriers)
+    return Lowered(name, options, plain, less, done, done.remarks, None, has_barriers, module)
+
+
+def _searching(options: Options, plain: jax.stages.Lowered) -> Request:
+    """The request, with the compiler for a judge where several attempts are to be compiled."""
+    if not options.search:
+        return options.request
+    keeping = _keeping(plain, options, None)
+
+    def temporaries(module: ModuleOp) -> int:
+        analysis = _compiled(crossing.with_module(plain, module), keeping).memory_analysis()
+        return 0 if analysis is None else int(analysis.temp_size_in_bytes)
+
+    return replace(options.request, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)

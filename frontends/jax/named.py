@@ -66,8 +66,7 @@ class _Copies:
         if id(module) not in self._made:
             copy: Any = object.__new__(_in_a_scope(_type_of(module), _as_scope(name)))
             self._made[id(module)] = copy
-            members: dict[str, Any] = vars(copy)  # past what freezes a module
-            members.update(self._members(vars(module), name))
+            copy.__dict__.update(self._members(module.__dict__, name))  # past what freezes a module
         return self._made[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -23,10 +23,12 @@ CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of us, when the plain step is measured ("auto", always or never), and what `jax.jit` gets."""
+    """What is asked of us, when the plain step is measured ("auto", always or never), how many attempts are compiled
+    (0: none, the model chooses), and what `jax.jit` gets."""
 
     request: Request
     measure: bool | str
+    search: int
     jit: Mapping[str, Any]
 
     @property
@@ -37,12 +39,14 @@ class Options:
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """Raises `TypeError` and `ValueError`, which name the option."""
-    ours = {name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure"}}
+    ours = {name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure", "search"}}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
     selection = selected(**_only(checked, SELECTION))
     _agree(selection, checked)
     jit = {name: value for name, value in given.items() if name not in ours}
-    return Options(Request(selection, **_only(checked, REQUEST)), checked.get("measure", "auto"), jit)
+    return Options(
+        Request(selection, **_only(checked, REQUEST)), checked.get("measure", "auto"), checked.get("search", 0), jit
+    )
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -58,6 +62,8 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
     if planned and chosen:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
+    if planned and checked.get("search"):
+        raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
     if selection.checkpoints is not None and selection.segments != default.segments:
         raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")
 
@@ -158,6 +164,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys("names save exclude".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "segment_count": _count_or_none,
+    "search": _count_or_none,
     "checkpoints": _texts_or_none,
     "plan": _plan,
     "planner": _planner,

@@ -1,54 +1,135 @@
-"""A step before and after, as text for a terminal."""
+"""A step before and after, for people: what it needs, what holds its peak, what is kept and why, what runs again.
+
+`print(report)` writes it; a notebook shows it with a picture of the memory over time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 
-from ...driver.api import Rewritten
-from ...reports.bytes import human_bytes
+from ...analysis.explain.saved_values import SavedValue
+from ...analysis.memory.timeline import Timeline
+from ...dialects.diagnostics import Refusal, Remark
+from ...driver.api import Rewritten, explain
 from .choice import temporary_bytes
 from .lowered import Lowered
+from .said import to_html, to_text
 
-_MOST = 8
-"""So many segments are named; the others are counted."""
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
 
 
-def report(lowered: Lowered) -> str:
-    """A table of temporaries and FLOPs, measured by compiling both with the same options; then what is recomputed, and
-    the remarks."""
+UNNAMED = "unnamed"
+"""What runs again outside of every segment."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a compiled step needs, by the compiler: bytes, of which `aliased` are results in the place of arguments, and
+    FLOPs of one run. None where the compiler says nothing."""
+
+    temporaries: int | None
+    arguments: int
+    results: int
+    aliased: int
+    flops: float | None
+
+    @property
+    def device_bytes(self) -> int | None:
+        """All together, while the step runs."""
+        if self.temporaries is None:
+            return None
+        return self.temporaries + self.arguments + self.results - self.aliased
+
+
+@dataclass(frozen=True)
+class Report:
+    """`why`: why nothing is recomputed; None where something is. `again`: how many operations of which segment.
+    `kept`: what is saved for the backward pass, the largest first. `timelines`: by the model of XLA:CPU, before and
+    after. `budget`: bytes that the device has, or that were asked for."""
+
+    name: str
+    plain: Needs
+    less: Needs
+    why: str | None
+    copies: int
+    again: tuple[tuple[str, int], ...]
+    kept: tuple[SavedValue, ...]
+    timelines: tuple[tuple[str, Timeline], ...]
+    remarks: tuple[Remark | str, ...]
+    budget: int | None
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
+
+def report(lowered: Lowered, budget: int | None = None) -> Report:
+    """Compiles both: the plain step as `jax.jit` does. `budget`: in bytes; that of the device if nothing is said."""
     less, done = lowered.compile(), lowered.rewritten
     plain = lowered.compile_plain() if lowered.why is None else less
-    lines = [
-        f"{lowered.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}",
-        _row("temporaries", temporary_bytes(plain), temporary_bytes(less), human_bytes),
-        _row("FLOPs", _flops(plain), _flops(less), "{:.3g}".format),
-        str(lowered.why) if done is None or lowered.why else f"computed again: {_again(done)}",
-        *(f"  {remark}" for remark in lowered.remarks),
-    ]
-    return "\n".join(lines)
+    recomputed = done if lowered.why is None else None
+    return Report(
+        name=lowered.name,
+        plain=_needs(plain),
+        less=_needs(less),
+        why=lowered.why,
+        copies=0 if recomputed is None else recomputed.copies,
+        again=() if recomputed is None else _again(recomputed),
+        kept=_kept(lowered),
+        timelines=() if recomputed is None else _timelines(recomputed),
+        remarks=lowered.remarks,
+        budget=_of_the_device() if budget is None else budget,
+    )
 
 
-def _row(what: str, before: float | None, after: float | None, said: Callable[[Any], str]) -> str:
-    if before is None or after is None:
-        return f"{what:<16}{'not told by the compiler':>28}"
-    ratio = f"{after / before:.3f}" if before else "-"
-    return f"{what:<16}{said(before):>14}{said(after):>14}{ratio:>8}"
+def _needs(compiled: jax.stages.Compiled) -> Needs:
+    analysis: Any = compiled.memory_analysis()
+    parts = ("argument_size_in_bytes", "output_size_in_bytes", "alias_size_in_bytes")
+    sizes = [0, 0, 0] if analysis is None else [int(getattr(analysis, part)) for part in parts]
+    costs: Any = compiled.cost_analysis()
+    flops = None if not costs or "flops" not in costs else float(costs["flops"])
+    return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
 
 
-def _flops(compiled: jax.stages.Compiled) -> float | None:
-    found: Any = compiled.cost_analysis()
-    return None if not found or "flops" not in found else float(found["flops"])
-
-
-def _again(done: Rewritten) -> str:
-    """`12 operations: layer1 4, layer0 4, layer2 4`."""
+def _again(done: Rewritten) -> tuple[tuple[str, int], ...]:
     counts = Counter[str]()
     for group in (group for step in done.plans for group in step.plan.groups):
-        counts[group.segment or "unnamed"] += len(group.operations)
-    named = [f"{segment} {count}" for segment, count in counts.most_common(_MOST)]
-    rest = [f"and {len(counts) - _MOST} more"] if len(counts) > _MOST else []
-    return f"{done.copies} operations: {', '.join([*named, *rest])}"
+        counts[group.segment or UNNAMED] += len(group.operations)
+    return tuple(counts.most_common())
+
+
+def _kept(lowered: Lowered) -> tuple[SavedValue, ...]:
+    """Of the plain step what stays kept, and why: where the segments are those of the model, which can be explained."""
+    if lowered.module is None:
+        return ()
+    try:
+        found = explain(lowered.module, lowered.options.request.selection)
+    except (Refusal, ValueError):
+        return ()
+    known = {row.segment for one in found for row in one.segments}
+    if lowered.rewritten is not None and not {segment for segment, _ in _again(lowered.rewritten)} <= known | {UNNAMED}:
+        return ()
+    kept = [value for one in found for value in one.values if value.reason is not None]
+    return tuple(sorted(kept, key=lambda value: -value.bytes))
+
+
+def _timelines(done: Rewritten) -> tuple[tuple[str, Timeline], ...]:
+    pairs = done.memory("xla").items()
+    several = len(pairs) > 1
+    return tuple(
+        (f"{function} {what}" if several else what, timeline)
+        for function, both in pairs
+        for what, timeline in zip(("plain", "recomputed"), both, strict=True)
+    )
+
+
+def _of_the_device() -> int | None:
+    stats: Any = _JAX.local_devices()[0].memory_stats()
+    return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 import recompute
+from recompute.frontends.jax.choice import temporary_bytes
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
 
 OFFLOADING = jax.checkpoint_policies.save_and_offload_only_these_names(
@@ -49,6 +51,8 @@ PLAN = '{"recompute_plan": 1, "steps": []}'
         ({"plan": PLAN, "segments": "block*"}, ValueError, "plan= says what is recomputed, and so does segments="),
         ({"planner": print, "save": ["dot"]}, ValueError, "planner= says what is recomputed, and so does save="),
         ({"checkpoints": ["a"], "segments": "b"}, ValueError, "segments= or checkpoints=, not both"),
+        ({"search": -1}, ValueError, "search is at least 0"),
+        ({"search": 2, "planner": print}, ValueError, "planner= says what is recomputed, and search= tries several"),
         ({"pipeline": 3}, TypeError, "pipeline is a text such as"),
         ({"pipeline": ["recompute", 3]}, ValueError, "made of names and passes, not of int"),
         ({"pipeline": "recompute-inlin"}, ValueError, "did you mean 'recompute-inline'"),
@@ -159,3 +163,17 @@ def test_a_pipeline_that_makes_no_copies():
 def test_a_pipeline_with_options_of_recompute():
     with pytest.raises(ValueError, match="copies is an option of the pass 'recompute'"):
         recompute.jax.jit(mlp().step, pipeline="recompute", copies=3).lower(weights(), batch())
+
+
+def test_search_takes_the_least_of_what_is_compiled():
+    arguments = weights(8), batch(1024)
+    sizes: list[int] = []
+    for search in (1, 4):
+        lowered = recompute.jax.jit(mlp().step, search=search).lower(*arguments)
+        size = temporary_bytes(lowered.compile())
+        assert size is not None and lowered.rewritten is not None
+        said = lowered.rewritten.remarks[0].reason
+        before, *tried = [int(one) for one in re.findall(r": (\d+)", said)]
+        assert len(tried) <= search and size == min(tried) < before
+        sizes.append(size)
+    assert sizes[1] < sizes[0]

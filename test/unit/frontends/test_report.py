@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
+from recompute.frontends.jax.explain import bytes_in
 from recompute.reports.bytes import human_bytes
 from recompute.test.unit.frontends.steps import batch, forward, jax, mlp, weights
 
 
 def test_report():
     step = recompute.jax.jit(mlp().step, segments="block*")
-    text = step.report(weights(), batch())
+    text = str(step.report(weights(), batch()))
     lowered = step.lower(weights(), batch())
-    both: list[Any] = [lowered.plain.compile({DISABLED: DROPS_BARRIERS}), lowered.compile()]
+    both: list[Any] = [lowered.plain.compile(), lowered.compile()]
     sizes = [one.memory_analysis().temp_size_in_bytes for one in both]
     flops = [one.cost_analysis()["flops"] for one in both]
     (found,) = re.findall(r"^temporaries +(\S+ \S+) +(\S+ \S+) +(\S+)$", text, re.MULTILINE)
@@ -34,13 +34,13 @@ def test_report():
 
 
 def test_report_of_many_segments():
-    text = recompute.jax.jit(mlp().step, segments="block*").report(weights(10), batch())
+    text = str(recompute.jax.jit(mlp().step, segments="block*").report(weights(10), batch()))
     assert re.search(r"block\d \d+, and 2 more$", text, re.MULTILINE)
 
 
 def test_report_without_a_gradient():
-    text = recompute.jax.jit(forward()).report(weights(), batch())
-    assert "computes no gradient" in text and "no gradient found" in text and text.count("1.000") == 2
+    text = str(recompute.jax.jit(forward()).report(weights(), batch()))
+    assert "computes no gradient" in text and "no gradient found" in text and text.count("1.000") == 3
 
 
 def test_explain():
@@ -55,3 +55,61 @@ def test_explain():
     assert {row.segment for row in found.segments if row.segment} == {"block0", "block1"}
     with pytest.raises(recompute.Refusal, match="no gradient found"):
         recompute.jax.jit(forward()).explain(weights(), batch())
+
+
+def test_what_a_report_shows():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
+    text = str(report)
+    assert report.plain.device_bytes is not None and report.plain.temporaries is not None
+    arguments = sum(leaf.nbytes for leaf in jax.tree.leaves((weights(), batch())))
+    assert report.plain.arguments == arguments
+    assert report.plain.device_bytes == report.plain.temporaries + arguments + report.plain.results
+    assert "kept for the backward pass: 48.0 KiB" in text and "it is an output of its segment" in text
+    assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
+    assert text.count("alive at the peak") == 2 and "backward" in text
+    page = report._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert page.startswith("<pre>step") and "<svg" in page and "&lt;" not in page.split("</pre>")[1][:5]
+
+
+def test_a_page_without_pictures(monkeypatch: pytest.MonkeyPatch):
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+
+    def missing(*_: object) -> str:
+        raise ImportError("matplotlib")
+
+    monkeypatch.setattr("recompute.frontends.jax.said.to_svg", missing)
+    assert "<svg" not in report._repr_html_()  # pyright: ignore[reportPrivateUsage] and "temporaries" in report._repr_html_()
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
+def test_explain_any_step(wrap: Any):
+    said = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
+    needs = [one.device_bytes for one in (said.plain, said.less)]
+    assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
+    assert re.search(r"^fits in 500.0 KiB +no +yes$", str(said), re.MULTILINE)
+    assert "fits in" not in str(recompute.jax.explain(wrap(mlp().step), weights(), batch()))
+
+
+def test_explain_says_what_did_nothing():
+    step = recompute.jax.jit(mlp().step, segments="block*", save=["nobody"])
+    said = str(recompute.jax.explain(step, weights(), batch()))
+    assert "save=nobody matches no operation of a segment, and saves nothing" in said
+
+
+def test_explain_a_step_with_static_arguments():
+    jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
+    assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1000", 1000), ("16GB", 16 * 10**9), ("40 GiB", 40 * 2**30), ("1.5k", 1500), ("2Ti", 2 * 2**40), ("7 B", 7)],
+)
+def test_sizes(text: str, size: int):
+    assert bytes_in(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "1.2.3 GB", "16 gigabytes", "-1GB"])
+def test_no_sizes(text: str):
+    with pytest.raises(ValueError, match="is no size: write bytes, or a text such as"):
+        bytes_in(text)

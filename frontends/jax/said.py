@@ -1,0 +1,91 @@
+"""A report in words, and as a page for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ...reports.bytes import human_bytes
+from ...reports.memory_chart import to_svg
+from ...reports.memory_timeline import alive_at_the_peak, chart
+
+if TYPE_CHECKING:
+    from .report import Needs, Report
+
+_MOST = 8
+"""So many segments and values are named; the others are counted."""
+_WIDTH = 72
+
+
+def to_text(report: Report) -> str:
+    parts = [list(table(report)), list(_kept(report)), list(_pictures(report)), [f"  {one}" for one in report.remarks]]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def to_html(report: Report) -> str:
+    """Needs matplotlib for the picture; without it the words are all."""
+    parts = [list(table(report)), list(_kept(report)), [str(one) for one in report.remarks]]
+    words = "\n\n".join("\n".join(lines) for lines in parts if lines)
+    return f"<pre>{escape(words)}</pre>{_svg(report)}"
+
+
+def table(report: Report) -> Iterator[str]:
+    """What both need, whether it fits, and what is computed again."""
+    plain, less = report.plain, report.less
+    yield f"{report.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}"
+    yield _row("temporaries", plain.temporaries, less.temporaries, human_bytes)
+    yield _row("on the device", plain.device_bytes, less.device_bytes, human_bytes)
+    yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
+    if report.budget is not None:
+        yield f"{'fits in ' + human_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
+    yield report.why or f"computed again: {_again(report)}"
+
+
+def _row(what: str, before: float | None, after: float | None, said: Callable[[Any], str]) -> str:
+    if before is None or after is None:
+        return f"{what:<16}{'not told by the compiler':>28}"
+    ratio = f"{after / before:.3f}" if before else "-"
+    return f"{what:<16}{said(before):>14}{said(after):>14}{ratio:>8}"
+
+
+def _fits(report: Report, needs: Needs) -> str:
+    size = needs.device_bytes
+    return "unknown" if size is None or report.budget is None else "yes" if size <= report.budget else "no"
+
+
+def _again(report: Report) -> str:
+    """`12 operations: layer1 4, layer0 4, layer2 4`."""
+    named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
+    rest = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
+    return f"{report.copies} operations: {', '.join([*named, *rest])}"
+
+
+def _kept(report: Report) -> Iterator[str]:
+    """What is still kept for the backward pass, one line for all that has one place and one reason."""
+    if not report.kept:
+        return
+    yield f"kept for the backward pass: {human_bytes(sum(one.bytes for one in report.kept))}"
+    for value in report.kept[:_MOST]:
+        place = f" in {value.segment}" if value.segment else ""
+        yield f"  {human_bytes(value.bytes):>10}  {value.operation}{place}, {value.position}: {value.reason}"
+    if len(report.kept) > _MOST:
+        rest = report.kept[_MOST:]
+        yield f"  {human_bytes(sum(one.bytes for one in rest)):>10}  in {len(rest)} more"
+
+
+def _pictures(report: Report) -> Iterator[str]:
+    for name, timeline in report.timelines:
+        if timeline.operations:
+            yield f"{name}, temporaries in program order by the model of XLA:CPU"
+            yield from chart(timeline, _WIDTH)
+            yield from alive_at_the_peak(timeline)
+
+
+def _svg(report: Report) -> str:
+    if not report.timelines:
+        return ""
+    try:
+        return to_svg(report.timelines, report.name)
+    except ImportError:
+        return ""
