@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ...analysis.explain.saved_values import SavedValue
 from ...reports.bytes import human_bytes
 from ...reports.memory_chart import to_svg
 from ...reports.memory_timeline import alive_at_the_peak, chart
@@ -62,16 +63,26 @@ def _again(report: Report) -> str:
 
 
 def _kept(report: Report) -> Iterator[str]:
-    """What is still kept for the backward pass, one line for all that has one place and one reason."""
+    """What is still kept for the backward pass, one line for all that is made in one place and kept for one reason."""
     if not report.kept:
         return
     yield f"kept for the backward pass: {human_bytes(sum(one.bytes for one in report.kept))}"
-    for value in report.kept[:_MOST]:
-        place = f" in {value.segment}" if value.segment else ""
-        yield f"  {human_bytes(value.bytes):>10}  {value.operation}{place}, {value.position}: {value.reason}"
-    if len(report.kept) > _MOST:
-        rest = report.kept[_MOST:]
-        yield f"  {human_bytes(sum(one.bytes for one in rest)):>10}  in {len(rest)} more"
+    alike = dict[tuple[str, str, str | None], list[SavedValue]]()
+    for value in report.kept:
+        alike.setdefault((value.operation, value.position, value.reason), []).append(value)
+    groups = sorted(alike.values(), key=_bytes, reverse=True)
+    for group in groups[:_MOST]:
+        segments = list(dict.fromkeys(value.segment for value in group if value.segment))
+        place = f" in {', '.join(segments[:2])}" if segments else ""
+        rest = f" and {len(segments) - 2} more" if len(segments) > 2 else ""
+        one = group[0]
+        yield f"  {human_bytes(_bytes(group)):>10}  {one.operation}{place}{rest}, {one.position}: {one.reason}"
+    if len(groups) > _MOST:
+        yield f"  {human_bytes(sum(map(_bytes, groups[_MOST:]))):>10}  in {len(groups) - _MOST} more places"
+
+
+def _bytes(values: Iterable[SavedValue]) -> int:
+    return sum(value.bytes for value in values)
 
 
 def _pictures(report: Report) -> Iterator[str]:

@@ -23,8 +23,8 @@ def run(snippet: str, folder: Path) -> None:
     runpy.run_path(str(folder / "snippet.py"))
 
 
-def test_there_are_three():
-    assert len(SNIPPETS) == 3
+def test_there_are_four():
+    assert len(SNIPPETS) == 4
 
 
 def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -40,9 +40,27 @@ def test_the_decorator(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert int(capsys.readouterr().out.splitlines()[-1]) > 0
 
 
+def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run(SNIPPETS[2], tmp_path)
+    said = capsys.readouterr().out
+    assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", said, re.MULTILINE)
+    assert "computed again: " in said
+
+
 def test_the_warning(tmp_path: Path):
     with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
-        run(SNIPPETS[2], tmp_path)
+        run(SNIPPETS[3], tmp_path)
+
+
+def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A new user's first lines, on the step of this page."""
+    readme = (PAGE.parents[1] / "README.md").read_text()
+    (snippet,) = [one for one in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "train_step" in one]
+    assert len([line for line in snippet.splitlines() if line]) <= 5
+    before = SNIPPETS[0][: SNIPPETS[0].index("step = recompute")]
+    run(f"{before}state, batch = weights, x\n{snippet.replace('state, loss', 'loss, state')}", tmp_path)
+    (ratio,) = re.findall(r"^temporaries .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
+    assert float(ratio) < 0.7
 
 
 def test_what_it_names_is_there():
