@@ -28,6 +28,7 @@ from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
+from .progress import told
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     try:
-        done = rewrite(module, _searching(options, plain))
+        with told(f"recompute.jax: rewriting {name}"):
+            done = rewrite(module, _searching(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error

@@ -113,3 +113,11 @@ def test_sizes(text: str, size: int):
 def test_no_sizes(text: str):
     with pytest.raises(ValueError, match="is no size: write bytes, or a text such as"):
         bytes_in(text)
+
+
+def test_long_rewrites_say_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("recompute.frontends.jax.progress.SECONDS", 0.01)
+    recompute.jax.jit(mlp().step).lower(weights(), batch())
+    assert re.fullmatch(r"(recompute.jax: rewriting step: \d+ s so far\n)+", capsys.readouterr().err)
