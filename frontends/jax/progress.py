@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from time import monotonic
 
@@ -13,7 +13,7 @@ SECONDS = 10.0
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def told(what: str) -> Generator[None, None, None]:
     """`what` and the seconds so far, every `SECONDS`."""
     done, start = threading.Event(), monotonic()
 

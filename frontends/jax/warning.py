@@ -69,7 +69,7 @@ def refused(name: str, error: Exception) -> str:
     """Of a step that cannot be rewritten."""
     if isinstance(error, NoGradient):
         return no_gradient(name)
-    return nothing_recomputed(name, error.reason if isinstance(error, Refusal) else str(error))
+    return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
