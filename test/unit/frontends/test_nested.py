@@ -133,3 +133,22 @@ def test_effects_stay(capfd: pytest.CaptureFixture[str]):
     jax.effects_barrier()
     assert "seen 7" in capfd.readouterr().out
     assert far_apart(found, jax.jit(mlp().step)(weights(), batch())) == []
+
+
+def test_two_gradients_in_one_step():
+    """As adversarial networks have them: each is a step of its own."""
+    value, step = jax.value_and_grad(forward()), recompute.jax.jit(jax.value_and_grad(forward()))
+
+    def both(take: Step) -> Step:
+        def adversaries(first: Any, second: Any, x: Any) -> Any:
+            return take(first, x), take(second, x * 2)
+
+        return adversaries
+
+    arguments = weights(), weights(2), batch(2048)
+    less = quietly(lambda: jax.jit(both(step)).lower(*arguments).compile(KEEPING))
+    more = jax.jit(both(value)).lower(*arguments).compile(KEEPING)
+    assert less.memory_analysis().temp_size_in_bytes < 0.75 * more.memory_analysis().temp_size_in_bytes
+    assert far_apart(less(*arguments), more(*arguments)) == []
+    with pytest.warns(recompute.jax.NothingSaved, match="a step with several gradients needs one function each"):
+        recompute.jax.jit(both(value)).lower(*arguments)
