@@ -48,16 +48,25 @@ def fusion(program: Program) -> Fusion:
 @dataclass
 class _Rules:
     program: Program
+    stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def is_stored(self, op: int) -> bool:
         """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""
+        found = self.stored.get(op)
+        if found is None:
+            found = self.stored[op] = self._needs_memory(op)
+        return found
+
+    def _needs_memory(self, op: int) -> bool:
         program = self.program
         results = program.makes[op]
         if op in program.reshapes or (results and program.constants.issuperset(results)):
             return False
-        return not results or not all(self.fuses(op, reader) for reader in program.readers[op])
+        if not results or not (program.traits[op] & Trait.FUSIBLE or op in self.library):
+            return not results or bool(program.readers[op])
+        return not all(self.fuses(op, reader) for reader in program.readers[op])
 
     def fuses(self, producer: int, reader: int) -> bool:
         if (inside := self.library.get(reader)) is not None:
@@ -68,15 +77,15 @@ class _Rules:
         """What one edge says, whatever the other readers do."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
-        if Trait.FUSIBLE not in traits or producer in self.library or reader in self.library:
+        if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
             return False
         if reader in self.in_reductions:
             return len(program.readers[producer]) == 1
-        if Trait.FUSIBLE not in taking:
+        if not taking & Trait.FUSIBLE:
             return False
-        if Trait.EXPENSIVE not in traits:
+        if not traits & Trait.EXPENSIVE:
             return True
-        return Trait.REUSES not in taking and self.is_computed_once(producer)
+        return not taking & Trait.REUSES and self.is_computed_once(producer)
 
     @cached_property
     def library(self) -> Mapping[int, int]:
@@ -104,8 +113,8 @@ class _Rules:
         found, traits = set[int](), self.program.traits
         for op in reversed(range(len(self.program))):
             readers = self.program.readers[op]
-            inside = Trait.FUSIBLE in traits[op] and len(readers) == 1 and readers[0] in found
-            if (inside and op not in self.library) or Trait.SUMS in traits[op]:
+            inside = traits[op] & Trait.FUSIBLE and len(readers) == 1 and readers[0] in found
+            if (inside and op not in self.library) or traits[op] & Trait.SUMS:
                 found.add(op)
         return found
 

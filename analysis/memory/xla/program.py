@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ....planning.graph import OUTSIDE
-from .traits import Trait
+from .traits import Traits
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Program:
 
     arguments: int
     names: tuple[str, ...]
-    traits: tuple[Trait, ...]
+    traits: tuple[Traits, ...]
     operands: tuple[tuple[int, ...], ...]
     reads: tuple[tuple[int, ...], ...]
     makes: tuple[tuple[int, ...], ...]

@@ -20,7 +20,7 @@ from .constants import FromConstants
 from .layouts import WANTED
 from .program import Program
 from .read_kernels import POOL, kernel_of, pool_of
-from .traits import Trait, does_nothing, is_mask_as_numbers, traits_of
+from .traits import Trait, Traits, does_nothing, is_mask_as_numbers, traits_of
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
@@ -97,7 +97,7 @@ class _Reader:
             return None
         return _reshaped(op.results[0]) or self.from_constants.left_alone(op)
 
-    def _traits(self, op: Operation) -> Trait:
+    def _traits(self, op: Operation) -> Traits:
         return Trait.FUSIBLE | Trait.LIBRARY if self._is_one_number(op) else traits_of(op, self.constant)
 
     def _is_one_number(self, op: Operation) -> bool:
