@@ -99,7 +99,9 @@ def _as_before(program: Rewritten, one: Instruction) -> Instruction:
     if one.origin == BARRIER:
         return one
     first = program.operations[one.origin]
-    return one._replace(origin=first.origin, is_new=first.is_new)
+    if one.reads is first.reads:
+        return first
+    return Instruction(first.origin, one.phase, first.is_new, one.reads, one.makes)
 
 
 @dataclass

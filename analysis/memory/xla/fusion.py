@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ....planning.graph import OUTSIDE
 from .library_kernels import library_kernels
 from .program import Program
 from .traits import Trait
@@ -64,9 +65,17 @@ class _Rules:
         results = program.makes[op]
         if op in program.reshapes or (results and program.constants.issuperset(results)):
             return False
-        if not results or not (program.traits[op] & Trait.FUSIBLE or op in self.library):
+        if not results or not self.may_be_inside(op):
             return not results or bool(program.readers[op])
         return not all(self.fuses(op, reader) for reader in program.readers[op])
+
+    def may_be_inside(self, op: int) -> bool:
+        """Whether it can be computed inside of some kernel."""
+        return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
+
+    def is_inside(self, producer: int, reader: int) -> bool:
+        """As `fuses`, once it is known what is stored: what is not is computed in every reader."""
+        return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:
         if (inside := self.library.get(reader)) is not None:
@@ -176,7 +185,7 @@ class _Rules:
                 if value in program.constants:
                     continue
                 maker = program.maker[value]
-                if program.is_made_here(value) and self.fuses(maker, current):
+                if maker != OUTSIDE and self.is_inside(maker, current):
                     if maker not in seen:
                         seen.add(maker)
                         waiting.append(maker)
