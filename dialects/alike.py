@@ -43,9 +43,10 @@ class _Verifier:
         for op in block.ops:
             if op.parent is not block:
                 raise ValueError("the operation does not point to the block that it is in")
-            if op is last or op.regions or not _is_local(type(op)):
+            key = None if op is last else key_of(op)
+            if key is None:
                 self.verify(op)
-            elif (key := _key(op)) not in self.seen:
+            elif key not in self.seen:
                 op.verify(verify_nested_ops=False)
                 self.seen.add(key)
 
@@ -57,7 +58,11 @@ def _is_local(kind: type[Operation]) -> bool:
     return all(isinstance(trait, _LOCAL) for trait in kind.traits)
 
 
-def _key(op: Operation) -> tuple[object, ...]:
+def key_of(op: Operation) -> tuple[object, ...] | None:
+    """Equal for operations that are alike, while the types and properties live whose ids are in it; None where more
+    than these counts."""
+    if op.regions or not _is_local(type(op)):
+        return None
     operands, results = op.operands, op.results
     if any(isinstance(value, ErasedSSAValue) for value in operands):
         return (id(op),)

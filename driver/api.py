@@ -139,7 +139,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
         if asked.strict and not done[0].copies:
             raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
 
-    proof = take(module, [change], proof=asked.proof)
+    proof = take(module, [change], proof=asked.proof, original=original)
     remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
@@ -150,7 +150,7 @@ def _through(original: ModuleOp, asked: Request, pipeline: Pipeline, said: tuple
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
     changes = [partial(one.apply, context) for one in passes_of(pipeline)]
-    proof = take(module, changes, proof=asked.proof)
+    proof = take(module, changes, proof=asked.proof, original=original)
     remarks = (*said, *context.remarks, *(belief(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if asked.strict and not copies:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
+from ..dialects.collecting import no_collection
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
@@ -27,21 +28,29 @@ class NotProved(DiagnosticException):
         super().__init__(words)
 
 
-def take(module: ModuleOp, changes: Iterable[Change], verify: bool = True, proof: bool = True) -> Proof | None:
+@no_collection()
+def take(
+    module: ModuleOp,
+    changes: Iterable[Change],
+    verify: bool = True,
+    proof: bool = True,
+    original: ModuleOp | None = None,
+) -> Proof | None:
     """Change the module in place, and prove that it computes the same as before.
 
     Raises `Refusal` where the module or what a change makes of it does not verify, and `NotProved`; `proof=False` takes
-    the last out. Returns None without changes, and without proof.
+    the last out. Returns None without changes, and without proof. `original`: the module as it is now, where somebody
+    keeps it anyway; else a copy of it is made for the proof.
     """
     if verify:
         _verify(module)
     listed = list(changes)
-    original = module.clone() if listed and proof else None
+    before = (original or module.clone()) if listed and proof else None
     for change in listed:
         change(module)
         if verify:
             _verify(module)
-    return None if original is None else _demanded(original, module)
+    return None if before is None else _demanded(before, module)
 
 
 @part("verify")

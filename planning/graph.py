@@ -67,6 +67,17 @@ class Graph:
         return frozenset([op for op, reason in enumerate(self.effects) if reason is not None])
 
     @cached_property
+    def casts(self) -> frozenset[int]:
+        """Operations that look at one of their operands."""
+        return frozenset([op for op, source in enumerate(self.looks_at) if source is not None])
+
+    @cached_property
+    def showing(self) -> frozenset[int]:
+        """Operations of which a result lies in the storage of another value."""
+        root = self.root
+        return frozenset([op for op, made in enumerate(self.makes) if any([root[value] != value for value in made])])
+
+    @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each value the operations that read it, in program order."""
         found: list[list[int]] = [[] for _ in self.maker]
@@ -125,6 +136,14 @@ class Graph:
             if self.gradient[op] and any(value in given or self.maker[value] in found for value in values):
                 found.add(op)
         return frozenset(found)
+
+    @cached_property
+    def stored_bytes(self) -> tuple[int, ...]:
+        """For each operation what its results take that own their storage and cost something."""
+        free, root, sizes = self.constants, self.root, self.sizes
+        return tuple(
+            [sum([sizes[value] for value in made if root[value] == value and value not in free]) for made in self.makes]
+        )
 
     @cached_property
     def last_read(self) -> tuple[int, ...]:

@@ -99,7 +99,9 @@ def _as_before(program: Rewritten, one: Instruction) -> Instruction:
     if one.origin == BARRIER:
         return one
     first = program.operations[one.origin]
-    return one._replace(origin=first.origin, is_new=first.is_new)
+    if one.reads is first.reads:
+        return first
+    return Instruction(first.origin, one.phase, first.is_new, one.reads, one.makes)
 
 
 @dataclass
@@ -125,13 +127,15 @@ class _Writer:
     def keep(self, op: int) -> None:
         """An operation of the graph, with what it reads now."""
         graph = self.graph
-        reads: Sequence[int] = graph.reads[op]
-        if not graph.forward[op]:
-            reads = [self._now(value) for value in reads]
-        if graph.gradient[op]:
-            reads = [self.delayed.get(value, value) for value in reads]
-        behind = tuple(map(self._behind, reads))
-        self.written.append(Instruction(op, graph.phases[op], False, behind, graph.makes[op]))
+        reads = graph.reads[op]
+        # Of most operations nothing is copied, delayed or waited for.
+        if not graph.forward[op] and not self.copy_of.keys().isdisjoint(reads):
+            reads = tuple([self._now(value) for value in reads])
+        if graph.gradient[op] and not self.delayed.keys().isdisjoint(reads):
+            reads = tuple([self.delayed.get(value, value) for value in reads])
+        if not self.passed.keys().isdisjoint(reads):
+            reads = tuple([self._behind(value) for value in reads])
+        self.written.append(Instruction(op, graph.phases[op], False, reads, graph.makes[op]))
 
     def add(self, group: CopyGroup) -> None:
         mapping = {
@@ -207,7 +211,7 @@ def as_graph(graph: Graph, program: Rewritten) -> Graph:
         makes=tuple([one.makes for one in operations]),
         flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
         inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
-        looks_at=tuple([_looked_at(graph, one) for one in operations]),
+        looks_at=tuple([_looked_at(graph, one) if one.origin in graph.casts else None for one in operations]),
         effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
         maker=program.maker,
         root=_roots(graph, program),
@@ -218,9 +222,9 @@ def as_graph(graph: Graph, program: Rewritten) -> Graph:
     )
 
 
-def _looked_at(graph: Graph, one: Instruction) -> int | None:
-    if one.origin == BARRIER or (source := graph.looks_at[one.origin]) is None:
-        return None
+def _looked_at(graph: Graph, one: Instruction) -> int:
+    source = graph.looks_at[one.origin]
+    assert source is not None, "only what looks at something is asked"
     return one.reads[graph.reads[one.origin].index(source)]
 
 
@@ -233,11 +237,11 @@ def _roots(graph: Graph, program: Rewritten) -> tuple[int, ...]:
             for read, made in zip(reads, makes, strict=True):
                 found[made] = found[read]
             continue
+        if origin not in graph.showing:
+            # What owns its storage stands for itself already, and so does a copy of it.
+            continue
         for old, made in zip(graph.makes[origin], makes, strict=True):
-            root = graph.root[old]
-            if root == old:
-                found[made] = made
-            else:
+            if (root := graph.root[old]) != old:
                 pairs = zip(graph.reads[origin], reads, strict=True)
                 found[made] = next(found[new] for read, new in pairs if graph.root[read] == root)
     return tuple(found)

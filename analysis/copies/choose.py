@@ -68,18 +68,21 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
 
     named = named_segments(step.phases, selection)
 
-    def tried(attempt: Attempt) -> Tried:
+    def planned(attempt: Attempt) -> Planned:
         known = None if attempt.cuts or selection.segment_count else named
-        planned = plan_attempt(step, selection, attempt, copies, known)
-        return Tried(planned, forecast.of_plan(planned.plan, planned.segments))
+        return plan_attempt(step, selection, attempt, copies, known)
+
+    def tried(one: Planned) -> Tried:
+        return Tried(one, forecast.of_plan(one.plan, one.segments))
 
     before = forecast.without_copies()
-    found = [*islice(_distinct(map(tried, _attempts(step, selection, named is None or bool(named)))), attempts)]
+    every = map(planned, _attempts(step, selection, named is None or bool(named)))
+    found = [*map(tried, islice(_distinct(every), attempts))]
     if forecast.ordered and not found[0].peaks.is_steady:
-        found.append(tried(replace(found[0].planned.attempt, chain=True)))
+        found.append(tried(planned(replace(found[0].planned.attempt, chain=True))))
     chosen = _least(found, before, forecast.ordered)
     if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
-        chained = tried(replace(chosen.planned.attempt, chain=True))
+        chained = tried(planned(replace(chosen.planned.attempt, chain=True)))
         chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
     forced = any(map(is_forced, step.phases.order.operations))
     nothing = forced or not chosen.planned.plan.copies
@@ -92,12 +95,12 @@ def _attempts(step: Step, selection: Selection, named: bool) -> Iterator[Attempt
     return attempts_for(step.graph, selection, named, marked)
 
 
-def _distinct(found: Iterator[Tried]) -> Iterator[Tried]:
+def _distinct(found: Iterator[Planned]) -> Iterator[Planned]:
     """Those whose plans differ; the first also where it copies nothing, for what it says about that."""
     seen = list[Plan]()
     for one in found:
-        if one.planned.plan not in seen and (one.planned.plan.copies or not seen):
-            seen.append(one.planned.plan)
+        if one.plan not in seen and (one.plan.copies or not seen):
+            seen.append(one.plan)
             yield one
 
 

@@ -79,6 +79,9 @@ def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[T
             if explicit_mark(op) is None:
                 values.update(step.number(result) for result in op.results if result in decision.values)
     for index, op in enumerate(step.phases.order.operations):
+        if not op.attributes:
+            # It says nothing.
+            continue
         if (Names.RECOMPUTE in op.attributes and op not in unheard) or Names.CHECKPOINT in op.attributes:
             spoken_of.add(index)
         if not step.graph.forward[index]:

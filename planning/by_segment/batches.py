@@ -84,6 +84,12 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
     return peak, sum(graph.sizes[storage] for storage in left if storage in made)
 
 
+def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """What the part takes if nothing dies: its excess is never more, and this is found in no time."""
+    inner = max([graph.inner_bytes[op] for op in part], default=0)
+    return sum([graph.stored_bytes[op] for op in part]) + inner
+
+
 def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
     """The part that runs through most beyond what it leaves: all operations that need only some of the inputs.
 
@@ -93,7 +99,9 @@ def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int]
     best, most = set[int](), BATCH_SHARE * freed_bytes
     for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
         part = [op for op in operations if needs[op] | mask == mask]
-        if len(part) < len(operations) and (excess := excess_bytes(graph, part)) > most:
+        if len(part) == len(operations) or _most_bytes(graph, part) <= most:
+            continue
+        if (excess := excess_bytes(graph, part)) > most:
             best, most = set(part), excess
     return best
 

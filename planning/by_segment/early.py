@@ -45,9 +45,11 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
     """For each operation how many segments, one after the other, have run when its results are there."""
     found = list[int]()
     for op, producers in enumerate(graph.producers):
-        own = segment_of.get(op)
-        before = [found[one] - (own is not None and segment_of.get(one) == own) for one in producers]
-        found.append(max(before, default=0) + (own is not None))
+        if (own := segment_of.get(op)) is None:
+            found.append(max([found[one] for one in producers], default=0))
+        else:
+            before = [found[one] - (segment_of.get(one) == own) for one in producers]
+            found.append(max(before, default=0) + 1)
     return found
 
 

@@ -7,14 +7,14 @@ written later; an argument that is donated is copied when something that is not 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ....rules.fusion import WRITES_OVER
 from ....rules.storage import FORWARDS
 from .fusion import Fusion
+from .taken import Taken
 from .traits import Trait
 
 
@@ -76,7 +76,7 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
     shorter = dict[int, Life]()
     for life in found:
         op = schedule[life.first]
-        if Trait.FUSIBLE not in fused.program.traits[op] or op in fused.library:
+        if not fused.program.traits[op] & Trait.FUSIBLE or op in fused.library:
             continue
         for value in fused.reads[op]:
             operand = dying.get(value)
@@ -87,50 +87,24 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
     return [shorter.get(life.value, life) for life in found]
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """What lies in one place. `firsts` and `lasts`: the spans of steps at which it is taken, none of which meet."""
-
-    place: list[Life]
-    firsts: list[int]
-    lasts: list[int]
-
-    @classmethod
-    def by(cls, place: list[Life]) -> _Taken:
-        taken = cls(place, [], [])
-        for life in sorted(place, key=lambda life: life.first):
-            if taken.lasts and life.first <= taken.lasts[-1]:
-                taken.lasts[-1] = max(taken.lasts[-1], life.last)
-            else:
-                taken.firsts.append(life.first)
-                taken.lasts.append(life.last)
-        return taken
-
-    def is_free_for(self, life: Life) -> bool:
-        # Of the spans that begin before the end of the life the last one ends last.
-        index = bisect_right(self.firsts, life.last)
-        return index == 0 or self.lasts[index - 1] < life.first
-
-    def put(self, life: Life) -> None:
-        self.place.append(life)
-        index = bisect_right(self.firsts, life.first)
-        self.firsts.insert(index, life.first)
-        self.lasts.insert(index, life.last)
-
-
-def outside_results(found: Iterable[Life], places: Sequence[list[Life]]) -> list[Life]:
+def outside_results(found: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
     """The lives that find no place where a result of at least their size is written, the largest choosing first.
 
     Each of `places` begins with the result; the lives that are put there are added.
     """
     rest: list[Life] = []
-    taken = [_Taken.by(place) for place in reversed(places)]
+    listed = list(reversed(places))
+    taken = Taken(1 + max([life.last for place in (found, *places) for life in place], default=0))
+    for number, place in enumerate(listed):
+        for life in place:
+            taken.put(number, life.first, life.last)
     for size, alike in groupby(sorted(found, key=lambda life: (-life.bytes, life.first)), key=lambda life: life.bytes):
-        large_enough = [place for place in taken if place.place[0].bytes >= size]
+        large_enough = sum([1 << number for number, place in enumerate(listed) if place[0].bytes >= size])
         for life in alike:
-            place = next((place for place in large_enough if place.is_free_for(life)), None)
-            if place is None:
+            number = taken.first_free(large_enough, life.first, life.last)
+            if number is None:
                 rest.append(life)
             else:
-                place.put(life)
+                listed[number].append(life)
+                taken.put(number, life.first, life.last)
     return rest

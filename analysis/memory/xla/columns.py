@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from .traits import Trait
+from .traits import Traits
 
 
 class Fields(TypedDict):
     """Of a `Program`."""
 
     names: tuple[str, ...]
-    traits: tuple[Trait, ...]
+    traits: tuple[Traits, ...]
     operands: tuple[tuple[int, ...], ...]
     reads: tuple[tuple[int, ...], ...]
     makes: tuple[tuple[int, ...], ...]
@@ -29,7 +29,7 @@ class Columns:
     """As in `Program`; an operation's number is its place."""
 
     names: list[str] = field(default_factory=list[str])
-    traits: list[Trait] = field(default_factory=list[Trait])
+    traits: list[Traits] = field(default_factory=list[Traits])
     operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     reads: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     makes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
@@ -49,7 +49,7 @@ class Columns:
         return number
 
     def add_operation(
-        self, name: str, traits: Trait, operands: Sequence[int], captured: Iterable[int], makes: Sequence[int]
+        self, name: str, traits: Traits, operands: Sequence[int], captured: Iterable[int], makes: Sequence[int]
     ) -> None:
         """`captured`: what its regions read."""
         self.names.append(name)

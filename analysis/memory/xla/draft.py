@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ....planning.graph import OUTSIDE
 from .columns import Columns
 from .program import Program
-from .traits import Trait
+from .traits import Trait, Traits
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Draft:
             constants=set(of.constants),
         )
 
-    def keep(self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Trait = Trait.NONE) -> None:
+    def keep(
+        self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
+    ) -> None:
         """An operation of the program, which may read other values than there; `captured`, in its regions."""
         program, columns = self.program, self.columns
         self._made_next(program.makes[op])
@@ -59,7 +61,7 @@ class Draft:
         self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
 
     def insert(
-        self, origin: int, name: str, traits: Trait, operands: Sequence[int], sizes: Sequence[int], like: int
+        self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
     ) -> Sequence[int]:
         """An operation more, and the numbers of what it makes: values of these sizes, of the rank of `like`."""
         columns = self.columns

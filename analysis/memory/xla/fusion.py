@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ....planning.graph import OUTSIDE
 from .library_kernels import library_kernels
 from .program import Program
 from .traits import Trait
@@ -48,16 +49,33 @@ def fusion(program: Program) -> Fusion:
 @dataclass
 class _Rules:
     program: Program
+    stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def is_stored(self, op: int) -> bool:
         """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""
+        found = self.stored.get(op)
+        if found is None:
+            found = self.stored[op] = self._needs_memory(op)
+        return found
+
+    def _needs_memory(self, op: int) -> bool:
         program = self.program
         results = program.makes[op]
         if op in program.reshapes or (results and program.constants.issuperset(results)):
             return False
-        return not results or not all(self.fuses(op, reader) for reader in program.readers[op])
+        if not results or not self.may_be_inside(op):
+            return not results or bool(program.readers[op])
+        return not all(self.fuses(op, reader) for reader in program.readers[op])
+
+    def may_be_inside(self, op: int) -> bool:
+        """Whether it can be computed inside of some kernel."""
+        return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
+
+    def is_inside(self, producer: int, reader: int) -> bool:
+        """As `fuses`, once it is known what is stored: what is not is computed in every reader."""
+        return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:
         if (inside := self.library.get(reader)) is not None:
@@ -68,15 +86,15 @@ class _Rules:
         """What one edge says, whatever the other readers do."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
-        if Trait.FUSIBLE not in traits or producer in self.library or reader in self.library:
+        if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
             return False
         if reader in self.in_reductions:
             return len(program.readers[producer]) == 1
-        if Trait.FUSIBLE not in taking:
+        if not taking & Trait.FUSIBLE:
             return False
-        if Trait.EXPENSIVE not in traits:
+        if not traits & Trait.EXPENSIVE:
             return True
-        return Trait.REUSES not in taking and self.is_computed_once(producer)
+        return not taking & Trait.REUSES and self.is_computed_once(producer)
 
     @cached_property
     def library(self) -> Mapping[int, int]:
@@ -104,8 +122,8 @@ class _Rules:
         found, traits = set[int](), self.program.traits
         for op in reversed(range(len(self.program))):
             readers = self.program.readers[op]
-            inside = Trait.FUSIBLE in traits[op] and len(readers) == 1 and readers[0] in found
-            if (inside and op not in self.library) or Trait.SUMS in traits[op]:
+            inside = traits[op] & Trait.FUSIBLE and len(readers) == 1 and readers[0] in found
+            if (inside and op not in self.library) or traits[op] & Trait.SUMS:
                 found.add(op)
         return found
 
@@ -167,7 +185,7 @@ class _Rules:
                 if value in program.constants:
                     continue
                 maker = program.maker[value]
-                if program.is_made_here(value) and self.fuses(maker, current):
+                if maker != OUTSIDE and self.is_inside(maker, current):
                     if maker not in seen:
                         seen.add(maker)
                         waiting.append(maker)

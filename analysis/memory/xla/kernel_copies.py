@@ -17,7 +17,7 @@ from ....rules.fusion import WRITES_OVER
 from .draft import Draft, XlaForm
 from .pools import Pools
 from .program import Kernel, Program
-from .traits import Trait
+from .traits import Trait, Traits
 
 _CAST = "stablehlo.convert"
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
@@ -130,7 +130,7 @@ class _Writer:
                 found[index] = self._copy(op, "stablehlo.transpose", Trait.FUSIBLE, found[index], size)
         return found
 
-    def _copy(self, origin: int, name: str, traits: Trait, operand: int, size: int) -> int:
+    def _copy(self, origin: int, name: str, traits: Traits, operand: int, size: int) -> int:
         (made,) = self.new.insert(origin, name, traits, [operand], [size], operand)
         if operand in self.new.columns.constants:
             self.new.columns.constants.add(made)

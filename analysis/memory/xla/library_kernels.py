@@ -22,7 +22,7 @@ def library_kernels(program: Program) -> Mapping[int, int]:
     """For each operation inside of such a kernel the one whose result leaves it."""
     found = _Grouping(program)
     for op in reversed(range(len(program))):
-        if Trait.STARTS in program.traits[op] and op not in found.group_of:
+        if program.traits[op] & Trait.STARTS and op not in found.group_of:
             found.grow(_Group(op, {op}))
     return {op: group.root for op, group in found.group_of.items()}
 
@@ -66,7 +66,7 @@ class _Grouping:
                 self._merge(group, other, up)
                 changed = True
                 continue
-            if Trait.LIBRARY not in self.program.traits[op]:
+            if not self.program.traits[op] & Trait.LIBRARY:
                 continue
             group.inside.add(op)
             self.group_of[op] = group

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ....planning.graph import OUTSIDE
-from .traits import Trait
+from .traits import Traits
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Program:
 
     arguments: int
     names: tuple[str, ...]
-    traits: tuple[Trait, ...]
+    traits: tuple[Traits, ...]
     operands: tuple[tuple[int, ...], ...]
     reads: tuple[tuple[int, ...], ...]
     makes: tuple[tuple[int, ...], ...]
@@ -95,10 +95,10 @@ class Program:
                 direct[value].append(op)
         found: list[tuple[int, ...]] = [()] * len(self)
         for op in reversed(range(len(self))):
-            through = dict[int, None]()
-            for reader in dict.fromkeys([one for result in self.makes[op] for one in direct[result]]):
-                through.update(dict.fromkeys(found[reader]) if reader in self.reshapes else {reader: None})
-            found[op] = tuple(through)
+            readers = [one for result in self.makes[op] for one in direct[result]]
+            if not self.reshapes.keys().isdisjoint(readers):
+                readers = [end for one in readers for end in (found[one] if one in self.reshapes else (one,))]
+            found[op] = tuple(readers) if len(readers) < 2 else tuple(dict.fromkeys(readers))
         return tuple(found)
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ....dialects.alike import key_of
 from ....dialects.diagnostics import Refusal
 from ....planning.graph import OUTSIDE
 from ....rules.names import name_of
@@ -20,8 +21,9 @@ from .constants import FromConstants
 from .layouts import WANTED
 from .program import Program
 from .read_kernels import POOL, kernel_of, pool_of
-from .traits import Trait, does_nothing, is_mask_as_numbers, traits_of
+from .traits import Trait, Traits, does_nothing, is_mask_as_numbers, traits_of
 
+_BROADCAST = "stablehlo.broadcast_in_dim"
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
@@ -37,11 +39,11 @@ def program_of(block: Block) -> Program:
 
 @dataclass
 class _Reader:
-    """Gives out the numbers."""
+    """Gives out the numbers. Values are known by their ids: they live as long as the block."""
 
     order: Order
     constant: Set[SSAValue]
-    number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    number: dict[int, int] = field(default_factory=dict[int, int])
     columns: Columns = field(default_factory=Columns)
     reshapes: dict[int, int] = field(default_factory=dict[int, int])
     numbers: set[int] = field(default_factory=set[int])
@@ -50,6 +52,7 @@ class _Reader:
     from_constants: FromConstants = field(default_factory=FromConstants)
     alike: dict[int, int] = field(default_factory=dict[int, int])
     alike_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    traits: dict[Key, Traits] = field(default_factory=dict[Key, Traits])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
@@ -64,59 +67,58 @@ class _Reader:
 
     def _from_outside(self, value: SSAValue) -> int:
         """What a captured reshape is the memory of comes from outside too."""
-        if value in self.number:
-            return self.number[value]
+        if id(value) in self.number:
+            return self.number[id(value)]
         source = _reshaped(value)
         root = None if source is None else self.columns.root[self._from_outside(source)]
-        self.number[value] = self.columns.add_value(OUTSIDE, *self._measures(value, True), root)
+        self.number[id(value)] = number = self.columns.add_value(OUTSIDE, *self._measures(value, True), root)
         if _is_broadcast(value):
-            self.broadcasts.add(self.number[value])
-        return self.number[value]
+            self.broadcasts.add(number)
+        return number
 
     def add(self, op: Operation) -> None:
-        number = len(self.columns.names)
-        if all(result in self.constant for result in op.results):
+        name, number, results = name_of(op), len(self.columns.names), op.results
+        is_constant = all([result in self.constant for result in results])
+        if is_constant:
             self.from_constants.add(op)
-        source = self._same_as(op)
-        operands = [self.number[operand] for operand in op.operands]
-        captured = [self.number[value] for value in self._read_by(op)] if op.regions else []
+        is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
+        # What the result is the memory of. One number all over is of any shape at once.
+        source = None if is_number or not results else _shown_by(op) or self.from_constants.left_alone(op)
+        operands = [self.number[id(operand)] for operand in op.operands]
+        captured = [self.number[id(value)] for value in self._read_by(op)] if op.regions else []
         if source is not None:
-            self.reshapes[number] = operands.index(self.number[source])
-        if self._is_one_number(op):
+            self.reshapes[number] = operands.index(self.number[id(source)])
+        if is_number:
             self.numbers.add(number)
         if is_mask_as_numbers(op):
             self.masks.add(number)
-        for result in op.results:
-            self._make(number, result, source)
-        makes = [self.number[result] for result in op.results]
-        self.columns.add_operation(name_of(op), self._traits(op), operands, captured, makes)
+        makes = [self._make(number, result, source, is_constant) for result in results]
+        if is_number or name == _BROADCAST:
+            self.broadcasts.update(makes)
+        traits = Trait.FUSIBLE | Trait.LIBRARY if is_number else self._traits(op)
+        self.columns.add_operation(name, traits, operands, captured, makes)
 
-    def _same_as(self, op: Operation) -> SSAValue | None:
-        """What the result is the memory of. One number all over is of any shape at once."""
-        if not op.results or self._is_one_number(op):
-            return None
-        return _reshaped(op.results[0]) or self.from_constants.left_alone(op)
+    def _traits(self, op: Operation) -> Traits:
+        if (alike := key_of(op)) is None:
+            return traits_of(op, self.constant)
+        # Nothing else of an operation's place says anything.
+        key = (alike, name_of(op) == "stablehlo.divide" and op.operands[1] in self.constant)
+        if (found := self.traits.get(key)) is None:
+            found = self.traits[key] = traits_of(op, self.constant)
+        return found
 
-    def _traits(self, op: Operation) -> Trait:
-        return Trait.FUSIBLE | Trait.LIBRARY if self._is_one_number(op) else traits_of(op, self.constant)
-
-    def _is_one_number(self, op: Operation) -> bool:
-        return len(op.results) == 1 and self.from_constants.is_one_number(op.results[0])
-
-    def _make(self, maker: int, result: SSAValue, source: SSAValue | None) -> None:
+    def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
         """`source`: what the result is the memory of."""
-        root = None if source is None else self.columns.root[self.number[source]]
-        made = self.columns.add_value(
-            maker, *self._measures(result, result in self.constant or source is not None), root
-        )
-        self.number[result] = made
-        alike = self.from_constants.alike(result) if source is None else None
-        if alike is not None:
-            self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
-        elif result in self.constant:
-            self.columns.constants.add(made)
-        if _is_broadcast(result) or self.from_constants.is_one_number(result):
-            self.broadcasts.add(made)
+        root = None if source is None else self.columns.root[self.number[id(source)]]
+        made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
+        self.number[id(result)] = made
+        if is_constant:
+            alike = self.from_constants.alike(result) if source is None else None
+            if alike is not None:
+                self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
+            else:
+                self.columns.constants.add(made)
+        return made
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
         """Bytes and rank of a value. What has no memory of its own may be of unknown size."""
@@ -177,14 +179,15 @@ def _programs(op: Operation) -> tuple[Program, ...]:
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
     """What the value is a reshape of."""
-    op = value.owner
-    if not isinstance(op, Operation):
-        return None
+    return _shown_by(value.owner) if isinstance(value.owner, Operation) else None
+
+
+def _shown_by(op: Operation) -> SSAValue | None:
     return op.operands[0] if does_nothing(op) else viewed_operand(op) if name_of(op) in DENSE_VIEWS else None
 
 
 def _is_broadcast(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
+    return isinstance(value.owner, Operation) and name_of(value.owner) == _BROADCAST
 
 
 def _changed_bytes(loop: Operation) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from enum import Flag, auto
+from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, bf16, i1
 from xdsl.ir import Operation, SSAValue
@@ -13,22 +13,25 @@ from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
 from ....rules.names import name_of
 from .library import in_library, in_two_steps, integers, starts_a_library_kernel
 
+Traits = int
+"""Of one operation, as bits. They are asked for all the time, and a `Flag` of Python answers ten times as slowly."""
 
-class Trait(Flag):
+
+class Trait:
     """`FUSIBLE`: it can be computed inside of a reader, and what it reads inside of it. `EXPENSIVE`: not twice, and not
     for each element of a reader that `REUSES` it. `SUMS`: it computes inside of itself what nobody else reads.
     `LIBRARY`: a kernel of the library can compute it; `STARTS`: such a kernel is made for it."""
 
-    NONE = 0
-    FUSIBLE = auto()
-    EXPENSIVE = auto()
-    REUSES = auto()
-    SUMS = auto()
-    LIBRARY = auto()
-    STARTS = auto()
+    NONE: Final = 0
+    FUSIBLE: Final = 1
+    EXPENSIVE: Final = 2
+    REUSES: Final = 4
+    SUMS: Final = 8
+    LIBRARY: Final = 16
+    STARTS: Final = 32
 
 
-def traits_of(op: Operation, constant: Container[SSAValue]) -> Trait:
+def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
     """`constant`: the values that are computed from constants alone."""
     name, found = name_of(op), Trait.NONE
     if name in FUSIBLE and not _is_copied_row_by_row(op):

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
+from ....dialects.collecting import no_collection
 from ....dialects.context import make_context
 from ....dialects.dense import to_small
 from ....dialects.guards import is_standard_dense
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
 from .attributes_in import AttributesIn
-from .collecting import no_collection
 from .defaults import defaults_of
 from .locations_in import LocationsIn
 from .making import can_be_made, fill, make

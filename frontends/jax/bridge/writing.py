@@ -9,10 +9,10 @@ from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ....dialects.collecting import no_collection
 from ....dialects.parser import NAME_OF_UNKNOWN
 from .attributes_out import AttributesOut
 from .building import build
-from .collecting import no_collection
 from .locations_out import LocationsOut
 from .not_bridged import NotBridged
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from recompute.analysis.memory.xla.form import xla_form
 from recompute.analysis.memory.xla.program import Program
+from recompute.analysis.memory.xla.traits import Trait
 from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -85,3 +88,20 @@ def test_a_loop_reads_what_its_body_captures() -> None:
 }""")
     assert short(found.names) == ["tanh", "while", "return"]
     assert found.reads[1] == (0, 1)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_quotient_by_a_constant_is_cheap_beside_one_of_the_same_types_that_is_not(turned: bool) -> None:
+    made = ["%a = stablehlo.divide %x, %c : tensor<8xf32>", "%b = stablehlo.divide %x, %x : tensor<8xf32>"]
+    lines = "\n".join(reversed(made) if turned else made)
+    text = f"""
+func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {{
+  %c = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+  {lines}
+  func.return %a, %b : tensor<8xf32>, tensor<8xf32>
+}}
+"""
+    found = xla_form(functions_of(parse_module(text))[0])[0]
+    divides = [traits for name, traits in zip(found.names, found.traits, strict=True) if name == "stablehlo.divide"]
+    expensive = [bool(traits & Trait.EXPENSIVE) for traits in divides]
+    assert expensive == [turned, not turned]

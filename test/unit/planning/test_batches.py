@@ -90,3 +90,12 @@ def test_the_late_batch_reads_what_the_early_one_does_not() -> None:
     early, late = split(step.graph, makers(step, value, "cabvmnd"), 0)
     assert (names_of(step, early.inputs), names_of(step, early.awaited)) == ("z", "")
     assert (names_of(step, late.inputs), names_of(step, late.awaited)) == ("w", "n")
+
+
+@pytest.mark.parametrize("held", [0, 4096])
+def test_what_a_region_holds_inside_makes_a_part_worth_a_batch(held: int) -> None:
+    step, value = named_step(STEP.replace("%c, %z {", "%c, %w {"))
+    loop = step.graph.maker[step.number(value["b"])]
+    graph = replace(step.graph, inner_bytes=tuple(held * (op == loop) for op in range(len(step.graph))))
+    freed = 4 * (EXCESS + 2048)
+    assert len(split(graph, makers(step, value, "cabvmnd"), freed)) == (2 if held else 1)

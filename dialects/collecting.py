@@ -1,6 +1,6 @@
-"""Python's collector of cycles, while a module is made: all that is made lives, so that looking for garbage finds none.
+"""Python's collector of cycles, while a module is made or rewritten: nearly all that is made lives.
 
-With the objects of JAX in memory, looking takes as long as the work.
+Looking for garbage finds little, and with the objects of JAX in memory it takes as long as the work.
 """
 
 from __future__ import annotations

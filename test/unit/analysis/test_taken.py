@@ -1,0 +1,43 @@
+"""The tree of spans against a table of every place at every step."""
+
+from __future__ import annotations
+
+from random import Random
+
+from recompute.analysis.memory.xla.taken import Taken
+
+STEPS, PLACES = 13, 9
+
+
+def test_it_says_what_a_table_says():
+    random = Random(0)
+    found = set[int | None]()
+    for _ in range(200):
+        taken, table = Taken(STEPS), set[tuple[int, int]]()
+        for _ in range(12):
+            first = random.randrange(-1, STEPS)
+            last = random.randrange(first, STEPS)
+            wanted = random.randrange(1 << PLACES)
+            free = [
+                place
+                for place in range(PLACES)
+                if wanted >> place & 1 and all((place, step) not in table for step in range(first, last + 1))
+            ]
+            place = taken.first_free(wanted, first, last)
+            assert place == min(free, default=None)
+            found.add(place)
+            put = random.randrange(PLACES) if place is None else place
+            taken.put(put, first, last)
+            table.update((put, step) for step in range(first, last + 1))
+    assert None in found and len(found) > 4
+
+
+def test_the_step_before_all_others_is_a_step():
+    taken = Taken(1)
+    taken.put(0, -1, -1)
+    assert taken.first_free(1, -1, 0) is None
+    assert taken.first_free(1, 0, 0) == 0
+
+
+def test_a_place_that_nobody_wants_is_not_given():
+    assert Taken(4).first_free(0, 0, 3) is None

@@ -1,0 +1,52 @@
+"""What a rewrite does besides: it pauses the collector, and proves against the module that came in."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import recompute
+from recompute.dialects.parser import parse_module
+from recompute.driver.road import NotProved, take
+from recompute.planning.graph import Graph
+from recompute.planning.plan import Plan
+from recompute.test.examples import FOLDER, original
+
+PROGRAM = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %y = stablehlo.{} %x : tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_the_collector_is_paused_and_then_as_it_was(was: bool) -> None:
+    seen, enabled = list[bool](), gc.isenabled()
+
+    def planner(graph: Graph) -> Plan:
+        seen.append(gc.isenabled())
+        return Plan()
+
+    try:
+        (gc.enable if was else gc.disable)()
+        recompute.rewrite(original("chain.small.mlir"), recompute.Request(planner=planner))
+        assert seen == [False] and gc.isenabled() == was
+        with pytest.raises(recompute.Refusal):
+            text = (FOLDER / "chain.small.mlir").read_text()
+            recompute.rewrite(text, recompute.Request(selection=recompute.Selection(segments="nothing*")))
+        assert gc.isenabled() == was
+    finally:
+        (gc.enable if enabled else gc.disable)()
+
+
+def test_the_proof_is_against_what_came_in() -> None:
+    def nothing(module: ModuleOp) -> None:
+        """Leave it as it is."""
+
+    one, other = parse_module(PROGRAM.format("tanh")), parse_module(PROGRAM.format("sine"))
+    assert take(one, [nothing], original=one.clone())
+    with pytest.raises(NotProved):
+        take(one, [nothing], original=other)
