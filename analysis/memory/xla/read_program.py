@@ -23,6 +23,7 @@ from .read_kernels import POOL, kernel_of, pool_of
 from .traits import Trait, does_nothing, is_mask_as_numbers, traits_of
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
+_BROADCAST = "stablehlo.broadcast_in_dim"
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
 
@@ -50,6 +51,8 @@ class _Reader:
     from_constants: FromConstants = field(default_factory=FromConstants)
     alike: dict[int, int] = field(default_factory=dict[int, int])
     alike_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    spreads: dict[int, int] = field(default_factory=dict[int, int])
+    spread_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
@@ -86,10 +89,16 @@ class _Reader:
             self.numbers.add(number)
         if is_mask_as_numbers(op):
             self.masks.add(number)
+        if source is None and name_of(op) == _BROADCAST and op.results[0] not in self.constant:
+            self.spreads[number] = self._spread(op)
         for result in op.results:
             self._make(number, result, source)
         makes = [self.number[result] for result in op.results]
         self.columns.add_operation(name_of(op), self._traits(op), operands, captured, makes)
+
+    def _spread(self, op: Operation) -> int:
+        told = (op.operands[0].type, *op.properties.values(), op.results[0].type)
+        return self.spread_numbers.setdefault(told, len(self.spread_numbers))
 
     def _same_as(self, op: Operation) -> SSAValue | None:
         """What the result is the memory of. One number all over is of any shape at once."""
@@ -157,6 +166,7 @@ class _Reader:
             },
             alike=self.alike,
             pools={number: pool_of(op) for number, op in enumerate(operations) if self.columns.names[number] == POOL},
+            spreads=self.spreads,
         )
 
     def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
@@ -184,7 +194,7 @@ def _reshaped(value: SSAValue) -> SSAValue | None:
 
 
 def _is_broadcast(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.broadcast_in_dim"
+    return isinstance(value.owner, Operation) and name_of(value.owner) == _BROADCAST
 
 
 def _changed_bytes(loop: Operation) -> int:
