@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -156,7 +156,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
     the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
     scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations. Nor does
-    what stands in a called function, which may be called twice in the scope. Where all that occurs so often lies between
+    what stands in a called function, which may be called twice in the scope. Where all that occurs n times lies between
     operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
     """
     known, seen = dict[Attribute, int](), dict[int, int]()
@@ -167,7 +167,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     if not occurrences:
         return [0] * len(places)
     times = Counter(occurrences.values()).most_common(1)[0][0]
-    if times > 1 and _lies_between(places, occurrences, times):
+    if times > 1 and _lies_between(places, dict(occurrences), times):
         return [0] * len(places)
     start = next(place for place in places if place is not None and occurrences[place] % times == 0)
     every = occurrences[start] // times
@@ -178,7 +178,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     return found
 
 
-def _lies_between(places: Sequence[object], occurrences: Counter[object], times: int) -> bool:
+def _lies_between(places: Sequence[Hashable], occurrences: Mapping[Hashable, int], times: int) -> bool:
     """Whether operations that occur once stand in front of all that occur so many times, and others behind them."""
     found = [occurrences[place] for place in places if place is not None]
     first, last = found.index(times), len(found) - found[::-1].index(times)
