@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -167,7 +167,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     if not occurrences:
         return [0] * len(places)
     times = Counter(occurrences.values()).most_common(1)[0][0]
-    if times > 1 and _lies_between(places, dict(occurrences), times):
+    if times > 1 and _lies_between(times, [occurrences[place] for place in places if place is not None]):
         return [0] * len(places)
     start = next(place for place in places if place is not None and occurrences[place] % times == 0)
     every = occurrences[start] // times
@@ -178,8 +178,7 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     return found
 
 
-def _lies_between(places: Sequence[Hashable], occurrences: Mapping[Hashable, int], times: int) -> bool:
+def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
     """Whether operations that occur once stand in front of all that occur so many times, and others behind them."""
-    found = [occurrences[place] for place in places if place is not None]
-    first, last = found.index(times), len(found) - found[::-1].index(times)
-    return 1 in found[:first] and 1 in found[last:]
+    first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
+    return 1 in occurrences[:first] and 1 in occurrences[last:]
