@@ -156,7 +156,8 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
     the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
     scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations. Nor does
-    what stands in a called function, which may be called twice in the scope.
+    what stands in a called function, which may be called twice in the scope. Where all that occurs n times lies between
+    operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
     """
     known, seen = dict[Attribute, int](), dict[int, int]()
     places = [None if not op.operands else (name_of(op), *_place(op.location, known, seen)) for op in operations]
@@ -166,6 +167,8 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     if not occurrences:
         return [0] * len(places)
     times = Counter(occurrences.values()).most_common(1)[0][0]
+    if times > 1 and _lies_between(times, [occurrences[place] for place in places if place is not None]):
+        return [0] * len(places)
     start = next(place for place in places if place is not None and occurrences[place] % times == 0)
     every = occurrences[start] // times
     seen, found = 0, list[int]()
@@ -173,3 +176,9 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
         seen += place == start
         found.append(max(seen - 1, 0) // every)
     return found
+
+
+def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
+    """Whether operations that occur once stand in front of all that occur so many times, and others behind them."""
+    first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
+    return 1 in occurrences[:first] and 1 in occurrences[last:]

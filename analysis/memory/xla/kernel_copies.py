@@ -20,6 +20,7 @@ from .program import Kernel, Program
 from .traits import Trait, Traits
 
 _CAST = "stablehlo.convert"
+_PRODUCTS = frozenset({"stablehlo.multiply", "stablehlo.divide"})
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
@@ -40,6 +41,7 @@ class _Writer:
     new: Draft
     now: dict[int, int] = field(default_factory=dict[int, int])
     made: dict[int, int] = field(default_factory=dict[int, int])
+    spread: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     read_often: set[int] = field(init=False)
     pools: Pools = field(init=False)
 
@@ -54,6 +56,8 @@ class _Writer:
         if self._is_made(op):
             return self.new.leave_out(op)
         operands = self._seen(op)
+        if op in program.spreads and not self._is_scaled(op) and self._is_spread(op, operands[0]):
+            return self.new.leave_out(op)
         if op in program.pools:
             self.pools.add(op, operands)
         elif kernel is not None:
@@ -91,6 +95,21 @@ class _Writer:
                 self.now[value] = self.made.setdefault(alike, value)
                 found = self.now[value] != value
         return found
+
+    def _is_spread(self, op: int, operand: int) -> bool:
+        """Whether an earlier broadcast makes the same. Each is remembered."""
+        (value,) = self.program.makes[op]
+        told = self.program.spreads[op], self.new.columns.root[operand]
+        self.now[value] = self.spread.setdefault(told, value)
+        return self.now[value] != value
+
+    def _is_scaled(self, op: int) -> bool:
+        """Whether the product with a broadcast is multiplied by one number: XLA puts the number into the broadcast."""
+        for _ in range(2):
+            if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
+                return False
+            (op,) = readers
+        return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
         """What the regions of an operation read."""

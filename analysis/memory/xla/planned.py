@@ -60,6 +60,7 @@ def _program(plain: Program, new: Rewritten) -> Program:
         kernels={op: plain.kernels[origin] for op, origin in own if origin in plain.kernels},
         alike={new: plain.alike[old] for new, old in enumerate(new.stands_for) if old in plain.alike},
         pools={op: plain.pools[origin] for op, origin in own if origin in plain.pools},
+        spreads={op: plain.spreads[origin] for op, origin in own if origin in plain.spreads},
         traits=tuple([Trait.NONE if one.origin == BARRIER else plain.traits[one.origin] for one in operations]),
     )
 

@@ -48,6 +48,7 @@ class Program:
     by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
     copies of what it carries. `kernels`: what products and convolutions want. `alike`: of values that the step computes
     from constants alone; equal for equal values. `pools`: gradients of maxima over windows.
+    `spreads`: broadcasts; equal for those that do the same to what they read.
     """
 
     arguments: int
@@ -70,6 +71,7 @@ class Program:
     kernels: Mapping[int, Kernel]
     alike: Mapping[int, int]
     pools: Mapping[int, Pool]
+    spreads: Mapping[int, int]
 
     def __len__(self) -> int:
         return len(self.names)

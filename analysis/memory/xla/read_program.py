@@ -21,10 +21,10 @@ from .constants import FromConstants
 from .layouts import WANTED
 from .program import Program
 from .read_kernels import POOL, kernel_of, pool_of
-from .traits import Trait, Traits, does_nothing, is_mask_as_numbers, traits_of
+from .traits import Trait, Traits, divides_cheaply, does_nothing, is_mask_as_numbers, traits_of
 
-_BROADCAST = "stablehlo.broadcast_in_dim"
 # Their regions run with memory of their own; the regions of a reduction see scalars.
+_BROADCAST = "stablehlo.broadcast_in_dim"
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
 
@@ -53,6 +53,8 @@ class _Reader:
     alike: dict[int, int] = field(default_factory=dict[int, int])
     alike_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     traits: dict[Key, Traits] = field(default_factory=dict[Key, Traits])
+    spreads: dict[int, int] = field(default_factory=dict[int, int])
+    spread_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
     """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
 
@@ -92,6 +94,8 @@ class _Reader:
             self.numbers.add(number)
         if is_mask_as_numbers(op):
             self.masks.add(number)
+        if source is None and name == _BROADCAST and not is_constant:
+            self.spreads[number] = self._spread(op)
         makes = [self._make(number, result, source, is_constant) for result in results]
         if is_number or name == _BROADCAST:
             self.broadcasts.update(makes)
@@ -102,10 +106,14 @@ class _Reader:
         if (alike := key_of(op)) is None:
             return traits_of(op, self.constant)
         # Nothing else of an operation's place says anything.
-        key = (alike, name_of(op) == "stablehlo.divide" and op.operands[1] in self.constant)
+        key = (alike, name_of(op) == "stablehlo.divide" and divides_cheaply(op, self.constant))
         if (found := self.traits.get(key)) is None:
             found = self.traits[key] = traits_of(op, self.constant)
         return found
+
+    def _spread(self, op: Operation) -> int:
+        told = (op.operands[0].type, *op.properties.values(), op.results[0].type)
+        return self.spread_numbers.setdefault(told, len(self.spread_numbers))
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
         """`source`: what the result is the memory of."""
@@ -159,6 +167,7 @@ class _Reader:
             },
             alike=self.alike,
             pools={number: pool_of(op) for number, op in enumerate(operations) if self.columns.names[number] == POOL},
+            spreads=self.spreads,
         )
 
     def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, bf16, i1
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.guards import is_tensor
 from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
@@ -68,11 +68,19 @@ def does_nothing(op: Operation) -> bool:
 def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
     name = name_of(op)
     if name == "stablehlo.divide":
-        # By a constant it is a multiplication.
-        return op.operands[1] not in constant
+        return not divides_cheaply(op, constant)
     if name == "stablehlo.convert":
         return _element(op.results[0]) == bf16
     return name in EXPENSIVE
+
+
+def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
+    """By a constant it is a multiplication, and by a broadcast one by a broadcast of reciprocals."""
+    return op.operands[1] in constant or _is_spread(op.operands[1].owner)
+
+
+def _is_spread(maker: Operation | Block) -> bool:
+    return isinstance(maker, Operation) and name_of(maker) == "stablehlo.broadcast_in_dim" and _reuses_elements(maker)
 
 
 def _reuses_elements(op: Operation) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import pytest
+from xdsl.ir import Block
 
 from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
 from recompute.analysis.copies.choose import choose
@@ -10,8 +14,11 @@ from recompute.analysis.copies.copying import Copying
 from recompute.analysis.copies.marked import plan_of_marks
 from recompute.analysis.copies.planned import plan_attempt
 from recompute.analysis.memory.peaks import Forecast
+from recompute.analysis.memory.xla.planned import Plain
+from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.request.selection import AUTO, Selection
 from recompute.planning.check import violations
+from recompute.planning.rewriting import Rewritten
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
@@ -64,6 +71,49 @@ def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
         module = original(name).clone()
         assert recompute(module, planned=tried.plans, calls=False).copies > 0
         assert peaks_of(module).xla == tried.peak_bytes
+
+
+@dataclass(frozen=True)
+class More(Plain):
+    """XLA needs more with each operation."""
+
+    def peak_bytes(self, rewritten: Rewritten) -> int:
+        return len(rewritten.operations)
+
+
+NOTHING_READ = More(program_of(Block()), {})
+
+
+@pytest.mark.parametrize("said", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
+def test_what_xla_would_need_more_for_is_refused(said: Selection) -> None:
+    """However much less it needs in program order."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    choice = choose(step, said, Forecast(step.graph, lambda: NOTHING_READ), attempts=1)
+    assert choice.chosen.peaks.in_order < choice.before.in_order
+    assert choice.refused is not None and choice.refused.startswith("recomputing takes the peak under XLA:CPU from ")
+
+
+def test_for_a_target_that_keeps_program_order_xla_is_not_asked() -> None:
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    assert choose(step, AUTO, Forecast(step.graph, lambda: NOTHING_READ, ordered=False), attempts=1).refused is None
+
+
+@dataclass(frozen=True)
+class Told(Plain):
+    """`bytes`: of a program with so many operations."""
+
+    bytes: Mapping[int, int]
+
+    def peak_bytes(self, rewritten: Rewritten) -> int:
+        return self.bytes.get(len(rewritten.operations), 1000)
+
+
+def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_segments() -> None:
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    tried = choose(step, AUTO, Forecast(step.graph, lambda: NOTHING_READ), attempts=9).tried
+    sizes = {one.peaks.xla: 1020 if one.planned.attempt.cuts is None else 1005 for one in tried}
+    told = Told(NOTHING_READ.program, {}, sizes)
+    assert choose(step, AUTO, Forecast(step.graph, lambda: told), attempts=9).chosen.planned.attempt.cuts is not None
 
 
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:

@@ -59,6 +59,20 @@ def test_a_loop_inside_of_a_scope_is_no_repetition() -> None:
     assert segments(("a@q", "a@q", "a@q", "a@r", "a@s", "b")) == ["a"] * 5 + ["b"]
 
 
+def test_an_unrolled_loop_inside_of_a_scope_is_no_repetition() -> None:
+    """Most places occur three times, and all of them between places that occur once."""
+    trip = ("a@q", "a@r", "a@s")
+    assert segments(("a@first", *trip * 3, "a@last", "b")) == ["a"] * 11 + ["b"]
+
+
+@pytest.mark.parametrize(("first", "last"), [(("a@once",), ()), ((), ("a@once",))])
+def test_what_occurs_once_on_one_side_says_nothing(first: tuple[str, ...], last: tuple[str, ...]) -> None:
+    """The first entry of a layer may do more than the others, or the last."""
+    trip = ("a@q", "a@r", "a@s")
+    found = segments((*first, *trip * 2, *last))
+    assert found == ["a"] * (3 + len(first)) + ["a#1"] * (3 + len(last))
+
+
 @pytest.mark.parametrize("pattern", ["block*", "model/block*", "block[01]"])
 def test_patterns_match_a_path_or_its_last_name(pattern: str) -> None:
     paths = ("model/block0/attn", "model/block1/attn", "model/head")

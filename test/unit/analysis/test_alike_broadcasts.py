@@ -1,0 +1,95 @@
+"""Of broadcasts that are the same XLA:CPU makes one, and stores it where its library and another kernel read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.functions import functions_of
+from recompute.dialects.parser import parse_module
+from recompute.transforms.inline import inline
+
+from .fused import Fused, fused, reads, stored
+
+TYPES = """
+!m = tensor<64x64xf32>
+!v = tensor<64xf32>
+!s = tensor<f32>
+"""
+SUM = """
+  %zero = stablehlo.constant dense<0.0> : !s
+  %d = stablehlo.divide %y, %w2 : !m
+  %r = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [1] : (!m, !s) -> !v
+  %c = stablehlo.broadcast_in_dim %r, dims = [1] : (!v) -> !m
+  %z = stablehlo.select %p, %n, %c : tensor<64x64xi1>, !m
+"""
+FORWARD = "%e = stablehlo.divide %x, %w1 : !m  %n = stablehlo.sine %e : !m"
+
+
+def wide(result: str, operand: str, dimension: int = 0) -> str:
+    return f"  %{result} = stablehlo.broadcast_in_dim %{operand}, dims = [{dimension}] : (!v) -> !m\n"
+
+
+def step(first: str, second: str, forward: str = FORWARD) -> Fused:
+    """%w1 is read in a division of the forward pass, %w2 in one in front of a sum."""
+    return fused("%x: !m, %y: !m, %v: !v, %u: !v, %p: tensor<64x64xi1>", first + forward + second + SUM, "!m", TYPES)
+
+
+def test_one_is_stored_for_both() -> None:
+    found = step(wide("w1", "v"), wide("w2", "v"))
+    assert "w1" in stored(found) and "w2" not in stored(found)
+    assert "w1" in reads(found, "c")
+
+
+def test_also_where_they_read_one_memory() -> None:
+    again = (
+        "  %t = stablehlo.reshape %v : (!v) -> tensor<8x8xf32>\n  %o = stablehlo.reshape %t : (tensor<8x8xf32>) -> !v\n"
+    )
+    assert "w1" in reads(step(wide("w1", "v"), again + wide("w2", "o")), "c")
+
+
+@pytest.mark.parametrize("second", [wide("w2", "u"), wide("w2", "v", 1)], ids=["another operand", "another dimension"])
+def test_others_are_two_and_none_is_stored(second: str) -> None:
+    found = step(wide("w1", "v"), second)
+    assert {"w1", "w2"}.isdisjoint(stored(found))
+
+
+TENTH = "  %k = stablehlo.constant dense<0.1> : !s  %t = stablehlo.broadcast_in_dim %k, dims = [] : (!s) -> !m\n"
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_one"),
+    [
+        (TENTH + "  %n = stablehlo.divide %e, %t : !m\n", False),
+        (TENTH + "  %n = stablehlo.multiply %e, %t : !m\n", False),
+        (TENTH + "  %n = stablehlo.add %e, %t : !m\n", True),
+        ("  %n = stablehlo.multiply %e, %y : !m\n", True),
+    ],
+    ids=["divided", "multiplied", "added", "by another matrix"],
+)
+def test_a_number_that_goes_into_a_broadcast_makes_it_another(scale: str, is_one: bool) -> None:
+    found = step(wide("w1", "v"), wide("w2", "v"), "  %e = stablehlo.divide %x, %w1 : !m\n" + scale)
+    assert ("w1" in stored(found)) == is_one
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_near_what_the_installed_xla_allocates(scaled: bool) -> None:
+    """Live: a softmax times a mask of its own shape, as dropout that is alike for all rows."""
+    jax: Any = pytest.importorskip("jax", reason="the test compiles with JAX")
+    jnp, shape = jax.numpy, (8, 256, 256)
+
+    def loss(weights: Any, x: Any, mask: Any) -> Any:
+        for w in weights:
+            y = jax.nn.softmax(x @ w)
+            x = jnp.sin((y / 0.1 if scaled else y) * mask)
+        return jnp.mean(x)
+
+    like = jax.ShapeDtypeStruct
+    arguments = [like((256, 256), "float32")] * 4, like(shape, "float32"), like(shape[1:], "float32")
+    lowered = jax.jit(jax.grad(loss)).lower(*arguments)
+    allocated = lowered.compile().memory_analysis().temp_size_in_bytes
+    module = parse_module(lowered.as_text(debug_info=True))
+    inline(module)
+    assert xla_timeline(functions_of(module)[0]).peak_bytes == pytest.approx(allocated, rel=0.15)
