@@ -86,7 +86,7 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
         chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
     forced = any(map(is_forced, step.phases.order.operations))
     nothing = forced or not chosen.planned.plan.copies
-    refused = None if nothing else _why_refused(before, chosen.peaks, forecast.ordered)
+    refused = None if nothing else why_worse(before, chosen.peaks, forecast.ordered)
     return Choice(before, chosen, tuple(found), refused, not nothing)
 
 
@@ -110,7 +110,8 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
         return found[0]
     size: Callable[[Tried], int] = (lambda one: one.peaks.xla) if ordered else (lambda one: one.peaks.in_order)
     copying = [one for one in found if one.planned.plan.copies] or found
-    better = [one for one in copying if _why_refused(before, one.peaks, ordered) is None] or copying
+    better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
+    better = [one for one in better if not (ordered and _needs_more(before, one.peaks))] or better
     return _as_good(_as_good(_named_or_by_structure(better, size), size), lambda one: one.peaks.in_order)[0]
 
 
@@ -134,12 +135,9 @@ def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried
     return [one for one in found if size(one) <= AS_GOOD * least]
 
 
-def _why_refused(before: Peaks, after: Peaks, ordered: bool) -> str | None:
-    """As `why_worse`, and why not where XLA:CPU would need more: asked last, since its model takes the longest."""
-    reason = why_worse(before, after, ordered)
-    if reason is None and ordered and after.xla > before.xla * (1 + WORTH_IT):
-        return f"recomputing takes the peak under XLA:CPU from {before.xla} to {after.xla} bytes"
-    return reason
+def _needs_more(before: Peaks, after: Peaks) -> bool:
+    """Whether XLA:CPU would need more for it than for the plain step, by its model."""
+    return after.xla > before.xla * (1 + WORTH_IT)
 
 
 def why_worse(before: Peaks, after: Peaks, ordered: bool) -> str | None:

@@ -95,4 +95,4 @@ def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
 
 
 def _as_scope(name: str) -> str:
-    return "".join("_" if letter in SEPARATORS else letter for letter in name)
+    return "".join("." if letter in SEPARATORS else letter for letter in name)

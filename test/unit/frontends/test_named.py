@@ -125,7 +125,7 @@ def test_what_is_shared_stays_shared():
 
 def test_odd_names_and_other_models():
     text = jax.jit(lambda x: recompute.jax.named(Net(nnx.Rngs(0)))(x)).lower(jnp.ones((4, 16)))
-    assert "head.a_b" in text.as_text(debug_info=True)
+    assert "head.a.b" in text.as_text(debug_info=True)
     linen: Any = pytest.importorskip("flax.linen")
     dense = linen.Dense(3)
     assert recompute.jax.named(dense) is dense
