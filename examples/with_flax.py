@@ -19,7 +19,7 @@ from flax.training.train_state import TrainState
 
 import recompute
 
-WIDTH, HEADS, LAYERS, LENGTH, VOCABULARY = 64, 4, 4, 128, 256
+WIDTH, HEADS, LAYERS, LENGTH, VOCABULARY = 64, 4, 3, 128, 256
 
 
 class Block(nn.Module):
@@ -52,7 +52,7 @@ def train_step(state: TrainState, tokens: Any, key: Any) -> tuple[TrainState, An
 
 def start() -> tuple[TrainState, Any, Any]:
     key, tokens = jax.random.key(0), jax.random.randint(jax.random.key(1), (8, LENGTH + 1), 0, VOCABULARY)
-    parameters = Transformer().init({"params": key, "dropout": key}, tokens[:, :-1])["params"]
+    parameters = jax.jit(Transformer().init)({"params": key, "dropout": key}, tokens[:, :-1])["params"]
     return TrainState.create(apply_fn=Transformer().apply, params=parameters, tx=optax.adamw(1e-3)), tokens, key
 
 
