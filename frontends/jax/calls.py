@@ -36,21 +36,24 @@ class Call:
             tuple(static),
         )
 
-    def completed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """With the static arguments in their places."""
-        whole, named = list(args), dict(kwargs)
-        for place, value in self.static:
-            if isinstance(place, int):
-                whole.insert(place, value)
-            else:
-                named[place] = value
-        return whole, named
-
     @property
     def is_traced(self) -> bool:
         """Whether JAX is looking on: under `jax.jit`, `jax.grad`, `jax.vmap` and the like."""
         leaves = _TREE.leaves((self.args, dict(self.kwargs)))
         return is_under_a_trace() or any(isinstance(leaf, Tracer) for leaf in leaves)
+
+
+def completed(
+    static: Sequence[tuple[int | str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, the static ones back in their places."""
+    whole, named = list(args), dict(kwargs)
+    for place, value in static:
+        if isinstance(place, int):
+            whole.insert(place, value)
+        else:
+            named[place] = value
+    return whole, named
 
 
 def key_of(call: Call) -> Hashable | None:

@@ -49,11 +49,11 @@ def chosen(lowered: Lowered) -> Choice:
 def _ways(lowered: Lowered) -> list[Way]:
     """What is compiled. With one nothing is measured."""
     measure, done = lowered.options.measure, lowered.rewritten
-    plain = [Way.KEEPING, Way.PLAIN] if lowered.has_barriers and measure is not False else [Way.PLAIN]
+    plain = [Way.KEEPING, Way.PLAIN] if lowered.drops_barriers and measure is not False else [Way.PLAIN]
     if lowered.why is not None or done is None:
         return plain
     if measure == "auto":
-        measure = lowered.has_barriers or predicted_saving(done) < SURE
+        measure = lowered.drops_barriers or predicted_saving(done) < SURE
     return [Way.RECOMPUTED, *(plain if measure else ())]
 
 

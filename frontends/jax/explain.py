@@ -25,7 +25,7 @@ def explain(step: Any, /, *args: Any, budget: int | str | None = None, **kwargs:
     """
     limit = bytes_in(budget) if isinstance(budget, str) else budget
     if isinstance(step, Jitted):
-        return report(step.lowered(*args, **kwargs), limit)  # pyright: ignore[reportUnknownMemberType]
+        return report(step.lower_quietly(*args, **kwargs), limit)  # pyright: ignore[reportUnknownMemberType]
     jitted = step if hasattr(step, "trace") else _JAX.jit(step)
     name = str(getattr(step, "__name__", type(step).__name__))
     return report(rewritten(name, jitted.trace(*args, **kwargs), options_of({})), limit)

@@ -58,7 +58,7 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs)
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            choice = chosen(self.lowered(*args, **kwargs))
+            choice = chosen(self.lower_quietly(*args, **kwargs))
             if choice.why is not None:
                 warning.warn(choice.why)
             compiled = choice.compiled
@@ -72,10 +72,14 @@ class Jitted(Generic[P, R]):
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lowered and rewritten, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call does."""
-        lowered = self.lowered(*args, **kwargs)
+        lowered = self.lower_quietly(*args, **kwargs)
         if lowered.why is not None:
             warning.warn(lowered.why)
         return lowered
+
+    def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As `lower`, without the warning; it is in `why`."""
+        return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
 
     def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
@@ -84,7 +88,7 @@ class Jitted(Generic[P, R]):
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """What the plain step needs and the rewritten one, both compiled; what is kept and why, what is recomputed."""
-        return report(self.lowered(*args, **kwargs))
+        return report(self.lower_quietly(*args, **kwargs))
 
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """As of `jax.jit`."""
@@ -108,10 +112,6 @@ class Jitted(Generic[P, R]):
             self._steps[key] = nested_step(self._name, self._options, self._plain, call)
         step = self._steps[key]
         return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
-
-    def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
-        """As `lower`, without warnings."""
-        return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
 
 
 @overload

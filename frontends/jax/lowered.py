@@ -23,7 +23,6 @@ from ...dialects.marks import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
-from ...transforms.phase import NoGradient
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .marks import WRITTEN_AS_CALLS
@@ -37,8 +36,9 @@ class Lowered:
 
     plain: JAX's own `Lowered`. less: the one that is compiled; `plain` itself where nothing is recomputed. rewritten:
     what was done to the module, None where nothing could be. why: in one sentence, why nothing is recomputed; None
-    where something is. remarks: of the rewrite, or the reason why there is none. has_barriers: the plain step has
-    barriers of its own, as those of `jax.checkpoint`. module: the plain step as we read it.
+    where something is. remarks: of the rewrite, or the reason why there is none. drops_barriers: the
+    plain step has barriers of its own, as those of `jax.checkpoint`, and `jax.jit` drops them here. module: the plain
+    step as we read it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Lowered:
     rewritten: Rewritten | None
     remarks: tuple[Remark | str, ...]
     why: str | None
-    has_barriers: bool = False
+    drops_barriers: bool = False
     module: ModuleOp | None = None
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
@@ -98,18 +98,19 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
         return _Left(name, options, traced.lower(), False).because(error)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
+    drops_barriers = has_barriers and "cpu" in private.platforms(plain)
     try:
         with told(f"recompute.jax: rewriting {name}"):
             done = rewrite(module, _searching(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _Left(name, options, plain, has_barriers).because(error)
+        return _Left(name, options, plain, drops_barriers).because(error)
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
-        return Lowered(name, options, plain, plain, done, done.remarks, why, has_barriers, module)
+        return Lowered(name, options, plain, plain, done, done.remarks, why, drops_barriers, module)
     less = crossing.with_module(plain, done.module)
-    return Lowered(name, options, plain, less, done, done.remarks, None, has_barriers, module)
+    return Lowered(name, options, plain, less, done, done.remarks, None, drops_barriers, module)
 
 
 def _searching(options: Options, plain: jax.stages.Lowered) -> Request:
@@ -132,12 +133,12 @@ class _Left:
     name: str
     options: Options
     plain: jax.stages.Lowered
-    has_barriers: bool
+    drops_barriers: bool
 
     def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """Raises the error with `strict`, and where somebody has planned something."""
-        if self.options.request.strict or (self.options.is_planned and not isinstance(error, NoGradient)):
+        """Raises the error where it is the user's to see."""
+        if self.options.demands(error):
             raise error
         why = warning.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-        return Lowered(self.name, self.options, self.plain, self.plain, None, (remark,), why, self.has_barriers)
+        return Lowered(self.name, self.options, self.plain, self.plain, None, (remark,), why, self.drops_barriers)

@@ -30,7 +30,7 @@ from ...driver.road import NotProved
 from ...transforms.calls.templates import strip
 from . import warning
 from .barriers import are_kept_by_flags
-from .calls import Call
+from .calls import Call, completed
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
 
@@ -64,10 +64,10 @@ class NestedStep:
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> NestedStep | None:
     """The step for these arguments; None, with a warning, where it has effects, or reads what others trace."""
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
-    trees: list[Any] = []
+    static, trees = call.static, list[Any]()  # not the call: its arguments are traced, and the step lives on
 
     def flat(*leaves: Any) -> list[Any]:
-        args, kwargs = call.completed(*_JAX.tree.unflatten(arguments, leaves))
+        args, kwargs = completed(static, *_JAX.tree.unflatten(arguments, leaves))
         out, tree = _JAX.tree.flatten(plain(*args, **kwargs))
         trees.append(tree)
         return out
@@ -110,27 +110,34 @@ def _batched(arguments: Any, dimensions: Any, *, step: NestedStep) -> Any:
 def _lowered(ctx: Any, *operands: Any, step: NestedStep) -> Any:
     platforms = ctx.module_context.platforms
     try:
-        called = _rewritten(step, ctx.avals_in, platforms)
-    except (Refusal, NotProved, ParseError) as error:
-        if step.options.request.strict or isinstance(error.__cause__, BadSelection):
-            raise
-        called = step.say(warning.refused(step.name, error))
-    except (ValueError, NotImplementedError) as error:  # what jax.export does not do
-        called = step.say(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+        exported = _exported(step, ctx.avals_in, platforms)
+    except (ValueError, NotImplementedError) as error:
+        step.say(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+        exported = None
+    called = None if exported is None else _rewritten(step, exported)
     if called is not None and "cpu" in platforms and not are_kept_by_flags():
         step.say(warning.barriers_are_dropped(step.name))
     return _RULES.mlir.lower_fun(called or step.flat, multiple_results=True)(ctx, *operands)
 
 
-def _rewritten(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Callable[..., Any] | None:
-    """The function of the rewritten module; None, with a warning, where nothing is recomputed."""
-    exported = _JAX.export.export(
+def _exported(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
+    """Raises `ValueError` and `NotImplementedError` for what `jax.export` does not do."""
+    return _JAX.export.export(
         step.flat,
         platforms=platforms,
         disabled_checks=[_JAX.export.DisabledSafetyCheck.custom_call(target) for target in MARKS],
         _override_lowering_rules=WRITTEN_AS_CALLS,
     )(*avals)
-    done = rewrite(exported.mlir_module(), step.options.request, name=step.name)
+
+
+def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
+    """The function of the rewritten module; None, with a warning, where nothing is recomputed. Raises as `lower`."""
+    try:
+        done = rewrite(exported.mlir_module(), step.options.request, name=step.name)
+    except (Refusal, NotProved, ParseError) as error:
+        if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
+            raise
+        return step.say(warning.refused(step.name, error))
     if not done.copies:
         step.say(warning.nothing_recomputed(step.name, warning.last_reason(done.remarks)))
         return None

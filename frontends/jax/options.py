@@ -13,6 +13,7 @@ from ...analysis.request.selection import Selection
 from ...driver.api import Request
 from ...driver.pipeline import passes_of
 from ...planning.plan_file import StepPlan, from_json
+from ...transforms.phase import NoGradient
 from .policies import selected
 
 REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "pipeline")
@@ -31,10 +32,11 @@ class Options:
     search: int
     jit: Mapping[str, Any]
 
-    @property
-    def is_planned(self) -> bool:
+    def demands(self, error: Exception) -> bool:
+        """Whether the error is the user's to see: the step may not stay as it is, or somebody has planned something."""
         request = self.request
-        return request.plan is not None or request.planner is not None or request.pipeline is not None
+        is_planned = request.plan is not None or request.planner is not None or request.pipeline is not None
+        return request.strict or (is_planned and not isinstance(error, NoGradient))
 
 
 def options_of(given: Mapping[str, Any]) -> Options:

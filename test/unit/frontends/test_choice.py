@@ -230,7 +230,7 @@ def test_a_step_with_barriers_of_its_own(measure: bool | str):
     plain = jax.jit(checkpointed()).lower(*arguments)
     dropped, kept = (temporaries(plain.compile(options)) for options in (None, {DISABLED: DROPS_BARRIERS}))
     lowered = recompute.jax.jit(checkpointed(), measure=measure).lower(*arguments)
-    assert lowered.has_barriers and kept < dropped
+    assert lowered.drops_barriers and kept < dropped
     if measure is not False:
         assert temporaries(choice.chosen(lowered).compiled) <= kept
 

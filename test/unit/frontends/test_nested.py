@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -152,3 +154,36 @@ def test_two_gradients_in_one_step():
     assert far_apart(less(*arguments), more(*arguments)) == []
     with pytest.warns(recompute.jax.NothingSaved, match="a step with several gradients needs one function each"):
         recompute.jax.jit(both(value)).lower(*arguments)
+
+
+def test_a_plan_that_does_not_fit_is_an_error_here_too():
+    """Not the plain step in silence, whatever kind of error it is."""
+
+    def fails(graph: recompute.Graph) -> recompute.Plan:
+        raise ValueError("no plan today")
+
+    for options, kind, words in (
+        ({"planner": fails}, ValueError, "no plan today"),
+        ({"plan": '{"recompute_plan": 1, "steps": []}'}, recompute.Refusal, "the plan has nothing for"),
+        (
+            {"pipeline": "recompute-verify,recompute{segments=nowhere}"},
+            recompute.Refusal,
+            "no segment matches 'nowhere'",
+        ),
+    ):
+        with pytest.raises(kind, match=words):
+            jax.jit(called(recompute.jax.jit(mlp().step, **options))).lower(weights(), batch())
+
+
+def test_nothing_traced_is_kept():
+    """The step lives on with the function; what was traced around it does not."""
+    step = recompute.jax.jit(mlp().step)
+    kept: list[Any] = []
+
+    def outer(parameters: Any, x: Any) -> Any:
+        kept.append(weakref.ref(x))
+        return step(parameters, x)
+
+    quietly(lambda: jax.jit(outer).lower(weights(), batch()))
+    gc.collect()
+    assert [one() for one in kept] == [None]
