@@ -7,6 +7,7 @@ tangent, not its cotangent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -49,30 +50,35 @@ def offload(x: T) -> T:
     return _marked(x, "offload")
 
 
+def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
+    """Say, on one array that a step computes, that its segments lie between the values of these names, and these."""
+    return _MARK.bind(_JAX.numpy.asarray(x), *values, kind="checkpoints", said=",".join(names))
+
+
 def _marked(x: T, kind: str) -> T:
     def mark(leaf: Any) -> Any:
-        return _MARK.bind(_JAX.numpy.asarray(leaf), kind=kind)
+        return _MARK.bind(_JAX.numpy.asarray(leaf), kind=kind, said="")
 
     return _JAX.tree.map(mark, x)
 
 
-def _jvp(primals: Any, tangents: Any, *, kind: str) -> Any:
-    return _MARK.bind(*primals, kind=kind), tangents[0]
+def _jvp(primals: Any, tangents: Any, **said: str) -> Any:
+    return _MARK.bind(*primals, **said), tangents[0]
 
 
-def _batched(arguments: Any, dimensions: Any, *, kind: str) -> Any:
-    return _MARK.bind(*arguments, kind=kind), dimensions[0]
+def _batched(arguments: Any, dimensions: Any, **said: str) -> Any:
+    return _MARK.bind(*arguments, **said), dimensions[0]
 
 
-def _transposed(cotangent: Any, _: Any, *, kind: str) -> Any:
-    return [cotangent]
+def _transposed(cotangent: Any, _: Any, *others: Any, **said: str) -> Any:
+    return [cotangent, *(None for _ in others)]
 
 
-def _same(x: Any, *, kind: str) -> Any:
+def _same(x: Any, *others: Any, **said: str) -> Any:
     return x
 
 
-def _unmarked(ctx: Any, x: Any, *, kind: str) -> Any:
+def _unmarked(ctx: Any, x: Any, *others: Any, **said: str) -> Any:
     return [x]
 
 
@@ -84,16 +90,17 @@ _RULES.batching.primitive_batchers[_MARK] = _batched
 _RULES.mlir.register_lowering(_MARK, _unmarked)
 
 
-def _as_call(ctx: Any, x: Any, *, kind: str) -> Any:
-    return _call(x, Names.PREFIX + kind, "")
+def _as_call(ctx: Any, *operands: Any, kind: str, said: str) -> Any:
+    return _call(operands, Names.PREFIX + kind, said)
 
 
 def _name_as_call(ctx: Any, x: Any, *, name: str) -> Any:
-    return _call(x, NAME, name)
+    return _call([x], NAME, name)
 
 
-def _call(x: Any, target: str, said: str) -> Any:
-    return _STABLEHLO.CustomCallOp([x.type], [x], target, backend_config=_IR.StringAttr.get(said)).results
+def _call(operands: Sequence[Any], target: str, said: str) -> Any:
+    kind = operands[0].type
+    return _STABLEHLO.CustomCallOp([kind], operands, target, backend_config=_IR.StringAttr.get(said)).results
 
 
 def _primitive_of_names() -> Any:
