@@ -9,6 +9,7 @@ docs/jax.md has options, warnings and what is not there yet.
 
 from __future__ import annotations
 
+from . import paddle
 from .block import block
 from .explain import explain
 from .jit import Jitted, jit
@@ -31,5 +32,6 @@ __all__ = [
     "jit",
     "named",
     "offload",
+    "paddle",
     "save",
 ]

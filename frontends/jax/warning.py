@@ -21,12 +21,12 @@ class NothingSaved(UserWarning):
 _ON_THE_WAY = ("jax.", __name__.rpartition(".")[0])
 
 
-def warn(words: str) -> None:
-    """`NothingSaved`, at the line outside of JAX and of this package that led here."""
+def warn(words: str, kind: type[Warning] = NothingSaved) -> None:
+    """At the line outside of JAX and of this package that led here."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_ON_THE_WAY)):
         frame, level = frame.f_back, level + 1
-    warnings.warn(words, NothingSaved, stacklevel=level + 1)
+    warnings.warn(words, kind, stacklevel=level + 1)
 
 
 def under_a_trace(name: str) -> str:
