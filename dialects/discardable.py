@@ -93,9 +93,7 @@ KNOWN: dict[str, Known] = {
     Names.NEED_CSE: Known("copy", "a unit attribute", _is_unit, "the cleanup may merge it with its like"),
     Names.TARGET_GRAD: Known("gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"),
     Names.CHECKPOINT: Known("forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"),
-    Names.OUTPUT_RECOMPUTE: Known(
-        "segment, or its operations", "a unit attribute", _is_unit, "its outputs are recomputed too"
-    ),
+    Names.OUTPUT_RECOMPUTE: Known("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
     Names.MP_COMM_RECOMPUTE: Known(
         "segment", "true or false", _is_bool, "its collectives may be repeated, but those that gather parameters"
     ),

@@ -7,7 +7,8 @@
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
 `analysis/request/called.py` has the names of such scopes. Of segments inside of one another the outermost counts; what
-is kept or run again inside of it is said by the innermost. A branch is part of what it is a branch of.
+is kept or run again inside of it is said by the innermost. What is run again outside of every segment is one itself.
+A conditional is in the segment that one of its branches is in.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -63,8 +64,11 @@ def _said_of(op: Operation) -> _Said | None:
         found = next(filter(None, inside), found)
     if not found:
         return None
+    alone = next((one for one in reversed(found) if one.kind in SAYS), None)
     segment = next((one for one in found if one.kind is Kind.SEGMENT), None)
-    return _Said(segment, next((one for one in reversed(found) if one.kind in SAYS), None))
+    if segment is None and alone is not None and alone.kind is Kind.AGAIN:
+        segment = alone
+    return _Said(segment, alone)
 
 
 def _calls(op: Operation) -> Iterator[Called]:
@@ -90,9 +94,9 @@ def _write(said: Mapping[Operation, _Said]) -> None:
             op.attributes.setdefault(Names.RECOMPUTE, SAYS[one.alone.kind])
         if one.segment is not None:
             op.attributes.setdefault(Names.SEGMENT, StringAttr(segments[op]))
-            if one.segment.switches.output_recompute:
-                op.attributes.setdefault(Names.OUTPUT_RECOMPUTE, UnitAttr())
             hand_on([op], _as_attributes(one.segment.switches))
+            if one.segment.switches.output_recompute:
+                op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
 
 def _segments(called: Mapping[Operation, Called]) -> dict[Operation, str]:

@@ -136,8 +136,7 @@ class _Decider:
     ) -> Decision:
         """`outputs`: whether what leaves the operations is recomputed too; as the selection says if not given."""
         step, graph = self.step, self.step.graph
-        if outputs is None:
-            outputs = self.selection.outputs or any(Names.OUTPUT_RECOMPUTE in op.attributes for op in operations)
+        outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
         kept = {step.number(value) for value in saved if value in step.numbered.number}
         leaving = set[int]() if outputs else kept_outputs(graph, members)

@@ -9,6 +9,7 @@ docs/jax.md has options, warnings and what is not there yet.
 
 from __future__ import annotations
 
+from . import mindspore
 from .block import block
 from .explain import explain
 from .jit import Jitted, jit
@@ -29,6 +30,7 @@ __all__ = [
     "block",
     "explain",
     "jit",
+    "mindspore",
     "named",
     "offload",
     "save",
