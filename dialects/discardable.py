@@ -94,6 +94,33 @@ KNOWN: dict[str, Known] = {
     Names.TARGET_GRAD: Known("gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"),
     Names.CHECKPOINT: Known("forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"),
     Names.OUTPUT_RECOMPUTE: Known("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
+    Names.MP_COMM_RECOMPUTE: Known(
+        "segment", "true or false", _is_bool, "its collectives may be repeated, but those that gather parameters"
+    ),
+    Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE: Known(
+        "segment", "true or false", _is_bool, "its collectives that gather parameters may be repeated"
+    ),
+    Names.SLICE_ACTIVATION: Known(
+        "segment, or its operations",
+        "true or false",
+        _is_bool,
+        "what is kept for it is sharded over devices meanwhile",
+    ),
+    Names.PRESERVE_RNG_STATE: Known(
+        "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
+    ),
+    Names.REPEATABLE: Known(
+        "forward operation",
+        "a unit attribute",
+        _is_unit,
+        "it may run twice, though it is a collective, or draws from a hidden state",
+    ),
+    Names.CHECKPOINTS: Known(
+        "function",
+        "a name, or a list of names",
+        _is_name,
+        "the segments of the step lie between the values of these names, where no option says otherwise",
+    ),
 }
 
 

@@ -2,6 +2,10 @@
 
 %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
 %3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
+%5 = stablehlo.custom_call @recompute.checkpoints(%4, %1) {backend_config = "hidden,wave"} :
+    (tensor<f32>, tensor<8xf32>) -> tensor<f32>
+
+The last says which values cut the step: those of these names, and its operands after the first.
 """
 
 from __future__ import annotations
@@ -15,13 +19,14 @@ from .names import Names
 from .stablehlo.custom_call import CustomCallOp
 
 NAME = f"{Names.PREFIX}name"
+CHECKPOINTS = Names.CHECKPOINTS
 POLICY_OF = {
     f"{Names.PREFIX}save": "must_save",
     f"{Names.PREFIX}again": "must_recompute",
     f"{Names.PREFIX}offload": "offload",
 }
 """What `recompute.recompute` says of the value."""
-MARKS = (*POLICY_OF, NAME)
+MARKS = (*POLICY_OF, NAME, CHECKPOINTS)
 _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
 
 
@@ -40,7 +45,8 @@ def why_malformed(op: CustomCallOp) -> str | None:
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; known are {', '.join(MARKS)}"
-    if len(op.operands) != 1 or [value.type for value in op.operands] != [result.type for result in op.results]:
+    marked = op.operands[:1] if target == CHECKPOINTS else op.operands
+    if len(marked) != 1 or [value.type for value in marked] != [result.type for result in op.results]:
         return f"{target} takes one value, and gives back the same"
     if target == NAME and not name_in(op):
         return f"{target} has the name as its backend_config"
@@ -50,5 +56,5 @@ def why_malformed(op: CustomCallOp) -> str | None:
 
 
 def name_in(mark: CustomCallOp) -> str:
-    """The name that `recompute.name` gives."""
+    """The name that `recompute.name` gives; of `recompute.checkpoints` the names, with commas."""
     return mark.backend_config.data if isinstance(mark.backend_config, StringAttr) else ""

@@ -12,6 +12,7 @@ from ..analysis.memory.labels import Labels
 from ..analysis.memory.timeline import Timeline, timeline
 from ..analysis.memory.xla.memory import xla_timeline
 from ..analysis.request.selection import BadSelection, Selection
+from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.functions import functions_of
 from ..analysis.step.phases import Phases, phases
 from ..dialects.diagnostics import Refusal
@@ -36,6 +37,7 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
 def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
     """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
     copy = _flat(module)
+    selection = as_stated(copy, selection)
     return [_explain(function, found, selection) for function, found in steps_of(copy)]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from ..dialects.names import Names
 from .effects import ON_MEMORY, why_body_impure, why_impure, works_on_memory
 from .kinds import is_collective
 from .names import name_of
@@ -18,7 +19,8 @@ HIDDEN_STATE = frozenset({"stablehlo.rng"})
 class Permission:
     """collectives: they may be repeated, with channels of their own, on all devices alike: MindSpore's
     `mp_comm_recompute`. preserve_rng_state: False lets unseeded random operations draw again, other numbers: the
-    results change (PyTorch's and Paddle's option of this name).
+    results change (PyTorch's and Paddle's option of this name). An operation may have a permission of its own,
+    `recompute.repeatable`.
     """
 
     collectives: bool = False
@@ -26,10 +28,11 @@ class Permission:
 
     def why_not(self, op: Operation) -> str | None:
         """Why running the operation twice is not allowed; None where it is."""
-        if self.collectives and is_collective(op):
+        stated = Names.REPEATABLE in op.attributes
+        if (self.collectives or stated) and is_collective(op):
             # Allowed is the communication, whatever else it may do is not.
             return ON_MEMORY if works_on_memory(op) else why_body_impure(op)
-        if not self.preserve_rng_state and name_of(op) in HIDDEN_STATE:
+        if (stated or not self.preserve_rng_state) and name_of(op) in HIDDEN_STATE:
             return None
         return why_impure(op)
 

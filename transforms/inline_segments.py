@@ -25,12 +25,14 @@ from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import explicit_mark, stays
 from ..analysis.request.names import hand_on_names
+from ..analysis.request.switches import hand_on, switches_in
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
+from .take_scopes import take_scopes
 
 UNNAMED = "segment"
 KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "offload"))
@@ -58,7 +60,11 @@ class Instance:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment; returns how many. Raises `Refusal` as `phases` does."""
+    """Flatten and mark every segment; returns how many. Segments that scopes state are marked too.
+
+    Raises `Refusal` as `phases` and `take_scopes` do.
+    """
+    take_scopes(module)
     flattened = 0
     operations = every_operation(module)
     if not any(isinstance(op, SegmentOp) for op in operations):
@@ -95,6 +101,7 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
     for op in operations:
         if Names.PHASE in said:
             op.attributes.setdefault(Names.PHASE, said[Names.PHASE])
+    hand_on(own, switches_in(said))
     for op in own:
         op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
     inner = [op for op in operations if isinstance(op, SegmentOp)]

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
@@ -42,7 +43,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     """
     inline_segments(module)
     state_phases(module, selection.primal_results, selection.cotangents)
-    return mark_steps(numbered_steps(module), selection)
+    return mark_steps(numbered_steps(module), as_stated(module, selection))
 
 
 @part("mark")

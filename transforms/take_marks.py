@@ -24,11 +24,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.request.names import add_names
+from ..analysis.request.stated_checkpoints import state_checkpoints
+from ..analysis.step.functions import functions_of
 from ..analysis.step.marks import Policy, say
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
-from ..dialects.marks import NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
+from ..dialects.marks import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 
@@ -52,11 +54,22 @@ def take_marks(module: ModuleOp) -> Taken:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
     callers = _callers(module)
-    remarks = dict[str, Remark]()
+    remarks, cuts = dict[str, Remark](), list[str]()
     for mark in found:
-        for reason in _take(mark, callers):
+        reasons = _take_checkpoints(mark, callers, cuts) if _cuts(mark) else _take(mark, callers)
+        for reason in reasons:
             remarks.setdefault(reason, Remark(mark, reason))
+    for function in functions_of(module) if any(map(_cuts, found)) else ():
+        state_checkpoints(function, cuts)
+    for mark in found:
+        mark.results[0].replace_all_uses_with(mark.operands[0])
+        mark.detach()
+        mark.erase()
     return Taken(len(found), tuple(remarks.values()))
+
+
+def _cuts(mark: CustomCallOp) -> bool:
+    return mark.call_target_name.data == CHECKPOINTS
 
 
 def _callers(module: ModuleOp) -> Mapping[str, list[CallOp]]:
@@ -81,9 +94,20 @@ def _take(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[s
     yield from (f"'{what}' says nothing here: {reason}" for reason in reasons)
     if POLICY_OF.get(target) == Policy.OFFLOAD.value:
         yield NOT_MOVED
-    mark.results[0].replace_all_uses_with(value)
-    mark.detach()
-    mark.erase()
+
+
+def _take_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], cuts: list[str]) -> Iterator[str]:
+    """Add the names of what cuts the step; those that are given as values get one here."""
+    cuts.extend(name for name in name_in(mark).split(",") if name)
+    for value in mark.operands[1:]:
+        made, reasons = list[SSAValue](), list[str]()
+        _spread(value, callers, made, reasons)
+        name = f"checkpoint@{len(cuts)}"
+        cuts.extend([name] if made else [])
+        for one in made:
+            assert isinstance(one.owner, Operation), "arguments are spread to what is passed for them"
+            add_names(one.owner, [name])
+        yield from (f"a checkpoint cuts nothing here: {reason}" for reason in reasons)
 
 
 def _spread(value: SSAValue, callers: Mapping[str, list[CallOp]], made: list[SSAValue], reasons: list[str]) -> None:

@@ -35,13 +35,14 @@ class Attempt:
 FIRST = Attempt()
 
 
-def attempts_for(graph: Graph, selection: Selection, named: bool, marked: bool) -> Iterator[Attempt]:
+def attempts_for(graph: Graph, selection: Selection, named: bool, stated: bool) -> Iterator[Attempt]:
     """The attempts in the order in which they are worth a try.
 
-    `named`: whether there are segments to be found by name; `marked`: whether the user has marked operations. What the
+    `named`: whether there are segments to be found by name; `stated`: whether operations say themselves which
+    segment they are of, or that they are recomputed. What the
     user says of segments is not tried otherwise: only how they are copied is.
     """
-    is_open = not marked and _is_open(selection)
+    is_open = not stated and _is_open(selection)
     if named or not is_open:
         yield FIRST
         yield Attempt(beside=False)

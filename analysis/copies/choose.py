@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ...dialects.names import Names
 from ...planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
@@ -91,8 +92,9 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
 
 
 def _attempts(step: Step, selection: Selection, named: bool) -> Iterator[Attempt]:
-    marked = any(explicit_mark(op) is not None for op in step.phases.order.operations)
-    return attempts_for(step.graph, selection, named, marked)
+    operations = step.phases.order.operations
+    stated = any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations)
+    return attempts_for(step.graph, selection, named, stated)
 
 
 def _distinct(found: Iterator[Planned]) -> Iterator[Planned]:

@@ -12,10 +12,8 @@ from ..step.step import Step
 
 def refused(step: Step, permission: Permission) -> frozenset[int]:
     """The operations that may run once only."""
-    if permission == NOTHING:
-        return step.graph.impure
-    operations = enumerate(step.numbered.operations)
-    return frozenset(index for index, op in operations if permission.why_not(op) is not None)
+    impure = step.graph.impure
+    return frozenset(index for index in impure if permission.why_not(step.operation(index)) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:

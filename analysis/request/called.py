@@ -16,7 +16,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What is said of the operations of a call: they are a segment; they are run again, results and all; they are kept."""
+    """What is said of the operations of a call: they are a segment, they are all run again, or they are kept."""
 
     SEGMENT = "recompute"
     AGAIN = "recompute.again"

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.diagnostics import Remark
+from ...dialects.every import every_operation
+from ...dialects.names import Names
+from ...rules.names import name_of
 from ..step.phases import Phases
 from .checkpoints import segments_between
 from .names import is_named, named_by
@@ -53,7 +57,7 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         skipped=_skipped(tuple(members), selection.skip),
         saved=values | kept,
         offloaded=values if selection.policy in OFFLOADING else frozenset(),
-        remarks=(*remarks, *_unmatched(phases, members, selection)),
+        remarks=(*remarks, *_unmatched(phases, members, selection), *_inside_of_loops(phases)),
     )
 
 
@@ -94,6 +98,23 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
     yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
     for text in selection.exclude:
         yield from saved_by(parse_chain(text), operations)
+
+
+def _inside_of_loops(phases: Phases) -> Iterator[Remark]:
+    """Segments that are stated inside of what is carried out as a whole, and may run many times."""
+    for op in phases.order.operations:
+        if not op.regions or Names.SEGMENT in op.attributes or not phases.is_forward(op):
+            continue
+        stated = (one.attributes.get(Names.SEGMENT) for one in every_operation(op)[1:])
+        segment = next((one for one in stated if isinstance(one, StringAttr)), None)
+        if segment is not None:
+            yield Remark(op, INSIDE.format(segment=segment.data, holder=name_of(op)))
+
+
+INSIDE = (
+    "segment '{segment}' stands inside of {holder}, and is not recomputed: what is inside of a loop is left as it is; "
+    "make the segment of the whole loop"
+)
 
 
 def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:

@@ -49,7 +49,7 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     segment_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
     if not segment_path and not stated and pattern != "auto":
         raise NoSuchSegment(pattern, scope_names(phases))
-    found = _instances(segment_path) | stated
+    found = numbered_repetitions(segment_path) | stated
     return {op: found[op] for op in phases.order.operations if op in found}
 
 
@@ -108,7 +108,7 @@ def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
         level = {op: path[:depth] for op, path in inside.items()}
         largest, share = Counter(level.values()).most_common(1)[0]
         deeper = {op: path for op, path in inside.items() if path[:depth] == largest and len(path) > depth}
-        entered = len({name for op, name in _instances(level).items() if level[op] == largest})
+        entered = len({name for op, name in numbered_repetitions(level).items() if level[op] == largest})
         if not deeper or entered > 1 or share < NEARLY_ALL * len(inside):
             break
         inside, depth = deeper, depth + 1
@@ -127,7 +127,7 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
     return chosen
 
 
-def _instances(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
+def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
     """Name the segment of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():

@@ -9,7 +9,7 @@ docs/jax.md has options, warnings and what is not there yet.
 
 from __future__ import annotations
 
-from . import paddle
+from . import mindspore, paddle
 from .block import block
 from .explain import explain
 from .jit import Jitted, jit
@@ -30,6 +30,7 @@ __all__ = [
     "block",
     "explain",
     "jit",
+    "mindspore",
     "named",
     "offload",
     "paddle",

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.request.names import named_by
 from ...analysis.request.selection import Selection
+from ...analysis.request.stated_checkpoints import as_stated
 from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Remark
@@ -45,6 +46,7 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_phases(work, selection.primal_results, selection.cotangents)
+    selection = as_stated(work, selection)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
     return Prepared(work, selection, structured, tuple(dead), origins, outline_nested_steps(work))

@@ -54,13 +54,12 @@ def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list
     return left
 
 
-def _numbers(argument: str, given: object, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
+def _numbers(argument: str, given: Any, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
     if given is None:
         return None
     if not isinstance(given, Collection) or isinstance(given, str | bytes | jax.Array | np.ndarray):
         raise TypeError(f"{argument} is a collection of names and parameters, not {type(given).__name__}")
-    listed: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
-    return {number for one in listed for number in _found(argument, one, leaves, names)}
+    return {number for one in given for number in _found(argument, one, leaves, names)}
 
 
 def _found(argument: str, one: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:

@@ -46,7 +46,7 @@ def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
-    for attempt in attempts_for(step.graph, AUTO, named=True, marked=False):
+    for attempt in attempts_for(step.graph, AUTO, named=True, stated=False):
         for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
             plan = plan_attempt(step, AUTO, one).plan
             assert list(violations(step.graph, plan)) == [], str(one)
@@ -119,7 +119,7 @@ def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_seg
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     for said in (Selection(segments="block*"), Selection(checkpoints=("x",)), Selection(skip=(0,))):
-        tried = attempts_for(step.graph, said, named=True, marked=False)
+        tried = attempts_for(step.graph, said, named=True, stated=False)
         assert {(one.cuts, one.own_outputs) for one in tried} == {(None, False)}
-    marked = attempts_for(step.graph, AUTO, named=True, marked=True)
+    marked = attempts_for(step.graph, AUTO, named=True, stated=True)
     assert {(one.cuts, one.own_outputs) for one in marked} == {(None, False)}

@@ -1,0 +1,34 @@
+"""Checkpoints that the step itself states, `func.func @step(…) attributes {recompute.checkpoints = ["h0", "h1"]}`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from ...dialects.names import Names
+from ..step.functions import functions_of
+from .selection import Selection
+
+
+def state_checkpoints(function: FuncOp, names: list[str]) -> None:
+    """Add to what the function states."""
+    listed = dict.fromkeys([*stated_checkpoints(function), *names])
+    function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, listed))
+
+
+def stated_checkpoints(function: FuncOp) -> list[str]:
+    stated = function.attributes.get(Names.CHECKPOINTS)
+    listed = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
+    return [name.data for name in listed if isinstance(name, StringAttr)]
+
+
+def as_stated(module: ModuleOp, selection: Selection) -> Selection:
+    """The selection with the checkpoints that the steps of the module state, where it says nothing of segments."""
+    stated = [name for function in functions_of(module) for name in stated_checkpoints(function)]
+    if not stated or selection.segments != "auto" or selection.checkpoints is not None:
+        return selection
+    return replace(selection, checkpoints=tuple(dict.fromkeys(stated)))

@@ -1,0 +1,62 @@
+"""What a segment says of its collectives and of its random operations, handed on to these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr
+from xdsl.ir import Attribute, BlockArgument, Operation
+
+from ...dialects.names import Names
+from ...rules.kinds import is_collective
+from ...rules.names import name_of
+from ...rules.permission import HIDDEN_STATE
+
+_GATHERS = frozenset({"stablehlo.all_gather"})
+
+
+def switches_in(said: Mapping[str, Attribute]) -> dict[str, bool]:
+    """Those that a segment sets, by the names of their attributes."""
+    stated = ((name, said.get(name)) for name in _SWITCHES)
+    return {name: bool(value.value.data) for name, value in stated if isinstance(value, IntegerAttr)}
+
+
+_SWITCHES = (
+    Names.MP_COMM_RECOMPUTE,
+    Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE,
+    Names.SLICE_ACTIVATION,
+    Names.PRESERVE_RNG_STATE,
+)
+
+
+def hand_on(operations: Iterable[Operation], switches: Mapping[str, bool]) -> None:
+    """Write onto the operations of a segment what is said of them. What they say of themselves stays."""
+    for op in operations:
+        if switches.get(Names.SLICE_ACTIVATION):
+            op.attributes.setdefault(Names.SLICE_ACTIVATION, BoolAttr.from_bool(True))
+        allowed = _may_repeat(op, switches)
+        if allowed:
+            op.attributes.setdefault(Names.REPEATABLE, UnitAttr())
+        elif allowed is False:
+            op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(False))
+
+
+def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
+    """Whether running the operation twice is allowed; None where nothing is said of it."""
+    if is_collective(op):
+        of_parameters = name_of(op) in _GATHERS and any(map(_is_of_an_argument, op.operands))
+        kind = Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE if of_parameters else Names.MP_COMM_RECOMPUTE
+        return switches.get(kind)
+    if name_of(op) in HIDDEN_STATE and switches.get(Names.PRESERVE_RNG_STATE) is False:
+        return True
+    return None
+
+
+def _is_of_an_argument(value: object) -> bool:
+    """Whether it is an argument, or one value of one argument in another form: cast, reshaped, cut."""
+    while not isinstance(value, BlockArgument):
+        owner = getattr(value, "owner", None)
+        if not isinstance(owner, Operation) or len(owner.operands) != 1 or owner.regions or is_collective(owner):
+            return False
+        value = owner.operands[0]
+    return True

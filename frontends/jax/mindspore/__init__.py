@@ -1,0 +1,23 @@
+"""`recompute.jax.mindspore`: MindSpore's interfaces to recomputation, for functions and modules of JAX.
+
+    ms = recompute.jax.mindspore                   # nothing of MindSpore itself is needed
+
+    y = ms.recompute(block, x)                     # mindspore.recompute
+
+    cell = ms.Cell(block)                          # nn.Cell.recompute
+    cell.recompute(mp_comm_recompute=False)
+    y = cell(x)
+
+    exp = ms.Primitive(jnp.exp).recompute(False)   # ops.Primitive.recompute
+
+`recompute.jax.jit` of the step does what they say; under `jax.jit` they say nothing. docs/coming_from_mindspore.md has
+call beside call.
+"""
+
+from __future__ import annotations
+
+from .cell import Cell
+from .function import recompute
+from .primitive import Primitive
+
+__all__ = ["Cell", "Primitive", "recompute"]

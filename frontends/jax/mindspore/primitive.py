@@ -1,0 +1,38 @@
+"""`ops.Primitive.recompute`: one operation that runs again, or that does not, whatever is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ....analysis.request.called import Kind
+from ..called import called
+from . import checked
+
+R = TypeVar("R")
+
+
+class Primitive(Generic[R]):
+    """A function of JAX as one operation, such as `jnp.exp`. Raises `TypeError` for what cannot be called."""
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        checked.a_callable("Primitive", function)
+        self.function = function
+        self.mode: bool | None = None
+
+    def recompute(self, mode: bool = True) -> Primitive[R]:
+        """True: it runs again, results and all, also outside of every cell. False: not even inside of one.
+
+        Gives itself back. Raises `TypeError` for what is not True or False.
+        """
+        checked.flags("Primitive.recompute", mode=mode)
+        self.mode = mode
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        if self.mode is None:
+            return self.function(*args, **kwargs)
+        return called(self.function, args, kwargs, kind=Kind.AGAIN if self.mode else Kind.SAVE)
+
+    def __repr__(self) -> str:
+        return f"Primitive({self.function!r}{'' if self.mode is None else f', recompute={self.mode}'})"
