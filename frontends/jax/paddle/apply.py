@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -23,10 +23,14 @@ def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss
     leaves, tree = _JAX.tree.flatten(program.parameters)
     given = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
     updates, state = optimizer.update(tree.unflatten(given), program.state, program.parameters)
-    added = [(p + u).astype(p.dtype) for p, u in zip(leaves, tree.flatten_up_to(updates), strict=True)]
+    added = [_added(p, u) if n in gradients else p for n, (p, u) in _both(tree, program.parameters, updates)]
     if len(gradients) < len(leaves):
         state = _state(tree, gradients, program.state, state)
-    return Program(_taken(tree, gradients, program.parameters, tree.unflatten(added)), state, loss)
+    return Program(tree.unflatten(added), state, loss)
+
+
+def _added(parameter: Any, update: Any) -> Any:
+    return (parameter + update).astype(parameter.dtype)
 
 
 def _state(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
@@ -36,12 +40,13 @@ def _state(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
         return _JAX.tree.structure(part) == tree
 
     def part(before: Any, after: Any) -> Any:
-        return _taken(tree, gradients, before, after) if is_like_parameters(before) else after
+        if not is_like_parameters(before):
+            return after
+        return tree.unflatten([new if n in gradients else old for n, (old, new) in _both(tree, before, after)])
 
     return _JAX.tree.map(part, old, new, is_leaf=is_like_parameters)
 
 
-def _taken(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """Of a pytree like that of the parameters: new where there is a gradient, old elsewhere."""
-    pairs = enumerate(zip(tree.flatten_up_to(old), tree.flatten_up_to(new), strict=True))
-    return tree.unflatten([after if number in gradients else before for number, (before, after) in pairs])
+def _both(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """What stands at each leaf of the parameters in two pytrees like theirs."""
+    return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -20,6 +20,8 @@ from jax.extend import source_info_util
 
 from .apply import applied
 from .checkpoints import Checkpoints
+from .gradients import gradients_of
+from .kinds import kind_of
 from .program import Program, chosen, is_traced, names_of, paired
 
 # What an optimizer adds comes from the user's lines, not from those here.
@@ -42,7 +44,9 @@ class RecomputeOptimizer:
     def __init__(self, optimizer: Any):
         for method in ("init", "update"):
             if not callable(getattr(optimizer, method, None)):
-                raise TypeError(f"RecomputeOptimizer: the optimizer has no {method}, as {_kind(optimizer)} is")
+                raise TypeError(
+                    f"RecomputeOptimizer: an optimizer has init and update, and {kind_of(optimizer)} has no {method}"
+                )
         self._optimizer = optimizer
         self._checkpoints = Checkpoints()
         self._kept: Program | None = None
@@ -50,7 +54,7 @@ class RecomputeOptimizer:
         self._losses: weakref.WeakKeyDictionary[Program, Any] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"RecomputeOptimizer({_kind(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
+        return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
         """What Paddle's startup program makes: these parameters, a pytree of arrays, and the inner one's state."""
@@ -142,19 +146,11 @@ class RecomputeOptimizer:
         self, loss: Any, program: Program, wanted: Any, unwanted: Any, callbacks: Any, checkpoints: Any
     ) -> tuple[Any, Pairs]:
         if not callable(loss):
-            raise TypeError(f"the loss is a function from the parameters to a scalar, not {_kind(loss)}")
+            raise TypeError(f"the loss is a function from the parameters to a scalar, not {kind_of(loss)}")
         hooks = _hooks(callbacks)
-        leaves, tree = _JAX.tree.flatten(program.parameters)
         numbers = chosen(program.parameters, wanted, unwanted)
-
-        def of_chosen(parameters: Sequence[Any]) -> Any:
-            all_leaves = list(leaves)
-            for number, parameter in zip(numbers, parameters, strict=True):
-                all_leaves[number] = parameter
-            return self._checkpoints.marked(loss, _JAX.tree.unflatten(tree, all_leaves), checkpoints)
-
-        value, gradients = _JAX.value_and_grad(of_chosen)([leaves[number] for number in numbers])
-        names = names_of(program.parameters)
+        leaves, names = _JAX.tree.leaves(program.parameters), names_of(program.parameters)
+        value, gradients = gradients_of(self._checkpoints, loss, program.parameters, numbers, checkpoints)
         found = zip(numbers, gradients, strict=True)
         return value, [(leaves[number], _hooked(hooks, names[number], leaves[number], one)) for number, one in found]
 
@@ -183,7 +179,9 @@ def _program(caller: str, program: object) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):
-        raise TypeError(f"{caller}: startup_program is what startup(parameters) gives, not {_kind(program)}")
+        raise TypeError(f"{caller}: startup_program is what startup(parameters) gives, not {kind_of(program)}")
+    if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
+        raise TypeError(f"{caller}: the parameters of startup_program are arrays, as startup(parameters) makes them")
     return program
 
 
@@ -191,7 +189,7 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, list | tuple):
-        raise TypeError(f"backward: callbacks is a list of functions, not {_kind(callbacks)}")
+        raise TypeError(f"backward: callbacks is a list of functions, not {kind_of(callbacks)}")
     for hook in callbacks:  # pyright: ignore[reportUnknownVariableType]
         if not callable(hook):  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(f"backward: callbacks is a list of functions, and holds {hook!r}")
@@ -203,7 +201,3 @@ def _hooked(hooks: Sequence[Callable[[str, Any, Any], Any]], name: str, paramete
         other = hook(name, parameter, gradient)
         gradient = gradient if other is None else other
     return gradient
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__

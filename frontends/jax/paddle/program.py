@@ -11,8 +11,14 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .kinds import kind_of
+
 _JAX: Any = jax
 """Partly unknown to type checkers."""
+
+_COLLECTION: Any = Collection
+_NO_COLLECTION: Any = (str, bytes, jax.Array, np.ndarray)
+_PLAIN: Any = (list, tuple)
 
 
 @_JAX.tree_util.register_dataclass
@@ -57,8 +63,8 @@ def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list
 def _numbers(argument: str, given: Any, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
     if given is None:
         return None
-    if not isinstance(given, Collection) or isinstance(given, str | bytes | jax.Array | np.ndarray):
-        raise TypeError(f"{argument} is a collection of names and parameters, not {type(given).__name__}")
+    if not isinstance(given, _COLLECTION) or isinstance(given, _NO_COLLECTION):
+        raise TypeError(f"{argument} is a collection of names and parameters, not {kind_of(given)}")
     return {number for one in given for number in _found(argument, one, leaves, names)}
 
 
@@ -69,7 +75,7 @@ def _found(argument: str, one: Any, leaves: Sequence[Any], names: Sequence[str])
     elif isinstance(one, jax.Array | np.ndarray):
         found = [number for number, leaf in enumerate(leaves) if leaf is one]
     else:
-        raise TypeError(f"{argument} holds names and parameters, not {type(one).__name__}")
+        raise TypeError(f"{argument} holds names and parameters, not {kind_of(one)}")
     if not found:
         raise ValueError(f"{argument} has {_told(one)}, which is no parameter; {_known(one, names)}")
     return found
@@ -92,18 +98,24 @@ def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
     unknown parameter, one that comes twice, and a gradient of another shape.
     """
     leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
-    if not isinstance(params_grads, list | tuple):
-        raise TypeError(f"params_grads is a list of (parameter, gradient), not {type(params_grads).__name__}")
     found: dict[int, Any] = {}
-    for pair in params_grads:  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(pair, list | tuple) or len(pair) != 2:  # pyright: ignore[reportUnknownArgumentType]
-            raise TypeError(f"params_grads is a list of (parameter, gradient), and holds {type(pair).__name__}")  # pyright: ignore[reportUnknownArgumentType]
-        parameter, gradient = pair  # pyright: ignore[reportUnknownVariableType]
+    for parameter, gradient in _pairs(params_grads):
         number = _next(parameter, leaves, names, found)
         if gradient is not None and _JAX.numpy.shape(gradient) != leaves[number].shape:
             raise ValueError(f"the gradient of '{names[number]}' has another shape: {_JAX.numpy.shape(gradient)}")
         found[number] = gradient
     return {number: gradient for number, gradient in found.items() if gradient is not None}
+
+
+def _pairs(given: Any) -> Sequence[tuple[Any, Any]]:
+    wrong = [given] if not isinstance(given, _PLAIN) else [one for one in given if not _is_pair(one)]
+    if wrong:
+        raise TypeError(f"params_grads is a list of (parameter, gradient), and {kind_of(wrong[0])} is not such")
+    return given
+
+
+def _is_pair(one: Any) -> bool:
+    return isinstance(one, _PLAIN) and len(one) == 2
 
 
 def _next(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:

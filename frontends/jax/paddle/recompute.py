@@ -11,6 +11,7 @@ import numpy as np
 from ....analysis.request.called import Kind, Switches
 from ..called import called
 from ..marks import offload
+from .kinds import kind_of
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -50,20 +51,20 @@ def recompute(
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
     """What is said of the segment: Paddle repeats every collective. Raises `TypeError`."""
     if not callable(function):
-        raise TypeError(f"{caller}: the function is something that can be called, not {_kind(function)}")
+        raise TypeError(f"{caller}: the function is something that can be called, not {kind_of(function)}")
     _check_flag(caller, "preserve_rng_state", preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
 
 
 def _check_flag(caller: str, name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise TypeError(f"{caller}: {name} is True or False, not {_kind(value)}")
+        raise TypeError(f"{caller}: {name} is True or False, not {kind_of(value)}")
 
 
 def _checked(indices: object, count: int) -> list[int]:
     """Each once."""
     if not isinstance(indices, list | tuple):
-        raise TypeError(f"recompute: offload_indices is a list of int, not {_kind(indices)}")
+        raise TypeError(f"recompute: offload_indices is a list of int, not {kind_of(indices)}")
     found: list[int] = []
     for index in indices:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(index, int) or isinstance(index, bool):
@@ -77,7 +78,9 @@ def _checked(indices: object, count: int) -> list[int]:
 def _offloaded(index: int, argument: Any) -> Any:
     """Its arrays marked; what else is in it stays as it is."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
-        raise TypeError(f"recompute: offload_indices has {index}, and that argument, {_kind(argument)}, has no arrays")
+        raise TypeError(
+            f"recompute: offload_indices has {index}, and that argument, {kind_of(argument)}, has no arrays"
+        )
 
     def mark(leaf: Any) -> Any:
         return offload(leaf) if _is_array(leaf) else leaf
@@ -87,7 +90,3 @@ def _offloaded(index: int, argument: Any) -> Any:
 
 def _is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray)
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__

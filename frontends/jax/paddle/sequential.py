@@ -8,9 +8,11 @@ from typing import Any
 
 from ....analysis.request.called import Kind
 from ..called import called
+from .kinds import kind_of
 from .recompute import switches_of
 
 DEFAULTS: Mapping[str, Any] = {"segments": 1, "preserve_rng_state": True}
+_PLAIN: Any = (list, tuple)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
@@ -35,7 +37,7 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
 
 def _checked(ctx: object) -> dict[str, Any]:
     if not isinstance(ctx, Mapping):
-        raise TypeError(f"recompute_sequential: ctx is a dict such as {{'segments': 2}}, not {type(ctx).__name__}")
+        raise TypeError(f"recompute_sequential: ctx is a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
     given: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
     if unknown := [key for key in given if key not in DEFAULTS]:
         raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; known are {', '.join(DEFAULTS)}")
@@ -43,21 +45,20 @@ def _checked(ctx: object) -> dict[str, Any]:
 
 
 def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
-    is_plain = isinstance(functions, list | tuple)
-    stages: Any = functions if is_plain else getattr(functions, "layers", None)  # pyright: ignore[reportUnknownVariableType]
+    stages = functions if isinstance(functions, _PLAIN) else getattr(functions, "layers", None)
     try:
         return tuple(stages)
     except TypeError:
-        kind = type(functions).__name__  # pyright: ignore[reportUnknownArgumentType]
         raise TypeError(
-            f"recompute_sequential: functions is a list or tuple of callables, or has `layers`, and {kind} is not such"
+            "recompute_sequential: functions is a list or tuple of callables, or has `layers`, and "
+            f"{kind_of(functions)} is not such"
         ) from None
 
 
 def _borders(segments: object, count: int) -> list[int]:
     """Where segments begin, and the end; the longer ones come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
-        raise TypeError(f"recompute_sequential: segments is an int, not {type(segments).__name__}")
+        raise TypeError(f"recompute_sequential: segments is an int, not {kind_of(segments)}")
     if segments < 1:
         raise ValueError(f"recompute_sequential: segments is at least 1, not {segments}")
     if segments > count:
