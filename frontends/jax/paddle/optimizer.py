@@ -175,7 +175,7 @@ def _nothing() -> None:
     return None
 
 
-def _program(caller: str, program: object) -> Program:
+def _program(caller: str, program: Any) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):

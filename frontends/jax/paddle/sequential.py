@@ -45,7 +45,7 @@ def _checked(ctx: object) -> dict[str, Any]:
 
 
 def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
-    stages = functions if isinstance(functions, _PLAIN) else getattr(functions, "layers", None)
+    stages: Any = functions if isinstance(functions, _PLAIN) else getattr(functions, "layers", None)
     try:
         return tuple(stages)
     except TypeError:

@@ -1,0 +1,132 @@
+"""Calls of `recompute.jax.paddle.recompute` inside of one another, twice, in conditions; moved arguments; errors."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recompute
+from recompute.test.unit.frontends.paddle_cases import (
+    batch,
+    check,
+    jax,
+    jnp,
+    loss_of,
+    paddle,
+    sines,
+    wave,
+    weights,
+)
+
+LAYERS = 3
+
+
+def test_inside_of_one_another():
+    """Paddle's hooks: "saved_tensors_hooks only one pair of hooks is allowed at a time"."""
+
+    def loss(call: Any) -> Any:
+        def pair(first: Any, second: Any, x: Any) -> Any:
+            return call(wave, second, call(wave, first, x))
+
+        def of(parameters: Any, x: Any) -> Any:
+            for index in range(0, len(parameters), 2):
+                x = call(pair, parameters[index], parameters[index + 1], x)
+            return jnp.mean(x**2)
+
+        return of
+
+    lowered = check(loss, weights(4), batch())
+    assert sines(lowered) == 8
+
+
+def test_the_same_function_twice_is_two_segments():
+    """Paddle's PIR pass: one segment with all that is in between."""
+
+    def loss(call: Any) -> Any:
+        def of(w: Any, x: Any) -> Any:
+            x = call(wave, w, x)
+            x = jnp.sin(jnp.sin(x))  # between them, and kept
+            return jnp.mean(call(wave, w, x) ** 2)
+
+        return of
+
+    lowered = check(loss, weights(1)[0], batch())
+    assert sines(lowered) == 4 + 2
+    assert {one.segment for step in lowered.rewritten.plans for one in step.plan.groups} == {"wave", "wave#1"}
+
+
+def test_of_a_function_with_a_condition():
+    """Paddle: "Recompute don't support ops with sub_block"."""
+
+    def block(w: Any, x: Any) -> Any:
+        hidden = jnp.tanh(jnp.sin(x @ w["up"]))
+        return x + jax.lax.cond(hidden.sum() > 0, jnp.sin, jnp.cos, hidden) @ w["down"]
+
+    check(lambda call: loss_of(call, block), weights(LAYERS), batch())
+
+
+def test_inside_of_the_branches_of_a_condition():
+    def loss(call: Any) -> Any:
+        def of(parameters: Any, x: Any) -> Any:
+            for w in parameters:
+                branches = [lambda x, w=w, sign=sign: call(wave, w, sign * x) for sign in (1.0, -1.0)]
+                x = jax.lax.cond(x.sum() > 0, *branches, x)
+            return jnp.mean(x**2)
+
+        return of
+
+    check(loss, weights(LAYERS), batch())
+
+
+def test_offload_is_said_of_the_arguments():
+    step = jax.value_and_grad(loss_of(paddle.recompute, offload_indices=[1]))
+    lowered = recompute.jax.jit(step, measure=False).lower(weights(LAYERS), batch())
+    assert lowered.why is None and sines(lowered) == 2 * LAYERS
+    assert any("nothing here moves it to the host" in str(remark) for remark in lowered.remarks)
+    without = recompute.jax.jit(jax.value_and_grad(loss_of(paddle.recompute)), measure=False)
+    assert not any("offload" in str(remark) for remark in without.lower(weights(LAYERS), batch()).remarks)
+
+
+def test_offload_leaves_what_is_no_array():
+    given = {"x": jnp.ones(3), "kind": "sum", "times": 2}
+    found = paddle.recompute(
+        lambda given, y: (given["kind"], given["times"], given["x"] + y), given, np.ones(3), offload_indices=[0, 1, 0]
+    )
+    assert found[:2] == ("sum", 2) and found[2].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("switches", "error", "words"),
+    [
+        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not int"),
+        ({"preserve_rng_state": None}, TypeError, "preserve_rng_state is True or False, not NoneType"),
+        ({"use_reentrant": "no"}, TypeError, "use_reentrant is True or False, not str"),
+        ({"offload_indices": 0}, TypeError, "offload_indices is a list of int, not int"),
+        ({"offload_indices": "0"}, TypeError, "offload_indices is a list of int, not str"),
+        ({"offload_indices": [True]}, TypeError, "offload_indices is a list of int, and holds True"),
+        ({"offload_indices": [0.0]}, TypeError, "offload_indices is a list of int, and holds 0.0"),
+        ({"offload_indices": [2]}, ValueError, "offload_indices has 2, and there are 2 positional arguments"),
+        ({"offload_indices": [-1]}, ValueError, "offload_indices has -1, and there are 2 positional arguments"),
+        ({"offload_indices": [1]}, TypeError, "offload_indices has 1, and that argument, str, has no arrays"),
+        ({"preserve_rng": True}, TypeError, "unexpected keyword argument 'preserve_rng'"),
+    ],
+)
+def test_errors(switches: dict[str, Any], error: type[Exception], words: str):
+    def function(x: Any, name: str) -> Any:
+        return x
+
+    with pytest.raises(error, match=words):
+        paddle.recompute(function, jnp.ones(3), "name", **switches)
+
+
+@pytest.mark.parametrize("function", [None, 3, jnp])
+def test_no_function(function: Any):
+    with pytest.raises(
+        TypeError, match=f"recompute: the function is something that can be called, not {type(function).__name__}"
+    ):
+        paddle.recompute(function, jnp.ones(3))
