@@ -86,3 +86,7 @@ def _close(a: Any, b: Any) -> bool:
         return bool((a == b).all())
     one, other = (np.asarray(each, np.float64) for each in (a, b))
     return float(np.abs(one - other).max(initial=0)) <= 2 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(initial=0)
+
+
+def temporaries(compiled: Any) -> int:
+    return compiled.memory_analysis().temp_size_in_bytes

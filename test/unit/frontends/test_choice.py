@@ -14,11 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 import recompute
 from recompute.frontends.jax import choice
 from recompute.frontends.jax.barriers import DISABLED, DROPS_BARRIERS
-from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, weights
-
-
-def temporaries(compiled: Any) -> int:
-    return compiled.memory_analysis().temp_size_in_bytes
+from recompute.test.unit.frontends.steps import batch, descent, far_apart, forward, jax, jnp, mlp, temporaries, weights
 
 
 def eight_layers() -> tuple[Any, Any]:

@@ -1,0 +1,106 @@
+"""The examples of MindSpore's two documents on recomputation, on JAX: `recompute(block, x)`, and `cell.recompute()`.
+
+    python examples/mindspore_calls.py [--blocks 10]
+
+needs `pip install 'xdsl-recompute[jax,plot]'`. The first prints the gradient of their page, [[2, 4], [4, 8]] in each
+channel. The second is the tutorial's net, ten blocks of attention of a tensor with itself, with and without
+`cell.recompute()`, and with `jax.checkpoint` around the same blocks; it writes a picture of the memory over the step.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import recompute
+from recompute.reports.memory_timeline import to_svg
+
+ms = recompute.jax.mindspore
+KEEPS_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+BATCH, LENGTH, HEADS, WIDTH = 8, 128, 16, 32
+RATE, DIVISOR = 0.9, 2.37891
+
+
+def convolution(x: Any) -> Any:
+    """`nn.Conv2d(2, 2, 2, has_bias=False, weight_init="ones")`: the output has the size of the input."""
+    return jax.lax.conv(x, jnp.ones((2, 2, 2, 2), x.dtype), (1, 1), "SAME")
+
+
+def first_example() -> np.ndarray:
+    """The gradient of relu(conv(x)), where the convolution is recomputed.
+
+    One operation is all of the block, and its result is what is kept: a warning says that nothing is saved, as there.
+    """
+
+    def net(x: Any) -> Any:
+        y = ms.recompute(convolution, x)
+        return jnp.sum(jax.nn.relu(y))
+
+    return np.asarray(recompute.jax.jit(jax.grad(net))(jnp.full((2, 2, 2, 2), 2.0)))
+
+
+def block(weight: Any, x: Any, key: Any) -> Any:
+    queries = x.transpose(0, 2, 1, 3) / DIVISOR
+    keys = x.transpose(0, 2, 3, 1) / DIVISOR
+    scores = (1.0 - weight[:, None]) * -0.0001 + queries @ keys
+    attention = jax.nn.softmax(scores, axis=-1)
+    # `ops.Dropout(0.9)` there keeps nine of ten.
+    kept = jnp.where(jax.random.bernoulli(key, RATE, attention.shape), attention / RATE, 0)
+    return (kept @ x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+
+
+def gradient_of_net(cell: Callable[..., Any]) -> Callable[..., Any]:
+    """Of the net of these blocks, with respect to its input: the tutorial's `Grad`."""
+
+    def net(x: Any, weights: list[Any], key: Any) -> Any:
+        for index, weight in enumerate(weights):
+            x = cell(weight, x, jax.random.fold_in(key, index))
+        return jnp.sum(x)
+
+    return jax.grad(net)
+
+
+def temporaries(compiled: jax.stages.Compiled) -> int:
+    """Bytes."""
+    return compiled.memory_analysis().temp_size_in_bytes  # type: ignore[union-attr]
+
+
+def tutorial(blocks: int, folder: Path) -> dict[str, int]:
+    """Bytes of temporaries: plain, with `cell.recompute()`, with `jax.checkpoint`; and the picture."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(BATCH, LENGTH, HEADS, WIDTH)), jnp.float32)
+    arguments = x, [jnp.ones((BATCH, LENGTH, LENGTH))] * blocks, jax.random.key(0)
+    plain = jax.jit(gradient_of_net(block)).lower(*arguments).compile()
+    theirs = jax.jit(gradient_of_net(jax.checkpoint(block))).lower(*arguments).compile(KEEPS_BARRIERS)
+
+    cell = ms.Cell(block)
+    cell.recompute()
+    step = recompute.jax.jit(gradient_of_net(cell))
+    ours = step.lower(*arguments).compile()
+
+    assert np.array_equal(step(*arguments), plain(*arguments)), "recomputing changes no bit"
+    folder.mkdir(exist_ok=True)
+    (folder / "tutorial.memory.svg").write_text(to_svg(step.report(*arguments).timelines, "The net of the tutorial"))
+    return {"plain": temporaries(plain), "recompute": temporaries(ours), "jax.checkpoint": temporaries(theirs)}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--blocks", type=int, default=10)
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="where the picture goes")
+    given = parser.parse_args(arguments)
+    print(first_example()[0, 0])
+    for name, size in tutorial(given.blocks, given.folder).items():
+        print(f"{name:15} {size / 2**20:7.1f} MiB of temporaries")
+    print(f"the picture     {given.folder / 'tutorial.memory.svg'}")
+
+
+if __name__ == "__main__":
+    main()
