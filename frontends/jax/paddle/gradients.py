@@ -26,7 +26,7 @@ def gradients_of(
     """The value, and the gradients by the leaves of these numbers; the others are constants of the loss.
 
     set_here: checkpoints for this run, None: as set. Raises `TypeError` for a loss that gives no scalar, `ValueError`
-    for a checkpoint that the loss itself does not have.
+    for a checkpoint that the loss itself does not have; under an outer `jax.jit` it may be JAX who says so.
     """
     leaves, tree = _JAX.tree.flatten(parameters)
     names = list[str]()

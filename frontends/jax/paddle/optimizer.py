@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend import source_info_util
 
 from .apply import applied
@@ -57,9 +58,14 @@ class RecomputeOptimizer:
         return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
-        """What Paddle's startup program makes: these parameters, a pytree of arrays, and the inner one's state."""
+        """What Paddle's startup program makes: these parameters, a pytree of arrays, and the inner one's state.
+
+        Its loss is NaN until a step has one.
+        """
         parameters = _JAX.tree.map(_JAX.numpy.asarray, parameters)
-        return Program(parameters, self._optimizer.init(parameters))
+        with _JAX.debug_nans(False):  # this one is meant
+            no_loss = _JAX.numpy.full((), np.nan, _JAX.numpy.result_type(float))
+        return Program(parameters, self._optimizer.init(parameters), no_loss)
 
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
         """The values between which segments lie: a list of names of `jax.ad_checkpoint.checkpoint_name`, or of values.

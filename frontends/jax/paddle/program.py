@@ -27,7 +27,7 @@ class Program:
     """A pytree: goes through `jax.jit`, and can be donated.
 
     parameters: any pytree of arrays. state: of the inner optimizer. loss: a scalar, the value that the loss had before
-    the step; None where there was no step.
+    the step; NaN where there was no step yet, so that a step is compiled once, and can be in a loop of JAX.
     """
 
     parameters: Any
