@@ -109,6 +109,9 @@ KNOWN: dict[str, Known] = {
     Names.PRESERVE_RNG_STATE: Known(
         "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
     ),
+    Names.SHARDS_KEPT: Known(
+        "sharding constraint", "a unit attribute", _is_unit, "it was put in, and lays out what is kept for a copy"
+    ),
     Names.REPEATABLE: Known(
         "forward operation",
         "a unit attribute",

@@ -24,5 +24,6 @@ class Names:
     PARALLEL_OPTIMIZER_COMM_RECOMPUTE: ClassVar[str] = "recompute.parallel_optimizer_comm_recompute"
     SLICE_ACTIVATION: ClassVar[str] = "recompute.recompute_slice_activation"
     PRESERVE_RNG_STATE: ClassVar[str] = "recompute.preserve_rng_state"
+    SHARDS_KEPT: ClassVar[str] = "recompute.shards_kept"
     REPEATABLE: ClassVar[str] = "recompute.repeatable"
     CHECKPOINTS: ClassVar[str] = "recompute.checkpoints"

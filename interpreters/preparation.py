@@ -121,7 +121,7 @@ class Preparation:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
         if name in KERNELS:
             return KERNELS[name](op)
-        return _forward if is_mark(op) else ORDERING.get(type(op))
+        return _first if is_mark(op) else ORDERING.get(type(op))
 
     def _group(self, op: GroupOp) -> Kernel:
         run = self.block(op.body.block, captured(op)).run
@@ -189,6 +189,10 @@ def is_known(kind: type[Operation]) -> bool:
         or kind.name in WITH_COMBINER
         or kind.name in WITH_TWO_COMBINERS
     )
+
+
+def _first(*operands: Any) -> tuple[Any, ...]:
+    return operands[:1]
 
 
 def _forward(*operands: Any) -> tuple[Any, ...]:

@@ -37,7 +37,9 @@ The rules, each used in both programs alike
   only where it runs in the program before; so it is not the same inside of a region and outside of it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the
   token does not count.
-* Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its operand.
+* Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its first
+  operand.
+* Layouts: a sharding constraint that a pass put in for a kept value (`recompute.shards_kept`) is its operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called or of its return stay around the values that go in and come out,

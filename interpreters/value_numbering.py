@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
+from ..dialects.names import Names
 from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
 from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
 from .heads import Heads
@@ -108,6 +109,8 @@ class Numbering:
             case "stablehlo.optimization_barrier" if not scope.literal:
                 results = self._identity(op, op.operands, scope)
             case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
+                results = self._operands(op, scope)[:1]
+            case "sdy.sharding_constraint" if not scope.literal and Names.SHARDS_KEPT in op.attributes:
                 results = self._operands(op, scope)
             case "recompute.depend" if not scope.literal:
                 results = self._identity(op, op.operands[:-1], scope)

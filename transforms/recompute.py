@@ -1,7 +1,7 @@
 """recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> cse -> verify
--> lower -> stagger -> calls come back (`transforms/calls`)
+take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
+-> verify -> lower -> stagger -> calls come back (`transforms/calls`)
 
 A step with gradient regions comes back with gradient regions.
 """
@@ -39,6 +39,7 @@ from .plans.carry_out import LEFT, Emission, carry_out_best, carry_out_planned
 from .plans.nested_steps import put_back
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
+from .shard_kept import shard_kept
 from .stagger import stagger
 from .take_marks import take_marks
 from .verify import verify, verify_input
@@ -107,6 +108,7 @@ def recompute(
         remarks = [*said, *cloned.remarks]
     if not cloned.copies:
         return _unchanged(module, remarks, "nothing is recomputed", steps)
+    remarks.extend(shard_kept(work, [one.function for one in prepared.nested]))
     written = _emit(work, prepared.origins, emission, steps)
     peaks = _peaks(written, cloned)
     if (worse := _why_all_worse(peaks, cloned, emission)) is not None:

@@ -1,0 +1,169 @@
+"""recompute-shard-kept: what is kept for a segment is sharded over the devices of a mesh while it waits.
+
+    %x1 = recompute.depend %x after %0          %k = sdy.sharding_constraint %x <@mesh, [{?}, {"model", ?}]>
+                                          ->    %x1 = recompute.depend %k after %0
+
+for segments that say `recompute.recompute_slice_activation`, MindSpore's switch. The forward pass goes on with `%x`;
+copies gather what they read. Axes of the mesh over which a batch is sharded, the first dimension of an argument of as
+many rows, are not used again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, ShapedType, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..analysis.step.functions import functions_of
+from ..dialects.context import tell
+from ..dialects.diagnostics import Remark
+from ..dialects.every import every_operation
+from ..dialects.recompute import DependOp, Names
+from ..dialects.sdy import MeshOp, ShardingConstraintOp
+from ..dialects.shardings import ShardingAttr
+
+_AXIS = re.compile(r'"([^"]+)"=(\d+)')
+_DIMENSION = re.compile(r"\{([^}]*)\}")
+_NAME = re.compile(r'"([^"]+)"')
+NO_MESH = "recompute_slice_activation says nothing: the module has no mesh over whose devices values could be sharded"
+INSIDE = "recompute_slice_activation says nothing in a loop, and where each device has values of its own (shard_map)"
+NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides one of its dimensions but the first"
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Its symbol, and the axes with their sizes."""
+
+    symbol: str
+    axes: Mapping[str, int]
+
+
+def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Remark]:
+    """Shard what the copies of such segments read; returns what is kept whole, and why.
+
+    `per_device`: functions that stand for the inside of something, where a mesh may not be used.
+    """
+    remarks = list[Remark]()
+    for function in functions_of(module):
+        operations = every_operation(function)
+        segments = {op.attributes.get(Names.SEGMENT) for op in operations if _is_asked(op)}
+        if not segments:
+            continue
+        mesh = _mesh_of(module)
+        if mesh is None or function in per_device:
+            remarks.append(Remark(next(filter(_is_asked, operations)), INSIDE if mesh else NO_MESH))
+            continue
+        sharded = dict[SSAValue, SSAValue]()
+        for value, depend, index in list(_kept_for(operations, segments)):
+            if value not in sharded:
+                sharding = _sharding(value, function, mesh)
+                sharded[value] = value if sharding is None else _constrained(value, sharding)
+                remarks.extend([Remark(_owner(value), NOT_DIVISIBLE)] if sharding is None else [])
+            depend.operands[index] = sharded[value]
+    return remarks
+
+
+def _is_asked(op: Operation) -> bool:
+    asked = op.attributes.get(Names.SLICE_ACTIVATION)
+    return isinstance(asked, IntegerAttr) and bool(asked.value.data)
+
+
+def _mesh_of(module: ModuleOp) -> Mesh | None:
+    """The first mesh of more than one device."""
+    for op in module.ops:
+        if isinstance(op, MeshOp):
+            axes = {name: int(size) for name, size in _AXIS.findall(op.mesh.data) if int(size) > 1}
+            if axes:
+                return Mesh(op.sym_name.data, axes)
+    return None
+
+
+def _kept_for(
+    operations: Sequence[Operation], segments: set[Attribute | None]
+) -> Iterator[tuple[SSAValue, DependOp, int]]:
+    """What is held back for copies of these segments, and where. Arguments are there anyway, as they lie."""
+    for op in operations:
+        for index, (value, delayed) in enumerate(
+            zip(op.values, op.delayed, strict=True) if isinstance(op, DependOp) else ()
+        ):
+            readers = {use.operation.attributes.get(Names.SEGMENT) for use in delayed.uses}
+            if not isinstance(value, BlockArgument) and readers & segments:
+                assert isinstance(op, DependOp)
+                yield value, op, index
+
+
+def _owner(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation), "arguments are not sharded anew"
+    return value.owner
+
+
+def _sharding(value: SSAValue, function: FuncOp, mesh: Mesh) -> ShardingAttr | None:
+    """Over all free axes along one dimension, or over one of them; None where no dimension can be divided so."""
+    shape = _shape(value)
+    free = [axis for axis in mesh.axes if axis not in _taken(value, shape, function)]
+    for axes in filter(None, (free, *([axis] for axis in free))):
+        size = prod(mesh.axes[axis] for axis in axes)
+        for dimension in range(1, len(shape)):
+            if shape[dimension] % size == 0:
+                quoted = ", ".join(f'"{axis}"' for axis in axes)
+                each = [f"{{{quoted}, ?}}" if one == dimension else "{?}" for one in range(len(shape))]
+                return ShardingAttr(f"@{mesh.symbol}, [{', '.join(each)}]")
+    return None
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if isinstance(value.type, ShapedType) else ()
+
+
+def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
+    """Axes over which the value lies already, as far as that is written; and those of a batch of as many rows."""
+    taken = set[str]()
+    for index, argument in enumerate(function.body.block.args):
+        stated = _of_argument(function, index)
+        if stated and _shape(argument)[:1] == shape[:1]:
+            taken.update(_NAME.findall(next(iter(_DIMENSION.findall(stated)), "")))
+    while isinstance(maker := value.owner, ShardingConstraintOp):
+        taken.update(_NAME.findall(" ".join(_DIMENSION.findall(maker.sharding.data))))
+        value = maker.input
+    return taken
+
+
+def _of_argument(function: FuncOp, index: int) -> str | None:
+    """The text of an argument's sharding."""
+    if function.arg_attrs is None:
+        return None
+    sharding = function.arg_attrs.data[index].data.get("sdy.sharding")
+    return sharding.data if isinstance(sharding, ShardingAttr) else None
+
+
+def _constrained(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
+    maker = _owner(value)
+    constraint = ShardingConstraintOp.create(
+        operands=[value],
+        result_types=[value.type],
+        properties={"sharding": sharding},
+        attributes={Names.SHARDS_KEPT: UnitAttr()},
+    )
+    constraint.location = maker.location
+    if isinstance(segment := maker.attributes.get(Names.SEGMENT), StringAttr):
+        constraint.attributes[Names.SEGMENT] = segment
+    Rewriter.insert_op(constraint, InsertPoint.after(maker))
+    return constraint.result
+
+
+@dataclass(frozen=True)
+class ShardKeptPass(ModulePass):
+    """Shard what is kept for segments that say `recompute.recompute_slice_activation`."""
+
+    name = "recompute-shard-kept"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tell(ctx, shard_kept(op))
