@@ -1,0 +1,112 @@
+"""The five blocks of Paddle's Fleet page on recomputation, two of them recomputed: the losses are the same.
+
+    python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
+
+Linear, dropout, relu, linear, relu, linear, without biases; five steps of gradient descent. Prints the losses with no
+block recomputed and with blocks 1 and 2, what XLA needs for each, and for `jax.checkpoint` around the same blocks; and
+writes a picture of both memory timelines.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import recompute
+from recompute.frontends.jax.choice import temporary_bytes
+from recompute.reports.bytes import human_bytes
+from recompute.reports.memory_timeline import to_svg
+
+BLOCKS, STEPS, RATE, LEARNING_RATE, SEED = 5, 5, 0.5, 0.01, 10
+RECOMPUTED = (1, 2)
+Call = Callable[..., Any]
+
+
+def block(weights: Sequence[Any], x: Any, key: Any) -> Any:
+    """(batch, width) to (batch, width), or to (batch, 1) in the last one."""
+    first, second, third = weights
+    hidden = x @ first
+    kept = jnp.where(jax.random.bernoulli(key, 1 - RATE, hidden.shape), hidden / (1 - RATE), 0.0)
+    return jax.nn.relu(jax.nn.relu(kept) @ second) @ third
+
+
+def plainly(function: Call, *args: Any) -> Any:
+    return function(*args)
+
+
+def checkpointed(function: Call, *args: Any) -> Any:
+    return jax.checkpoint(function)(*args)
+
+
+def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int], call: Call) -> tuple[Any, Any]:
+    """The loss, and the parameters after a step."""
+
+    def loss(parameters: Any) -> Any:
+        y = x
+        for index, weights in enumerate(parameters):
+            how = call if index in recompute_blocks else plainly
+            y = how(block, weights, y, jax.random.fold_in(key, index))
+        return jnp.mean(y)
+
+    value, gradients = jax.value_and_grad(loss)(parameters)
+    return value, jax.tree.map(lambda p, g: p - LEARNING_RATE * g, parameters, gradients)
+
+
+def start(width: int) -> list[list[Any]]:
+    """Weights of (width, width), and (width, 1) for the last, as wide as Paddle draws them (Xavier)."""
+    shapes = [[(width, width), (width, width), (width, width if n < BLOCKS - 1 else 1)] for n in range(BLOCKS)]
+    keys = iter(jax.random.split(jax.random.key(SEED), 3 * BLOCKS))
+    draw = jax.nn.initializers.glorot_uniform()
+    return [[draw(next(keys), shape) for shape in block] for block in shapes]
+
+
+def run(step: Call, width: int, batch: int) -> list[float]:
+    """The losses of a few steps."""
+    parameters, losses = start(width), list[float]()
+    for number in range(STEPS):
+        x = jax.random.uniform(jax.random.fold_in(jax.random.key(SEED), number), (batch, width))
+        loss, parameters = step(parameters, x, jax.random.key(number))
+        losses.append(float(loss))
+    return losses
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--width", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=Path("demo"))
+    options = parser.parse_args(arguments)
+
+    def step_with(blocks: Sequence[int], call: Call) -> Call:
+        return partial(train_step, recompute_blocks=blocks, call=call)
+
+    plain = jax.jit(step_with([], plainly))
+    with_recompute = recompute.jax.jit(step_with(RECOMPUTED, recompute.jax.paddle.recompute), measure=False)
+    kept = {"xla_disable_hlo_passes": "cse_barrier_expander"} if jax.default_backend() == "cpu" else None
+    with_checkpoint = jax.jit(step_with(RECOMPUTED, checkpointed), compiler_options=kept)
+
+    normal, ours = (run(step, options.width, options.batch) for step in (plain, with_recompute))
+    print(f"normal_loss: {normal}, recompute_loss: {ours}")
+    assert normal == ours, "recomputing changes no loss"
+    given = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
+    for words, step in (("none", plain), ("blocks 1 and 2", with_recompute), ("jax.checkpoint", with_checkpoint)):
+        needed = temporary_bytes(step.lower(*given).compile())
+        print(f"temporaries, {words}: {human_bytes(needed or 0)}")
+    report = with_recompute.report(*given)
+    if report.timelines:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        picture = options.folder / "paddle_network.memory.svg"
+        picture.write_text(to_svg(report.timelines, "Paddle's five blocks"))
+        print(f"the picture: {picture}")
+
+
+if __name__ == "__main__":
+    main()

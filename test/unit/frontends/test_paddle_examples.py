@@ -1,0 +1,47 @@
+"""The examples of Paddle's documents do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="the examples train with it")
+pytest.importorskip("optax", reason="the optimizer of one of them")
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from recompute.examples.paddle_network import main
+
+    main(["--width", "128", "--batch", "1024", "--folder", str(tmp_path / "new")])
+    said = capsys.readouterr().out
+    ((normal, ours),) = re.findall(r"^normal_loss: (\[.*\]), recompute_loss: (\[.*\])$", said, re.MULTILINE)
+    assert normal == ours and normal.count(",") == 4
+    found = re.findall(r"^temporaries, (.*): (\S+) (\w+)$", said, re.MULTILINE)
+    sizes = {words: float(size) * UNITS[unit] for words, size, unit in found}
+    assert sizes["blocks 1 and 2"] < 0.8 * sizes["none"]
+    assert sizes["blocks 1 and 2"] <= 1.01 * sizes["jax.checkpoint"]
+    picture = (tmp_path / "new" / "paddle_network.memory.svg").read_text()
+    assert "five blocks" in picture and picture.count("</svg>") == 1
+
+
+def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from recompute.examples.paddle_network import main
+
+    main(["--folder", str(tmp_path)])
+    assert "normal_loss: [" in capsys.readouterr().out
+
+
+def test_the_network_of_the_optimizer_page(capsys: pytest.CaptureFixture[str]):
+    from recompute.examples.paddle_optimizer import main
+
+    main([])
+    said = capsys.readouterr().out
+    costs = re.findall(r"^step=(\d) cost=(\d+\.\d{6})$", said, re.MULTILINE)
+    assert [int(step) for step, _ in costs] == list(range(10))
+    assert all(0 < float(cost) < 5 for _, cost in costs)
+    for way in ("apply_gradients", "apply_optimize"):
+        assert f"{way}: the same parameters, moments and cost, bit for bit" in said
