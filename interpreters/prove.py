@@ -41,6 +41,9 @@ The rules, each used in both programs alike
   operand.
 * Layouts: a sharding constraint that a pass put in for a kept value (`recompute.shards_kept`) is its operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
+* Collectives (`collectives.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of what
+  goes into them on the device where they are and on all others, which run the same program. The channel is a name, but
+  two in the program after share none that two did not share before. Inside of branches and loops they are effects.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
   and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
@@ -64,7 +67,8 @@ in unregistered attributes, symbols that name functions (other than `callee`), s
 without a body.
 
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified, a loop
-with other carries, even dead ones (that needs rules for loops), `custom_call` and collectives cloned.
+with other carries, even dead ones (that needs rules for loops), `custom_call` cloned, and collectives cloned inside of
+branches and loops.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.
@@ -82,6 +86,7 @@ from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
 from ..dialects.printer import print_module
 from .anatomy import functions_of, public_functions
+from .collectives import shared_channels
 from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .foreign import registered_pure
 from .pure_operations import PURE_OPERATIONS
@@ -172,6 +177,8 @@ def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared
     public = public_functions(one.functions)
     if not public:
         raise Refusal(before, "there is no public function to compare")
+    if shared_channels(after) - shared_channels(before):
+        return Proof(False, "two collectives of the program after share a channel, and would take one for the other")
     results = 0
     for name in public:
         outcomes = one.function(name), other.function(name)

@@ -14,8 +14,8 @@ class Scope:
 
     `entry` stands for one execution of the region: it is the state at its start. `place` stands for the device that
     runs it. `kept`: terms that have to occur, in the order of their first occurrence. `risky`: terms that run, and may
-    fail. `literal`: nobody knows what the
-    region means, so that all that stands in it counts, and in this order.
+    fail. `literal`: nobody knows what the region means, so that all that stands in it counts, and in this order.
+    `is_alike`: all devices come here, equally often and in the same order.
     """
 
     depth: int
@@ -24,6 +24,7 @@ class Scope:
     place: int
     around: Scope | None = None
     literal: bool = False
+    is_alike: bool = True
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     kept: dict[int, None] = field(default_factory=dict[int, None])
     risky: dict[int, None] = field(default_factory=dict[int, None])

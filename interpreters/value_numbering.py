@@ -21,16 +21,9 @@ from ..dialects.marks import is_mark
 from ..dialects.names import Names
 from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
 from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
+from .collectives import COLLECTIVES, is_exchange, what_counts
 from .heads import Heads
-from .pure_operations import (
-    COMPUTE_THEIR_REGIONS,
-    KEPT,
-    MAY_FAIL,
-    OF_THE_PLACE,
-    OF_THE_REGION,
-    RUN_ELSEWHERE,
-    Memory,
-)
+from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, MAY_FAIL, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import note_risks, where_it_runs
 from .scope import Outcome, Scope
 from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
@@ -145,7 +138,7 @@ class Numbering:
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)
-        attributes = attributes_of(op)
+        attributes = what_counts(op, scope)
         nested_symbol = "sym_name" in attributes and op.parent_op() is not self.module
         if nested_symbol or name in ("builtin.module", "func.func"):
             raise Refusal(op, f"{name}: only symbols at the top level of the module are compared")
@@ -155,11 +148,11 @@ class Numbering:
             if parent is None or not name_of(parent).startswith("linalg."):
                 raise Refusal(op, f"{name} does not stand directly in the loops that it counts")
             operands = (scope.entry, *operands)
-        if name in OF_THE_PLACE:
+        if name in OF_THE_PLACE or name in COLLECTIVES:
             operands = (scope.place, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         insides = [region.inside for region in regions if region.inside]
-        effect = scope.literal or self._has_effect(op, insides)
+        effect = scope.literal or self._has_effect(op, insides, scope)
         if name in self._declared and not effect:
             self.believed.add(name)
         bodies = tuple([region.body for region in regions])
@@ -181,8 +174,9 @@ class Numbering:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
-    def _has_effect(self, op: Operation, insides: Sequence[Inside]) -> bool:
-        if name_of(op) not in self._pure or any(inside.has_effects for inside in insides):
+    def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: Scope) -> bool:
+        pure = name_of(op) in self._pure or is_exchange(op, scope)
+        if not pure or any(inside.has_effects for inside in insides):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
@@ -196,7 +190,7 @@ class Numbering:
         bound = [self._terms.bound("bound", (type_,), depth) for type_ in types]
         start = self._terms.bound("state", (), depth)
         scope = Scope(depth, start, start, place=start if name in RUN_ELSEWHERE else around.place, around=around)
-        scope.literal = around.literal or not computes
+        scope.literal, scope.is_alike = around.literal or not computes, around.is_alike and name in RUN_ELSEWHERE
         scope.values.update(zip(block.args, bound, strict=True))
         ending, results = self._block(block, scope)
         inside = Inside((*bound, start), (*results, scope.state), tuple(scope.kept))

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import recompute
+from recompute.test.imports import ROOT
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, jnp, temporaries, weights
 
 ms = recompute.jax.mindspore
@@ -172,3 +175,11 @@ def test_wrong_arguments():
         ms.Cell(layer).recompute(True)
     with pytest.raises(TypeError, match="mode"):
         ms.Primitive(layer).recompute(1)
+
+
+def test_switches_for_several_devices():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}
+    script = [sys.executable, "-m", "recompute.test.unit.frontends.on_a_mesh"]
+    done = subprocess.run(script, env=flags | paths, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "as it should be\n", done.stderr[-3000:]

@@ -1,0 +1,121 @@
+"""A second exchange of the same values is the same, where all devices come alike; whatever else differs is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import Proof, prove
+
+T = "tensor<4xf32>"
+BODY = """({
+  ^bb0(%l: tensor<f32>, %m: tensor<f32>):
+    %t = stablehlo.OP %l, %m : tensor<f32>
+    stablehlo.return %t : tensor<f32>
+  })"""
+
+
+def reduced(name: str, value: str, channel: int | None = 1, groups: str = "[[0, 1]]", by: str = "add") -> str:
+    handle = "" if channel is None else f", channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
+    said = f"<{{replica_groups = dense<{groups}> : tensor<1x2xi64>{handle}}}>"
+    return f'{name} = "stablehlo.all_reduce"({value}) {said} {BODY.replace("OP", by)} : ({T}) -> {T}\n'
+
+
+def module(body: str, result: str = "%r") -> str:
+    return f"func.func public @main(%x: {T}, %y: {T}, %p: tensor<i1>) -> {T} {{\n{body}  func.return {result} : {T}\n}}"
+
+
+def compared(before: str, after: str) -> Proof:
+    return prove(parse_module(module(before)), parse_module(module(after)))
+
+
+def twice(second: str) -> str:
+    return f"{reduced('%a', '%x')}{second}  %r = stablehlo.subtract %a, %b : {T}\n"
+
+
+ONCE = f"{reduced('%a', '%x')}  %r = stablehlo.subtract %a, %a : {T}\n"
+
+
+@pytest.mark.parametrize("channel", [2, 77])
+def test_a_second_exchange_with_a_channel_of_its_own(channel: int):
+    assert compared(ONCE, twice(reduced("%b", "%x", channel))).proved
+
+
+def test_an_exchange_that_nobody_reads_may_go():
+    assert compared(twice(reduced("%b", "%y", 2)).replace("%a, %b", "%a, %a"), ONCE).proved
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        reduced("%b", "%y", 2),
+        reduced("%b", "%x", 2, groups="[[1, 0]]"),
+        reduced("%b", "%x", 2, by="maximum"),
+        reduced("%b", "%x", 2).replace("type = 1", "type = 0"),
+        f'%b = "stablehlo.all_to_all"(%x) {{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : '
+        f"tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}} : ({T}) -> {T}\n",
+    ],
+    ids=["operand", "groups", "combiner", "channel", "kind"],
+)
+def test_another_exchange(second: str):
+    found = compared(ONCE, twice(second))
+    assert not found.proved and "result #0 of @main differs" in found.reason
+
+
+def test_a_channel_is_not_taken_twice():
+    found = compared(ONCE, twice(reduced("%b", "%x", 1)))
+    assert not found.proved and "two collectives of the program after share a channel" in found.reason
+    # What was shared before is not our doing.
+    shared = twice(reduced("%b", "%x", 1))
+    assert compared(
+        shared,
+        shared.replace("%r = stablehlo.subtract", "%n = stablehlo.negate %a : " + T + "\n  %r = stablehlo.subtract"),
+    ).proved
+
+
+@pytest.mark.parametrize("channel", [None, 0, -1])
+def test_without_a_channel_others_take_part(channel: int | None):
+    found = compared(ONCE, twice(reduced("%b", "%x", channel)))
+    assert not found.proved and "result #0 of @main differs" in found.reason
+
+
+def inside(body: str) -> str:
+    branch = f"{body}    stablehlo.return %r : {T}\n"
+    return (
+        f'  %r = "stablehlo.if"(%p) ({{\n{branch}  }}, {{\n    stablehlo.return %x : {T}\n  }}) : (tensor<i1>) -> {T}\n'
+    )
+
+
+def test_in_a_branch_it_is_an_effect():
+    """Of two devices one may take the branch, and the other may not."""
+    assert compared(inside(ONCE), inside(ONCE)).proved
+    assert not compared(inside(ONCE), inside(twice(reduced("%b", "%x", 2)))).proved
+    assert not compared(inside(twice(reduced("%b", "%y", 2)).replace("%a, %b", "%a, %a")), inside(ONCE)).proved
+
+
+def per_device(body: str) -> str:
+    at = '[<@mesh, [{"a"}]>]'
+    said = f'in_shardings={at} out_shardings={at} manual_axes={{"a"}}'
+    return (
+        f"  %r = sdy.manual_computation(%x) {said} (%z: {T}) {{\n"
+        f"{body.replace('%x', '%z')}    sdy.return %r : {T}\n  }} : ({T}) -> {T}\n"
+    )
+
+
+def test_in_a_body_per_device_all_come_alike():
+    assert compared(per_device(ONCE), per_device(twice(reduced("%b", "%x", 2)))).proved
+    for other in (reduced("%b", "%x", 2, groups="[[1, 0]]"), reduced("%b", "%x", 2, by="maximum")):
+        assert not compared(per_device(ONCE), per_device(twice(other))).proved
+
+
+def test_a_layout_of_what_is_kept():
+    """A constraint of ours is its operand; one of somebody else's has to be in both programs."""
+    plain = f"  %r = stablehlo.negate %x : {T}\n"
+    mesh = 'sdy.mesh @mesh = <["a"=2]>\n'
+    laid = f'  %k = sdy.sharding_constraint %x <@mesh, [{{"a"}}]> OURS : {T}\n  %r = stablehlo.negate %k : {T}\n'
+    before, ours, theirs = (
+        parse_module(mesh + module(text))
+        for text in (plain, laid.replace("OURS", "{recompute.shards_kept}"), laid.replace("OURS", ""))
+    )
+    assert prove(before, ours).proved
+    assert not prove(before, theirs).proved and not prove(theirs, ours).proved
