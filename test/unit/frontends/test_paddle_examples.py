@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("jax", reason="the examples train with it")
 pytest.importorskip("optax", reason="the optimizer of one of them")
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming_from_paddle.md"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
@@ -45,3 +47,23 @@ def test_the_network_of_the_optimizer_page(capsys: pytest.CaptureFixture[str]):
     assert all(0 < float(cost) < 5 for _, cost in costs)
     for way in ("apply_gradients", "apply_optimize"):
         assert f"{way}: the same parameters, moments and cost, bit for bit" in said
+
+
+def test_the_snippet_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (tmp_path / "snippet.py").write_text(snippet)
+    runpy.run_path(str(tmp_path / "snippet.py"))
+    said = capsys.readouterr().out
+    (ratio,) = re.findall(r"^temporaries .* (\S+)$", said, re.MULTILINE)
+    assert float(ratio) < 0.9
+    losses = [float(line) for line in said.splitlines()[-3:]]
+    assert losses[2] < losses[1] < losses[0]
+
+
+def test_what_the_page_calls_is_there():
+    import recompute
+
+    calls = set(re.findall(r"paddle\.(\w+)\(", PAGE.read_text())) & set(recompute.jax.paddle.__all__)
+    assert calls == {"recompute", "recompute_sequential", "RecomputeOptimizer"}
+    for method in re.findall(r"`(?:program(?:, params_grads)? = )?sgd\.(\w+)\(", PAGE.read_text()):
+        assert hasattr(recompute.jax.paddle.RecomputeOptimizer, method), method
