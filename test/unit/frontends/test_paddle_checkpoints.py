@@ -56,19 +56,15 @@ def body(one: Any) -> list[str]:
 
 
 def test_what_leads_to_the_checkpoints_is_run_again_and_the_rest_is_not():
-    done = lowered(new("h0", "h2"))
-    assert done.why is None
-    assert sines(done) == LAYERS + 3
+    for names, layers in ((["h0", "h2"], 3), (["h0", "h1"], 2), (["h0"], 1), (["h3"], 4)):
+        done = lowered(new(*names))
+        assert done.why is None
+        assert sines(done) == LAYERS + layers
 
 
 @pytest.mark.parametrize("names", [["h2", "h0"], ["h0", "h2", "h0", "h2"]])
 def test_order_and_repetition_do_not_matter(names: list[str]):
     assert body(lowered(new(*names))) == body(lowered(new("h0", "h2")))
-
-
-def test_a_single_one():
-    done = lowered(new("h1"))
-    assert done.why is None and sines(done) == LAYERS + 2
 
 
 def test_values_say_what_their_names_say():
@@ -171,9 +167,9 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
 @pytest.mark.parametrize("name", STEPS)
 def test_they_are_said_whatever_is_asked_for(name: str):
     """JAX leaves out what nobody asks for, and that may be the loss."""
-    optimizer = new("h0", "h2")
+    optimizer = new("h1")
     step = recompute.jax.jit(lambda p, x: STEPS[name](optimizer, partial(loss, x=x), p), measure=False)
-    assert sines(step.lower(optimizer.startup(weights(LAYERS)), batch())) == LAYERS + 3
+    assert sines(step.lower(optimizer.startup(weights(LAYERS)), batch())) == LAYERS + 2
 
 
 def test_checkpoints_of_one_call():
