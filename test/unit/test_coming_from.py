@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from dataclasses import fields
 from pathlib import Path
 
@@ -74,6 +75,14 @@ def test_every_claim_has_its_test(name: str) -> None:
     assert cited and all(key in known and tests[key] for key in cited)
     bars = (ROOT / "test" / "conformance" / "test_bars.py").read_text()
     assert all(f"def {bar}(" in bars for bar in re.findall(r"`(test_bar_\w+)`", PAGES[name]))
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "```python" in page])
+def test_the_calls(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
+    for snippet in re.findall(r"```python\n(.*?)```", PAGES[name], re.DOTALL):
+        (tmp_path / "snippet.py").write_text(snippet)
+        runpy.run_path(str(tmp_path / "snippet.py"))
 
 
 def test_links_lead_somewhere() -> None:

@@ -75,7 +75,8 @@ def _flattened_with_keys(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, .
 
 
 def _unflattened(structure: tuple[Any, ...], inside: tuple[Any, ...]) -> Cell[Any]:
-    cell = object.__new__(Cell[Any])
+    kind: Any = Cell
+    cell: Cell[Any] = object.__new__(kind)
     block, cell.switches = structure
     (cell.block,) = inside or (block,)
     return cell

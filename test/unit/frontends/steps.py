@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import recompute
+from recompute.planning.plan import CopyGroup
 
 jax: Any = pytest.importorskip("jax", reason="the frontend for JAX")
 jnp: Any = jax.numpy
@@ -86,6 +87,12 @@ def _close(a: Any, b: Any) -> bool:
         return bool((a == b).all())
     one, other = (np.asarray(each, np.float64) for each in (a, b))
     return float(np.abs(one - other).max(initial=0)) <= 2 * float(jnp.finfo(a.dtype).eps) * np.abs(other).max(initial=0)
+
+
+def groups_of(lowered: recompute.jax.Lowered) -> tuple[CopyGroup, ...]:
+    """What is copied of the only step."""
+    assert lowered.rewritten is not None, lowered.why
+    return lowered.rewritten.plans[0].plan.groups
 
 
 def temporaries(compiled: Any) -> int:

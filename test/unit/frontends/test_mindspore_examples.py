@@ -1,0 +1,38 @@
+"""The examples of MindSpore's pages give what the pages say."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.test.imports import ROOT
+
+pytest.importorskip("jax", reason="the examples are written in JAX")
+pytest.importorskip("matplotlib", reason="they draw a picture")
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("mindspore_calls", ROOT / "examples" / "mindspore_calls.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_gradient_of_the_api_page():
+    with pytest.warns(recompute.jax.NothingSaved):
+        found = load().first_example()
+    assert found.tolist() == [[[[2.0, 4.0], [4.0, 8.0]]] * 2] * 2
+
+
+def test_the_net_of_the_tutorial(tmp_path: Path):
+    sizes = load().tutorial(3, tmp_path, heads=2)
+    assert sizes["recompute"] < 0.75 * sizes["plain"]
+    assert sizes["recompute"] <= 1.02 * sizes["jax.checkpoint"]
+    assert "</svg>" in (tmp_path / "tutorial.memory.svg").read_text()

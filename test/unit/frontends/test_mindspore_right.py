@@ -1,0 +1,159 @@
+"""What MindSpore's recomputation gets wrong, through its own interfaces on JAX functions: here it is right."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.test.unit.frontends.steps import far_apart, groups_of, jax, jnp, temporaries
+
+ms: Any = recompute.jax.mindspore
+KEEPS_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+BLOCKS = 6
+ROWS, WIDTH = 2048, 64
+
+
+def gradient(block: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    def loss(x: Any, key: Any) -> Any:
+        for index in range(BLOCKS):
+            x = call(block, x, jax.random.fold_in(key, index))
+        return jnp.sum(x**2)
+
+    return jax.value_and_grad(loss)
+
+
+def plainly(block: Callable[..., Any], *args: Any) -> Any:
+    return block(*args)
+
+
+def saved(block: Callable[..., Any], **options: Any) -> recompute.jax.Lowered:
+    """The step through `recompute(block, …)`: less memory, and the results of the plain one."""
+    arguments = jnp.linspace(0.1, 0.9, ROWS * WIDTH).reshape(ROWS, WIDTH), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, ms.recompute), measure=False, **options).lower(*arguments)
+    plain = jax.jit(gradient(block, plainly)).lower(*arguments).compile()
+    assert one.why is None, one.why
+    compiled = one.compile()
+    assert far_apart(compiled(*arguments), plain(*arguments)) == []
+    # With loops jax.checkpoint around the same blocks saves nothing under XLA:CPU either.
+    theirs = jax.jit(gradient(jax.checkpoint(block), plainly)).lower(*arguments).compile(KEEPS_BARRIERS)
+    assert temporaries(compiled) < temporaries(plain) or temporaries(compiled) <= temporaries(theirs)
+    return one
+
+
+def dropout(x: Any, key: Any) -> Any:
+    return jnp.tanh(jnp.where(jax.random.bernoulli(key, 0.5, x.shape), jnp.sin(x) / 0.5, 0))
+
+
+def uniform(x: Any, key: Any) -> Any:
+    return jnp.tanh(x * jax.random.uniform(key, x.shape) + jnp.sin(x))
+
+
+def gumbel(x: Any, key: Any) -> Any:
+    return jax.nn.softmax(jnp.sin(x) + jax.random.gumbel(key, x.shape), axis=-1)
+
+
+def rrelu(x: Any, key: Any) -> Any:
+    return jnp.tanh(jnp.where(x > 0.5, x, x * jax.random.uniform(key, x.shape, minval=0.1, maxval=0.3)))
+
+
+@pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
+def test_random_numbers_are_drawn_alike(block: Callable[..., Any]):
+    """There 2,000 of 4,000 places of a mask differ, and with them the gradients."""
+    saved(block)
+
+
+def test_no_gate_is_empty():
+    """There the first gradient operation reads recomputed values alone, the gate is empty and nothing is saved."""
+    one = saved(lambda x, key: jnp.tanh(jnp.cos(jnp.exp(jnp.sin(x)))))
+    groups = groups_of(one)
+    assert len(groups) >= BLOCKS - 1 and all(group.gates for group in groups)
+
+
+def test_two_blocks_that_compute_the_same():
+    """What is the same is merged in the forward pass, and in copies; never a copy with what it is a copy of."""
+
+    def both(x: Any, key: Any) -> Any:
+        def half(x: Any) -> Any:
+            return jnp.exp(jnp.sin(x)) * x
+
+        return jnp.tanh(ms.recompute(half, x) + ms.recompute(half, x))
+
+    one = saved(both)
+    assert one.as_text().count("stablehlo.exponential ") > one.plain.as_text().count("stablehlo.exponential ") / 2
+
+
+def test_a_conditional_is_recomputed():
+    def block(x: Any, key: Any) -> Any:
+        return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: jnp.tanh(jnp.sin(x) * x), lambda x: jnp.cos(x) * x, x)
+
+    one = saved(block)
+    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+
+
+def test_a_call_in_a_branch():
+    def block(x: Any, key: Any) -> Any:
+        inside = lambda x: jnp.tanh(jnp.sin(x) * x)  # noqa: E731
+        return jax.lax.cond(jnp.mean(x) > 0.3, lambda x: ms.recompute(inside, x), lambda x: jnp.cos(x) * x, x)
+
+    arguments = jnp.ones((ROWS, WIDTH)), jax.random.key(7)
+    one = recompute.jax.jit(gradient(block, plainly), measure=False).lower(*arguments)
+    assert far_apart(one.compile()(*arguments), jax.jit(gradient(block, plainly))(*arguments)) == []
+    assert one.as_text().count("stablehlo.case") > one.plain.as_text().count("stablehlo.case")
+
+
+def test_a_loop_in_a_block_is_recomputed():
+    def block(x: Any, key: Any) -> Any:
+        return jax.lax.scan(lambda carry, _: (jnp.tanh(jnp.sin(carry) * x), None), x, None, length=3)[0]
+
+    one = saved(block)
+    assert one.as_text().count("stablehlo.while") > one.plain.as_text().count("stablehlo.while")
+
+
+def test_a_call_in_a_loop_says_that_it_does_nothing():
+    """There it does nothing, and says nothing."""
+
+    def block(x: Any, key: Any) -> Any:
+        def inside(x: Any) -> Any:
+            return jnp.tanh(jnp.sin(x) * x)
+
+        return jax.lax.scan(lambda carry, _: (ms.recompute(inside, carry), None), x, None, length=3)[0]
+
+    one = recompute.jax.jit(gradient(block, plainly)).lower(jnp.ones((ROWS, WIDTH)), jax.random.key(7))
+    assert any("segment 'inside' stands inside of stablehlo.while" in str(remark) for remark in one.remarks)
+
+
+def test_statistics_are_updated_once():
+    """There the running mean of a BatchNorm in a recomputed cell is updated twice."""
+    nnx: Any = pytest.importorskip("flax.nnx")
+
+    class Block(nnx.Module):
+        def __init__(self, rngs: Any):
+            self.norm, self.dense = nnx.BatchNorm(WIDTH, rngs=rngs), nnx.Linear(WIDTH, WIDTH, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return jnp.tanh(self.norm(self.dense(x)))
+
+    def step(call: Callable[..., Any]) -> Callable[..., Any]:
+        def loss(model: Any, x: Any) -> Any:
+            for block in model:
+                x = call(block, x)
+            return jnp.mean(x**2)
+
+        def run(state: Any, x: Any) -> Any:
+            model = nnx.merge(graph, state)
+            value, gradient = nnx.value_and_grad(loss)(model, x)
+            return value, gradient, nnx.state(model)
+
+        return run
+
+    graph, state = nnx.split(nnx.List([Block(nnx.Rngs(index)) for index in range(3)]))
+    x = jnp.linspace(0, 1, ROWS * WIDTH).reshape(ROWS, WIDTH)
+    one = recompute.jax.jit(step(ms.recompute), measure=False).lower(state, x)
+    assert one.why is None, one.why
+    assert far_apart(one.compile()(state, x), jax.jit(step(plainly))(state, x)) == []
