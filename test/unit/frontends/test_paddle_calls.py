@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,51 @@ def test_inside_of_the_branches_of_a_condition():
         return of
 
     check(loss, weights(LAYERS), batch())
+
+
+def test_in_a_function_that_is_jitted_by_itself_and_called_several_times():
+    """It is traced once, and each call is a segment."""
+
+    def loss(call: Any) -> Any:
+        inner = jax.jit(lambda w, x: call(wave, w, x))
+
+        def of(parameters: Any, x: Any) -> Any:
+            for w in parameters:
+                x = inner(w, x)
+            return jnp.mean(x**2)
+
+        return of
+
+    lowered = check(loss, weights(LAYERS), batch())
+    assert len({one.segment for step in lowered.rewritten.plans for one in step.plan.groups}) == LAYERS
+
+
+def test_under_vmap_of_grad():
+    each = jax.vmap(jax.value_and_grad(loss_of(paddle.recompute)), in_axes=(None, 0))
+    lowered = recompute.jax.jit(each, measure=False).lower(weights(LAYERS), batch(1024).reshape(4, 256, 16))
+    assert lowered.why is None and sines(lowered) == 2 * LAYERS
+
+
+def test_around_a_loop_it_is_recomputed_and_inside_it_is_told():
+    def loss(w: Any, x: Any, around: bool) -> Any:
+        def body(x: Any, _: Any) -> Any:
+            return (wave(w, x) if around else paddle.recompute(wave, w, x)), None
+
+        def loop(x: Any) -> Any:
+            return jax.lax.scan(body, x, None, length=4)[0]
+
+        for _ in range(2):
+            x = paddle.recompute(loop, x) if around else loop(x)
+        return jnp.mean(x**2)
+
+    def lowered(around: bool) -> Any:
+        step = recompute.jax.jit(jax.value_and_grad(partial(loss, around=around)), measure=False)
+        return step.lower_quietly(weights(1)[0], batch())
+
+    done, left = lowered(True), lowered(False)
+    assert done.why is None
+    assert {one.segment for step in done.rewritten.plans for one in step.plan.groups} == {"loop", "loop#1"}
+    assert any("segment 'wave' stands inside of stablehlo.while" in str(one) for one in left.remarks)
 
 
 def test_offload_is_said_of_the_arguments():
