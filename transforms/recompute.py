@@ -156,9 +156,7 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
 def _peaks(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Of what is written, where it has copies."""
     copied = {done.function for done in cloned.steps if done.plan.copies}
-    return {
-        function: Peaks.written(function, step.graph) for function, step in steps if function.sym_name.data in copied
-    }
+    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def _why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from ...rules.effects import why_impure
+
 
 @dataclass(frozen=True)
 class Order:
@@ -50,6 +52,21 @@ class Order:
         # By identity, which values are hashed by anyway: ints are looked up several times as fast.
         maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
         return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
+
+    @cached_property
+    def constants(self) -> frozenset[SSAValue]:
+        """The values that come from constants alone."""
+        return self.constants_given(())
+
+    def constants_given(self, outside: Iterable[SSAValue]) -> frozenset[SSAValue]:
+        """The same with those from `outside` of the block that do so, which are told too."""
+        found = set(outside)
+        for op, read in zip(self.operations, self.reads, strict=True):
+            # Nearly every operation reads something else first, and is done with then.
+            is_constant = all(map(found.__contains__, read))
+            if is_constant and why_impure(op) is None:
+                found.update(op.results)
+        return frozenset(found)
 
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""

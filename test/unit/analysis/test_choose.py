@@ -55,7 +55,7 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
-    choice = choose(step, AUTO, Forecast.of(function, step.graph), attempts=9)
+    choice = choose(step, AUTO, Forecast.of(function, step), attempts=9)
     assert choice.refused is None
     copying = [one for one in choice.tried if one.planned.plan.copies]
     assert choice.chosen.peaks.eager <= min(copying, key=lambda one: one.peaks.xla).peaks.eager or (
