@@ -91,13 +91,30 @@ def recompute(
     Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
     or when the result breaks an invariant.
     """
+    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts)
+    if work is not None:
+        _replace(module, work)
+    return done
+
+
+def recomputed(
+    module: ModuleOp,
+    selection: Selection = AUTO,
+    copies: int = 2,
+    target: str = "stablehlo",
+    staggered: bool = True,
+    planned: Sequence[StepPlan] | Planner | None = None,
+    calls: bool = True,
+    attempts: int = ATTEMPTS,
+) -> tuple[ModuleOp | None, Recomputation]:
+    """The same in a module of its own, or None where the step stays as it is. Marks are taken from what is given."""
     with part("verify"):
         verify_input(module)
     said = take_marks(module).remarks
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(map(is_copy, every_operation(work))):
-        return _unchanged(module, said, "the step has copies already, from an earlier run", ())
+        return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
         cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
@@ -106,11 +123,11 @@ def recompute(
         cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
         remarks = [*said, *cloned.remarks]
     if not cloned.copies:
-        return _unchanged(module, remarks, "nothing is recomputed", steps)
+        return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     written = _emit(work, prepared.origins, emission, steps)
     peaks = _peaks(written, cloned)
     if (worse := _why_all_worse(peaks, cloned, emission)) is not None:
-        return _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
+        return None, _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
@@ -119,8 +136,7 @@ def recompute(
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(work)
-    _replace(module, work)
-    return Recomputation(cloned.steps, tuple(remarks), restored)
+    return work, Recomputation(cloned.steps, tuple(remarks), restored)
 
 
 def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
