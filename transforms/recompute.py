@@ -91,6 +91,8 @@ def recompute(
     Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
     or when the result breaks an invariant.
     """
+    with part("verify"):
+        verify_input(module)
     work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts)
     if work is not None:
         _replace(module, work)
@@ -107,9 +109,10 @@ def recomputed(
     calls: bool = True,
     attempts: int = ATTEMPTS,
 ) -> tuple[ModuleOp | None, Recomputation]:
-    """The same in a module of its own, or None where the step stays as it is. Marks are taken from what is given."""
-    with part("verify"):
-        verify_input(module)
+    """The same in a module of its own, or None where the step stays as it is.
+
+    The module has been verified; what is marked by calls in it is marked by attributes then.
+    """
     said = take_marks(module).remarks
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection

@@ -11,5 +11,8 @@ from .order import Order
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
     """The values of a block that come from constants alone; `outside` are those that its region may capture."""
-    given = tuple(outside)
-    return order.constants_given(given) if given else order.constants
+    found = set(outside)
+    if not found:
+        return order.constants
+    order.add_constants(found)
+    return frozenset(found)
