@@ -60,11 +60,14 @@ CONTRADICTIONS = (
     ),
 )
 
+# Each of them speaks of one of these.
+_ABOUT = frozenset({Names.RECOMPUTE, Names.OUTPUT_RECOMPUTE})
+
 
 def verify_marks(operations: Iterable[Operation]) -> None:
     """Raise a `Refusal` at the first operation that contradicts itself."""
     for op in operations:
-        if not any(name.startswith(Names.PREFIX) for name in op.attributes):
+        if _ABOUT.isdisjoint(op.attributes):
             continue
         for contradiction in CONTRADICTIONS:
             if contradiction.holds(op):

@@ -37,11 +37,11 @@ from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
-from ..transforms.recompute import Recomputation, recompute
+from ..transforms.recompute import Recomputation, recomputed
 from ..transforms.take_marks import take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
-from .road import belief, take
+from .road import belief, take, take_apart
 from .verification import verify_module
 
 
@@ -121,25 +121,25 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
-    module, done = original.clone(), list[Recomputation]()
+    done = list[Recomputation]()
 
-    def change(module: ModuleOp) -> None:
-        done.append(
-            recompute(
-                module,
-                asked.selection,
-                asked.copies,
-                asked.target,
-                asked.stagger,
-                planned,
-                asked.calls,
-                asked.attempts,
-            )
+    def write(module: ModuleOp) -> ModuleOp:
+        work, said = recomputed(
+            module,
+            asked.selection,
+            asked.copies,
+            asked.target,
+            asked.stagger,
+            planned,
+            asked.calls,
+            asked.attempts,
         )
-        if asked.strict and not done[0].copies:
-            raise Refusal(module, f"{done[0].remarks[-1].reason} (strict)")
+        done.append(said)
+        if asked.strict and not said.copies:
+            raise Refusal(module, f"{said.remarks[-1].reason} (strict)")
+        return module.clone() if work is None else work
 
-    proof = take(module, [change], proof=asked.proof, original=original)
+    module, proof = take_apart(original, write, asked.proof)
     remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 

@@ -53,6 +53,17 @@ def take(
     return None if before is None else _demanded(before, module)
 
 
+@no_collection()
+def take_apart(
+    original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
+) -> tuple[ModuleOp, Proof | None]:
+    """As `take`, for what leaves the module as it is and writes another one, which is returned."""
+    _verify(original)
+    module = write(original)
+    _verify(module)
+    return module, _demanded(original, module) if proof else None
+
+
 @part("verify")
 def _verify(module: ModuleOp) -> None:
     verify_module(module)

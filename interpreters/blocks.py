@@ -51,3 +51,10 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
     ):
         raise Refusal(function, f"@{name} does not take and return what its type says")
     return block
+
+
+def refuse_symbols(op: Operation, module: Operation) -> None:
+    """Raises `Refusal` for what has a name to be called by, but for what stands at the top level of the module."""
+    nested = ("sym_name" in op.attributes or "sym_name" in op.properties) and op.parent_op() is not module
+    if nested or name_of(op) in ("builtin.module", "func.func"):
+        raise Refusal(op, f"{name_of(op)}: only symbols at the top level of the module are compared")

@@ -77,7 +77,7 @@ class Kinds:
         shared = storages(self.order)
         returned = {shared.of(value) for value in self.order.operations[-1].operands}
         self.results = {value for op in self.order.operations for value in op.results if shared.of(value) in returned}
-        self.constants: dict[Block, set[SSAValue]] = {self.order.block: constants_only(self.order)}
+        self.constants: dict[Block, frozenset[SSAValue]] = {self.order.block: constants_only(self.order)}
 
     def of(self, value: SSAValue) -> Kind:
         block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -86,12 +86,12 @@ class Kinds:
             return Kind.CONSTANT
         return Kind.RESULT if value in self.results else Kind.TEMPORARY
 
-    def _constants_of(self, block: Block) -> set[SSAValue]:
+    def _constants_of(self, block: Block) -> frozenset[SSAValue]:
         """Within a loop over constants alone everything is constant, the arguments of its regions included."""
         if block not in self.constants:
             around = block.parent_op()
             outer = around.parent if around is not None else None
-            outside = set[SSAValue]() if around is None or outer is None else self._constants_of(outer)
+            outside = frozenset[SSAValue]() if around is None or outer is None else self._constants_of(outer)
             if around is not None and around.results and all(result in outside for result in around.results):
                 outside = outside | set(block.args)
             self.constants[block] = constants_only(Order.of(block), outside)

@@ -20,7 +20,7 @@ from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
 from ..dialects.names import Names
 from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
-from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, single_block
+from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, is_exchange, what_counts
 from .heads import Heads
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, MAY_FAIL, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
@@ -56,6 +56,7 @@ class Numbering:
         self.believed = set[str]()
         self._origins = terms.origins[side]
         self._insides = terms.insides[side]
+        self._known = dict[Operation, tuple[Head, bool]]()  # Of those without regions: whether it is an effect.
 
     def demand_bounded_size(self) -> None:
         """Raises `Refusal` where calls call themselves, or make the program too large once they are inlined."""
@@ -138,10 +139,8 @@ class Numbering:
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)
-        attributes = what_counts(op, scope)
-        nested_symbol = "sym_name" in attributes and op.parent_op() is not self.module
-        if nested_symbol or name in ("builtin.module", "func.func"):
-            raise Refusal(op, f"{name}: only symbols at the top level of the module are compared")
+        known = None if scope.literal else self._known.get(op)
+        refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
         if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
@@ -152,11 +151,15 @@ class Numbering:
             operands = (scope.place, *operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         insides = [region.inside for region in regions if region.inside]
-        effect = scope.literal or self._has_effect(op, insides, scope)
+        if known is None:
+            effect = scope.literal or self._has_effect(op, insides, scope)
+            bodies = tuple([region.body for region in regions])
+            known = self.heads.of("effect" if effect else "operation", op, what_counts(op, scope), bodies), effect
+            if not op.regions and not scope.literal and name not in COLLECTIVES:
+                self._known[op] = known
+        head, effect = known
         if name in self._declared and not effect:
             self.believed.add(name)
-        bodies = tuple([region.body for region in regions])
-        head = self.heads.of("effect" if effect else "operation", op, attributes, bodies)
         for region in regions:
             operands += region.captures
         if name in MAY_FAIL and not effect:
@@ -166,8 +169,8 @@ class Numbering:
             scope.state = term
         elif name in KEPT or any(inside.kept for inside in insides):
             scope.kept[term] = None
-        for known in (term, *note_risks(self._terms, term, op, regions, scope)):
-            self._origins.setdefault(known, op)
+        for one in (term, *note_risks(self._terms, term, op, regions, scope)):
+            self._origins.setdefault(one, op)
         if regions:
             self._insides.setdefault(term, tuple(insides))
         if len(op.results) == 1:

@@ -94,11 +94,31 @@ def recompute(
     """
     with part("verify"):
         verify_input(module)
+    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts)
+    if work is not None:
+        _replace(module, work)
+    return done
+
+
+def recomputed(
+    module: ModuleOp,
+    selection: Selection = AUTO,
+    copies: int = 2,
+    target: str = "stablehlo",
+    staggered: bool = True,
+    planned: Sequence[StepPlan] | Planner | None = None,
+    calls: bool = True,
+    attempts: int = ATTEMPTS,
+) -> tuple[ModuleOp | None, Recomputation]:
+    """The same in a module of its own, or None where the step stays as it is.
+
+    The module has been verified; what is marked by calls in it is marked by attributes then.
+    """
     said = take_marks(module).remarks
     prepared = prepare(module, selection)
     work, selection = prepared.module, prepared.selection
     if any(map(is_copy, every_operation(work))):
-        return _unchanged(module, said, "the step has copies already, from an earlier run", ())
+        return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
         cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
@@ -107,12 +127,12 @@ def recompute(
         cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
         remarks = [*said, *cloned.remarks]
     if not cloned.copies:
-        return _unchanged(module, remarks, "nothing is recomputed", steps)
+        return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, [one.function for one in prepared.nested]))
     written = _emit(work, prepared.origins, emission, steps)
     peaks = _peaks(written, cloned)
     if (worse := _why_all_worse(peaks, cloned, emission)) is not None:
-        return _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
+        return None, _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
@@ -121,8 +141,7 @@ def recompute(
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(work)
-    _replace(module, work)
-    return Recomputation(cloned.steps, tuple(remarks), restored)
+    return work, Recomputation(cloned.steps, tuple(remarks), restored)
 
 
 def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
@@ -158,9 +177,7 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
 def _peaks(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
     """Of what is written, where it has copies."""
     copied = {done.function for done in cloned.steps if done.plan.copies}
-    return {
-        function: Peaks.written(function, step.graph) for function, step in steps if function.sym_name.data in copied
-    }
+    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
 
 
 def _why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...dialects.names import Names
+from ...planning.by_segment.by_structure import Cuts
 from ...planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
@@ -16,7 +17,7 @@ from ..step.marks import is_forced
 from ..step.step import Step
 from .attempts import FIRST, Attempt, attempts_for
 from .decide import explicit_mark
-from .planned import Planned, plan_attempt
+from .planned import Meant, Planned, plan_attempt
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,16 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
     """`attempts`: of so many different plans the peaks are asked for. Raises `BadSelection`."""
 
     named = named_segments(step.phases, selection)
+    meant = dict[tuple[Cuts | None, bool], Meant]()
 
     def planned(attempt: Attempt) -> Planned:
-        known = None if attempt.cuts or selection.segment_count else named
-        return plan_attempt(step, selection, attempt, copies, known)
+        # How it is copied decides nothing.
+        place = attempt.cuts, attempt.own_outputs
+        if place not in meant:
+            meant[place] = Meant.of(
+                step, selection, attempt, None if attempt.cuts or selection.segment_count else named
+            )
+        return plan_attempt(step, selection, attempt, meant[place], copies)
 
     def tried(one: Planned) -> Tried:
         return Tried(one, forecast.of_plan(one.plan, one.segments))

@@ -39,23 +39,30 @@ class Planned:
         return dict(sorted(found.items()))
 
 
-@part("plan")
-def plan_attempt(
-    step: Step,
-    selection: Selection,
-    attempt: Attempt,
-    copies: int = 2,
-    named: Mapping[Operation, str] | None = None,
-) -> Planned:
-    """`copies`: at most so many of one operation. `named`: the segments that have names, where they are known.
+@dataclass(frozen=True)
+class Meant:
+    """What an attempt decides, and what the decisions ask for, whatever is said of how it is copied."""
 
-    Raises `BadSelection`.
-    """
-    decided = decide(step, selection, attempt, named, staged=False)
-    unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
-    targets, spoken_of = _targets(step, decided, unheard)
+    decided: Decisions
+    targets: Targets
+
+    @classmethod
+    @part("plan")
+    def of(
+        cls, step: Step, selection: Selection, attempt: Attempt, named: Mapping[Operation, str] | None = None
+    ) -> Meant:
+        """`named`: the segments that have names, where they are known. Raises `BadSelection`."""
+        decided = decide(step, selection, attempt, named, staged=False)
+        unheard = frozenset(op for op, _ in refused_marks(step, selection.permission))
+        targets, spoken_of = _targets(step, decided, unheard)
+        return cls(decided, completed(step, targets, spoken_of))
+
+
+@part("plan")
+def plan_attempt(step: Step, selection: Selection, attempt: Attempt, meant: Meant, copies: int = 2) -> Planned:
+    """`meant`: by the attempt, or by one that cuts and keeps the same. `copies`: at most so many of one operation."""
     how = Copying(copies, attempt.chain, attempt.beside, permission=selection.permission)
-    return Planned(attempt, decided, how.plan(step, completed(step, targets, spoken_of)))
+    return Planned(attempt, meant.decided, how.plan(step, meant.targets))
 
 
 def _targets(step: Step, decided: Decisions, unheard: Set[Operation]) -> tuple[Targets, frozenset[int]]:

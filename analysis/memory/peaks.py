@@ -16,6 +16,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
+from ..step.step import Step
 from .xla.memory import xla_timeline
 from .xla.planned import Plain
 
@@ -40,9 +41,9 @@ class Peaks:
         return cls(int(live.max(initial=0)), peak_bytes(graph, eager(graph)), in_update, ask_xla)
 
     @classmethod
-    def written(cls, function: FuncOp, graph: Graph) -> Peaks:
+    def written(cls, function: FuncOp, step: Step) -> Peaks:
         """Of a step as it stands."""
-        return cls.of(graph, lambda: xla_timeline(function).peak_bytes)
+        return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     @property
     def is_steady(self) -> bool:
@@ -75,16 +76,16 @@ class Forecast:
     staggered: bool = True
 
     @classmethod
-    def of(cls, function: FuncOp, graph: Graph, ordered: bool = True, staggered: bool = True) -> Forecast:
+    def of(cls, function: FuncOp, step: Step, ordered: bool = True, staggered: bool = True) -> Forecast:
         """Raises `Refusal` for dynamic shapes, when XLA is asked."""
         read = list[Plain]()
 
         def plain() -> Plain:
             if not read:
-                read.append(Plain.of(function))
+                read.append(Plain.of(function, step.phases.order))
             return read[0]
 
-        return cls(graph, plain, ordered, staggered)
+        return cls(step.graph, plain, ordered, staggered)
 
     def read(self) -> Forecast:
         """The same for a function that is changed from now on."""

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from ...rules.effects import why_impure
+
 
 @dataclass(frozen=True)
 class Order:
@@ -51,6 +53,21 @@ class Order:
         maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
         return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
 
+    @cached_property
+    def constants(self) -> frozenset[SSAValue]:
+        """The values that come from constants alone."""
+        found = set[SSAValue]()
+        self.add_constants(found)
+        return frozenset(found)
+
+    def add_constants(self, found: set[SSAValue]) -> None:
+        """Add them to those from outside of the block that do so."""
+        for op, read in zip(self.operations, self.reads, strict=True):
+            # Nearly every operation reads something else first, and is done with then.
+            is_constant = all(map(found.__contains__, read))
+            if is_constant and why_impure(op) is None:
+                found.update(op.results)
+
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""
         found = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
@@ -61,7 +78,8 @@ def read_values(op: Operation) -> list[SSAValue]:
     """The operands, and what its regions read from outside of it, each once, in order of reading."""
     operands = list(op.operands)
     if not op.regions:
-        return operands if len(operands) < 2 else list(dict.fromkeys(operands))
+        is_once = len(operands) < 2 or (len(operands) == 2 and operands[0] is not operands[1])
+        return operands if is_once else list(dict.fromkeys(operands))
     values, inside = dict.fromkeys(operands), set[SSAValue]()
     _add_inner(op, values, inside)
     return [value for value in values if value not in inside]

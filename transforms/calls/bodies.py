@@ -73,9 +73,10 @@ class Reading:
 
     def _read(self, index: int, op: Operation) -> None:
         for one, was in self.pairs(op, self.template.operations[index]):
+            read = tuple(one.operands)
             for place, before in operand_pairs(one, was, self.parts):
-                if not _is_inside(one.operands[place], op):
-                    self._stand(one.operands[place], before)
+                if not _is_inside(read[place], op):
+                    self._stand(read[place], before)
 
     def _stand(self, value: SSAValue, before: SSAValue) -> None:
         """`value` is read where the template reads `before`."""

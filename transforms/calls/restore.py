@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...analysis.step.constants import constants_only
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...dialects.dead_code import drop_dead_code
@@ -103,7 +102,7 @@ class _Restoring:
         looked_at.add(block)
         if (around := block.parent_block()) is not None:
             self._find_constants(around, looked_at)
-        self.constants |= constants_only(Order.of(block), self.constants)
+        Order.of(block).add_constants(self.constants)
 
     def _sort_in(self, op: Operation, waiting: Waiting) -> None:
         """Into the group of its call, if it is an operation of the body itself. Literals belong to who reads them."""

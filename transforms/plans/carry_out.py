@@ -46,7 +46,7 @@ def carry_out_best(
     """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
     remarks, plans, before = list[Remark](), dict[FuncOp, Plan](), dict[str, Peaks]()
     for function, step in steps:
-        forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
         try:
             choice = choose(step, selection, forecast, attempts, copies)
         except BadSelection as error:
@@ -78,7 +78,7 @@ def carry_out_planned(
 ) -> Cloned:
     """Plans of others, carried out; where one makes nothing less, that is said."""
     forecasts = [
-        Forecast.of(function, step.graph, emission.is_ordered, emission.staggered).read() for function, step in steps
+        Forecast.of(function, step, emission.is_ordered, emission.staggered).read() for function, step in steps
     ]
     if callable(planned):
         cloned = clone_by(module, planned, permission, steps)

@@ -49,7 +49,7 @@ def tried_plans(
         found, said, peaks = list[StepPlan](), dict[str, None](), list[int]()
         more = False
         for function, step in numbered_steps(prepare(module, selection).module):
-            forecast = Forecast.of(function, step.graph, emission.is_ordered, emission.staggered)
+            forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
             try:
                 tried = choose(step, selection, forecast, attempts, copies).tried
             except BadSelection as error:

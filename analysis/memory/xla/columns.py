@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -49,13 +49,16 @@ class Columns:
         return number
 
     def add_operation(
-        self, name: str, traits: Traits, operands: Sequence[int], captured: Iterable[int], makes: Sequence[int]
+        self, name: str, traits: Traits, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
     ) -> None:
         """`captured`: what its regions read."""
         self.names.append(name)
         self.traits.append(traits)
-        self.operands.append(tuple(operands))
-        self.reads.append(tuple(dict.fromkeys([*operands, *captured])))
+        listed = tuple(operands)
+        self.operands.append(listed)
+        read = tuple(dict.fromkeys([*listed, *captured])) if captured or len(listed) > 1 else listed
+        # Mostly the same, and kept once: whoever compares the two is done at once.
+        self.reads.append(listed if read == listed else read)
         self.makes.append(tuple(makes))
 
     def fields(self) -> Fields:

@@ -9,25 +9,26 @@ from xdsl.ir import Operation
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ...step.functions import single_block
+from ...step.order import Order
 from .kernel_copies import with_kernel_copies
 from .program import Program
 from .read_program import program_of
 
 
-def xla_form(function: FuncOp) -> tuple[Program, Sequence[Operation]]:
+def xla_form(function: FuncOp, order: Order | None = None) -> tuple[Program, Sequence[Operation]]:
     """The program, and for each of its operations that of the function which it is, or is a copy for.
 
-    Raises `Refusal` for dynamic shapes.
+    `order`: that of its block, where it is known. Raises `Refusal` for dynamic shapes.
     """
-    program, operations = _without_dead_code(function)
+    program, operations = _without_dead_code(function, order)
     form = with_kernel_copies(program)
     return form.program, [operations[op] for op in form.origin]
 
 
-def _without_dead_code(function: FuncOp) -> tuple[Program, Sequence[Operation]]:
+def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[Program, Sequence[Operation]]:
     if not has_dead_code(function):
         block = single_block(function)
-        return program_of(block), tuple(block.ops)
+        return program_of(block, order), tuple(block.ops)
     copy = function.clone()
     block = single_block(copy)
     origin = dict(zip(block.ops, single_block(function).ops, strict=True))

@@ -74,7 +74,9 @@ class _Writer:
         program = self.program
         if op in program.numbers:
             return ()
-        operands = [self.now.get(value, value) for value in program.operands[op]]
+        operands: Sequence[int] = program.operands[op]
+        if not self.now.keys().isdisjoint(operands):
+            operands = [self.now.get(value, value) for value in operands]
         return [operands[program.reshapes[op]]] if op in program.reshapes else operands
 
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
@@ -113,8 +115,10 @@ class _Writer:
 
     def _captured(self, op: int) -> Sequence[int]:
         """What the regions of an operation read."""
-        operands = self.program.operands[op]
-        return [self.now.get(value, value) for value in self.program.reads[op] if value not in operands]
+        operands, reads = self.program.operands[op], self.program.reads[op]
+        if operands == reads:
+            return ()
+        return [self.now.get(value, value) for value in reads if value not in operands]
 
     def _own(self, op: int, operands: Sequence[int]) -> Sequence[int]:
         """What is written over is the operation's own: a copy, if others read it too."""

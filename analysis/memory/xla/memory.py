@@ -31,7 +31,7 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
 
     Raises `Refusal` for dynamic shapes.
     """
-    program, origin = xla_form(function)
+    program, origin = xla_form(function, None if phases is None else phases.order)
     run = Run.of(program)
     named = labels or Labels(phases)
     alive = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)

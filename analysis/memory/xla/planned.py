@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
 
 from ....planning.rewriting import BARRIER, BARRIER_NAME, Instruction, Rewritten
 from ...step.functions import single_block
+from ...step.order import Order
 from .donation import donated_for
 from .kernel_copies import with_kernel_copies
 from .memory import temporaries
@@ -16,6 +18,8 @@ from .program import Program
 from .read_program import program_of
 from .run import Run, live_bytes
 from .traits import Trait
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,9 @@ class Plain:
     donated: Mapping[int, int]
 
     @classmethod
-    def of(cls, function: FuncOp) -> Plain:
-        """Raises `Refusal` for dynamic shapes."""
-        return cls(program_of(single_block(function)), donated_for(function))
+    def of(cls, function: FuncOp, order: Order | None = None) -> Plain:
+        """`order`: that of its block, where it is known. Raises `Refusal` for dynamic shapes."""
+        return cls(program_of(single_block(function), order), donated_for(function))
 
     def peak_bytes(self, rewritten: Rewritten) -> int:
         """Temporaries of the program as it will be, by the model of `memory.py`."""
@@ -38,7 +42,9 @@ class Plain:
 
 def _program(plain: Program, new: Rewritten) -> Program:
     operations = new.operations
-    own = [(op, one.origin) for op, one in enumerate(operations) if one.origin != BARRIER]
+    at = _places(plain, new)
+    reshapes = _at(at, plain.reshapes)
+    more = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for one in operations if one.origin == BARRIER for value in one.makes}
     return replace(
         plain,
@@ -47,22 +53,36 @@ def _program(plain: Program, new: Rewritten) -> Program:
         reads=tuple([one.reads for one in operations]),
         makes=tuple([one.makes for one in operations]),
         maker=new.maker,
-        sizes=tuple([plain.sizes[value] for value in new.stands_for]),
-        ranks=tuple([plain.ranks[value] for value in new.stands_for]),
-        root=_roots(plain, new),
-        reshapes={op: plain.reshapes[origin] for op, origin in own if origin in plain.reshapes},
-        numbers=frozenset([op for op, origin in own if origin in plain.numbers]),
-        masks=frozenset([op for op, origin in own if origin in plain.masks]),
-        constants=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.constants]),
-        broadcasts=frozenset([new for new, old in enumerate(new.stands_for) if old in plain.broadcasts]) - behind,
-        bodies={op: plain.bodies[origin] for op, origin in own if origin in plain.bodies},
-        iteration_bytes={op: plain.iteration_bytes[origin] for op, origin in own if origin in plain.iteration_bytes},
-        kernels={op: plain.kernels[origin] for op, origin in own if origin in plain.kernels},
-        alike={new: plain.alike[old] for new, old in enumerate(new.stands_for) if old in plain.alike},
-        pools={op: plain.pools[origin] for op, origin in own if origin in plain.pools},
-        spreads={op: plain.spreads[origin] for op, origin in own if origin in plain.spreads},
+        sizes=(*plain.sizes, *(plain.sizes[old] for _, old in more)),
+        ranks=(*plain.ranks, *(plain.ranks[old] for _, old in more)),
+        root=_roots(plain, new, reshapes),
+        reshapes=reshapes,
+        numbers=frozenset([op for origin in plain.numbers for op in at[origin]]),
+        masks=frozenset([op for origin in plain.masks for op in at[origin]]),
+        constants=plain.constants.union([new for new, old in more if old in plain.constants]),
+        broadcasts=plain.broadcasts.union([new for new, old in more if old in plain.broadcasts]) - behind,
+        bodies=_at(at, plain.bodies),
+        iteration_bytes=_at(at, plain.iteration_bytes),
+        kernels=_at(at, plain.kernels),
+        alike={**plain.alike, **{new: plain.alike[old] for new, old in more if old in plain.alike}},
+        pools=_at(at, plain.pools),
+        spreads=_at(at, plain.spreads),
         traits=tuple([Trait.NONE if one.origin == BARRIER else plain.traits[one.origin] for one in operations]),
     )
+
+
+def _places(plain: Program, new: Rewritten) -> Sequence[Sequence[int]]:
+    """For each operation of the plain program those that are it, or copies of it."""
+    found: list[list[int]] = [[] for _ in range(len(plain))]
+    for op, one in enumerate(new.operations):
+        if one.origin != BARRIER:
+            found[one.origin].append(op)
+    return found
+
+
+def _at(places: Sequence[Sequence[int]], said: Mapping[int, T]) -> dict[int, T]:
+    """What is said of operations, of those that are the same in the new program."""
+    return {op: what for origin, what in said.items() for op in places[origin]}
 
 
 def _operands(plain: Program, one: Instruction) -> tuple[int, ...]:
@@ -73,11 +93,13 @@ def _operands(plain: Program, one: Instruction) -> tuple[int, ...]:
     return tuple([read_as[value] for value in plain.operands[one.origin]])
 
 
-def _roots(plain: Program, new: Rewritten) -> tuple[int, ...]:
+def _roots(plain: Program, new: Rewritten, reshapes: Mapping[int, int]) -> tuple[int, ...]:
+    """Everything else is memory of its own, as it was and in copies."""
     found = list(range(len(new.stands_for)))
     found[: len(plain.root)] = plain.root
-    for one in new.operations:
+    for op in sorted(reshapes):
+        one = new.operations[op]
+        source = found[_operands(plain, one)[reshapes[op]]]
         for value in one.makes:
-            at = plain.reshapes.get(one.origin)
-            found[value] = value if at is None else found[_operands(plain, one)[at]]
+            found[value] = source
     return tuple(found)

@@ -96,10 +96,13 @@ class Program:
             for value in values:
                 direct[value].append(op)
         found: list[tuple[int, ...]] = [()] * len(self)
+        reshapes = self.reshapes.keys()
         for op in reversed(range(len(self))):
-            readers = [one for result in self.makes[op] for one in direct[result]]
-            if not self.reshapes.keys().isdisjoint(readers):
-                readers = [end for one in readers for end in (found[one] if one in self.reshapes else (one,))]
+            made = self.makes[op]
+            # Nearly every operation makes one value.
+            readers = direct[made[0]] if len(made) == 1 else [one for result in made for one in direct[result]]
+            if not reshapes.isdisjoint(readers):
+                readers = [end for one in readers for end in (found[one] if one in reshapes else (one,))]
             found[op] = tuple(readers) if len(readers) < 2 else tuple(dict.fromkeys(readers))
         return tuple(found)
 

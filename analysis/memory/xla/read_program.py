@@ -28,9 +28,9 @@ _BROADCAST = "stablehlo.broadcast_in_dim"
 LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block) -> Program:
-    """An operation for each of the block's. Raises `Refusal` for dynamic shapes."""
-    order = Order.of(block)
+def program_of(block: Block, known: Order | None = None) -> Program:
+    """An operation for each of the block's. `known`: its order. Raises `Refusal` for dynamic shapes."""
+    order = known or Order.of(block)
     reader = _Reader(order, constants_only(order))
     for op in order.operations:
         reader.add(op)

@@ -12,7 +12,7 @@ from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
 from recompute.analysis.copies.choose import choose
 from recompute.analysis.copies.copying import Copying
 from recompute.analysis.copies.marked import plan_of_marks
-from recompute.analysis.copies.planned import plan_attempt
+from recompute.analysis.copies.planned import Meant, plan_attempt
 from recompute.analysis.memory.peaks import Forecast
 from recompute.analysis.memory.xla.planned import Plain
 from recompute.analysis.memory.xla.read_program import program_of
@@ -38,7 +38,7 @@ SELECTIONS = {
 def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
     """The passes one by one, and all in one, come to the same plan."""
     ((_, step),) = steps = numbered_steps(inlined(name).clone())
-    planned = plan_attempt(step, SELECTIONS[said], FIRST)
+    planned = plan_attempt(step, SELECTIONS[said], FIRST, Meant.of(step, SELECTIONS[said], FIRST))
     mark_steps(steps, SELECTIONS[said])
     assert plan_of_marks(step, Copying()) == planned.plan
 
@@ -48,14 +48,14 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     for attempt in attempts_for(step.graph, AUTO, named=True, stated=False):
         for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
-            plan = plan_attempt(step, AUTO, one).plan
+            plan = plan_attempt(step, AUTO, one, Meant.of(step, AUTO, one)).plan
             assert list(violations(step.graph, plan)) == [], str(one)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
-    choice = choose(step, AUTO, Forecast.of(function, step.graph), attempts=9)
+    choice = choose(step, AUTO, Forecast.of(function, step), attempts=9)
     assert choice.refused is None
     copying = [one for one in choice.tried if one.planned.plan.copies]
     assert choice.chosen.peaks.eager <= min(copying, key=lambda one: one.peaks.xla).peaks.eager or (
