@@ -31,8 +31,8 @@ def recompute(
 
     function: any callable; modules of flax linen, nnx and equinox are. args, kwargs: go to it as they are: arrays of
     any shape and type, pytrees of them, and whatever else it takes. Its results, of any kind, come back as they are.
-    preserve_rng_state: what draws from a hidden state is never run twice; with False it may draw anew. With the keys of
-    JAX the same key gives the same bits, so the copy has the same mask either way.
+    preserve_rng_state: what draws from a hidden state (`lax.rng_uniform`) is never run twice; with False it draws anew,
+    which has no proof: `recompute.jax.jit(…, proof=False)`. With keys the copy has the same mask either way.
     use_reentrant: which of two implementations Paddle takes. Here there is one, and True and False are the same: inputs
     without gradient, keyword arguments, nested calls and results that are no arrays are no matter.
     offload_indices: the numbers of positional arguments that could be kept on the host, see `recompute.jax.offload`.

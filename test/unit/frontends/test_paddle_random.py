@@ -98,6 +98,23 @@ def test_what_is_drawn_next_is_the_same():
     assert same_bits(ours[1], theirs[1])
 
 
+@pytest.mark.parametrize(("preserve", "proof", "draws"), [(True, True, LAYERS), (False, False, 2 * LAYERS)])
+def test_a_hidden_state(preserve: bool, proof: bool, draws: int):
+    """`lax.rng_uniform` has one: what it draws is kept, or drawn anew where the call says so, which has no proof."""
+
+    def noise(key: Any, x: Any) -> Any:
+        return x * jax.lax.rng_uniform(0.0, 1.0, x.shape)
+
+    step = jax.value_and_grad(loss_with(noise, paddle.recompute, preserve_rng_state=preserve))
+    arguments = weights(LAYERS), batch(), jax.random.key(0)
+    lowered = recompute.jax.jit(step, measure=False, proof=proof).lower(*arguments)
+    assert lowered.why is None
+    assert lowered.as_text().count("stablehlo.rng ") == draws
+    assert lowered.as_text().count("stablehlo.sine") == 2 * LAYERS
+    proved = recompute.jax.jit(step, measure=False).lower_quietly(*arguments)
+    assert (proved.why is None) == preserve and (preserve or "not proved equal" in str(proved.why))
+
+
 def of_linen(call: Any) -> Callable[..., Any]:
     nn: Any = pytest.importorskip("flax.linen", reason="modules as functions")
 
