@@ -37,7 +37,7 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
 def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
     """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
     copy = _flat(module)
-    selection = as_stated(copy, selection)
+    selection, _ = as_stated(copy, selection)
     return [_explain(function, found, selection) for function, found in steps_of(copy)]
 
 

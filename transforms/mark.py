@@ -43,7 +43,8 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     """
     inline_segments(module)
     state_phases(module, selection.primal_results, selection.cotangents)
-    return mark_steps(numbered_steps(module), as_stated(module, selection))
+    selection, overridden = as_stated(module, selection)
+    return [*overridden, *mark_steps(numbered_steps(module), selection)]
 
 
 @part("mark")

@@ -35,14 +35,11 @@ class NoSuchSegment(BadSelection):
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     """The segment instance of each forward operation that is in one.
 
-    `pattern` is `auto`, `none` (marks alone say what is recomputed), or a shell-style pattern for a scope's path or
-    last name (`block*`, `model/layer?`).
-    Raises `NoSuchSegment`.
+    `pattern` is `auto`, `none` (marks alone say what is recomputed, and what states its segment itself), or a
+    shell-style pattern for a scope's path or its last name (`block*`, `model/layer?`). Raises `NoSuchSegment`.
     """
-    if pattern == "none":
-        return {}
-    stated = _stated(phases, pattern)
-    if stated and pattern == "auto":
+    stated = _stated(phases, "auto" if pattern == "none" else pattern)
+    if pattern == "none" or (stated and pattern == "auto"):
         return stated
     paths = {op: path for op, path in _paths(phases).items() if op not in stated}
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)

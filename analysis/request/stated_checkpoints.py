@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from ...dialects.diagnostics import Remark
 from ...dialects.names import Names
 from ..step.functions import functions_of
 from .selection import Selection
@@ -26,9 +27,18 @@ def stated_checkpoints(function: FuncOp) -> list[str]:
     return [name.data for name in listed if isinstance(name, StringAttr)]
 
 
-def as_stated(module: ModuleOp, selection: Selection) -> Selection:
-    """The selection with the checkpoints that the steps of the module state, where it says nothing of segments."""
-    stated = [name for function in functions_of(module) for name in stated_checkpoints(function)]
-    if not stated or selection.segments != "auto" or selection.checkpoints is not None:
-        return selection
-    return replace(selection, checkpoints=tuple(dict.fromkeys(stated)))
+def as_stated(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
+    """The selection with the checkpoints that the steps of the module state, where it says nothing of segments.
+
+    Where it does, that counts, and a remark says so.
+    """
+    stating = [function for function in functions_of(module) if stated_checkpoints(function)]
+    if not stating:
+        return selection, []
+    if selection.segments != "auto" or selection.checkpoints is not None:
+        return selection, [Remark(stating[0], OVERRIDDEN)]
+    names = dict.fromkeys(name for function in stating for name in stated_checkpoints(function))
+    return replace(selection, checkpoints=tuple(names)), []
+
+
+OVERRIDDEN = "the checkpoints that the step states say nothing here: the options say where its segments are"

@@ -11,7 +11,10 @@ from ...reports.bytes import human_bytes
 from ...transforms.phase import NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
-NAMES = "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*'"
+NAMES = (
+    "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
+    "or mark larger pieces"
+)
 
 
 class NothingSaved(UserWarning):

@@ -13,6 +13,7 @@ from ...analysis.request.stated_checkpoints import as_stated
 from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Remark
+from ...dialects.names import Names
 from ...dialects.stopwatch import part
 from ..calls.origins import Origins
 from ..inline import inline
@@ -46,10 +47,12 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_phases(work, selection.primal_results, selection.cotangents)
-    selection = as_stated(work, selection)
+    selection, overridden = as_stated(work, selection)
+    for function in functions_of(work):
+        function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return Prepared(work, selection, structured, tuple(dead), origins, outline_nested_steps(work))
+    return Prepared(work, selection, structured, (*overridden, *dead), origins, outline_nested_steps(work))
 
 
 def drop_dead(module: ModuleOp) -> None:

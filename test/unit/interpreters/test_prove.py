@@ -12,6 +12,10 @@ from .programs import GROUP, SQUARE, T, compare, load, main, one, private
 LOG = '{call_target_name = "log"}'
 
 EQUAL = {
+    "a collective cloned": (
+        main("%a = all_reduce %x\n%b = subtract %a, %a\nreturn %b"),
+        main("%a = all_reduce %x\n%c = all_reduce %x\n%b = subtract %a, %c\nreturn %b"),
+    ),
     "the names of values do not count": (
         main("%a = tanh %x\nreturn %a"),
         main("%b = tanh %x\nreturn %b"),
@@ -415,10 +419,10 @@ UNEQUAL = {
         ),
         "the effects before other.op: before no effect, after other.op",
     ),
-    "a collective cloned": (
+    "a collective of something else": (
         main("%a = all_reduce %x\n%b = subtract %a, %a\nreturn %b"),
-        main("%a = all_reduce %x\n%c = all_reduce %x\n%b = subtract %a, %c\nreturn %b"),
-        "the effects before stablehlo.all_reduce: before no effect, after stablehlo.all_reduce",
+        main("%a = all_reduce %x\n%c = all_reduce %y\n%b = subtract %a, %c\nreturn %b"),
+        "result #0 of @main differs",
     ),
     "a donation lost": (
         main("return %x").replace("%x: tensor<4xf32>", "%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}"),

@@ -1,0 +1,51 @@
+"""What a step states of its segments itself: against options, and where nothing else is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.request.selection import Selection
+from recompute.analysis.request.stated_checkpoints import OVERRIDDEN
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.transforms.recompute import recompute
+
+T = "tensor<1024xf32>"
+STEP = f"""
+func.func public @main(%x: {T}, %ct: {T}) -> ({T}, {T}) attributes {{recompute.checkpoints = ["h0"]}} {{
+  %a = stablehlo.sine %x : {T} loc("jit(f)/jvp(NAME)/sin")
+  %b = stablehlo.cosine %a : {T} loc("jit(f)/jvp(NAME)/cos")
+  %h0 = stablehlo.tanh %b : {T} loc("jit(f)/jvp(NAME)/tanh")
+  %y = stablehlo.exponential %h0 : {T} loc("jit(f)/jvp(rest)/exp")
+  %f = stablehlo.multiply %ct, %y : {T} loc("jit(f)/transpose(jvp())/mul")
+  %g = stablehlo.multiply %f, %h0 : {T} loc("jit(f)/transpose(jvp())/mul")
+  %i = stablehlo.multiply %g, %b : {T} loc("jit(f)/transpose(jvp())/mul")
+  %j = stablehlo.multiply %i, %a : {T} loc("jit(f)/transpose(jvp())/mul")
+  func.return %y, %j : {T}, {T}
+}}
+"""
+
+
+def done(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
+    module = parse_module(STEP.replace("NAME", name))
+    remarks = recompute(module, selection, target="none").remarks
+    return print_module(module), [remark.reason for remark in remarks]
+
+
+def test_checkpoints_that_are_stated_cut_the_step_and_are_not_written():
+    text, remarks = done(Selection())
+    assert 'recompute.segment = "segment0"' in text and "recompute.checkpoints" not in text
+    assert OVERRIDDEN not in remarks
+
+
+@pytest.mark.parametrize("said", [{"segments": "block"}, {"checkpoints": ("b",)}])
+def test_options_count_more_which_is_said(said: dict[str, str]):
+    text, remarks = done(Selection(**said))  # pyright: ignore[reportArgumentType]
+    assert OVERRIDDEN in remarks
+    assert "recompute.copy" in text
+
+
+def test_without_segments_a_call_that_is_marked_is_one_still():
+    assert "recompute.copy" not in done(Selection(segments="none"))[0]
+    text, _ = done(Selection(segments="none"), "recompute:piece@3")
+    assert 'recompute.segment = "piece", recompute.id' in text
