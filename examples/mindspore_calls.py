@@ -86,8 +86,8 @@ def tutorial(blocks: int, folder: Path, heads: int = HEADS) -> dict[str, int]:
     ours = lowered.compile()
 
     assert np.array_equal(ours(*arguments), plain(*arguments)), "recomputing changes no bit"
-    before, after = (recompute.memory(step)["main"] for step in (lowered.module, lowered.rewritten.module))
-    folder.mkdir(exist_ok=True)
+    ((before, after),) = lowered.rewritten.memory().values()
+    folder.mkdir(parents=True, exist_ok=True)
     picture = to_svg([("as JAX lowers it", before), ("recomputed", after)], "The net of the tutorial")
     (folder / "tutorial.memory.svg").write_text(picture)
     return {"plain": temporaries(plain), "recompute": temporaries(ours), "jax.checkpoint": temporaries(theirs)}

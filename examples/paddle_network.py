@@ -93,18 +93,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kept = {"xla_disable_hlo_passes": "cse_barrier_expander"} if jax.default_backend() == "cpu" else None
     with_checkpoint = jax.jit(step_with(RECOMPUTED, checkpointed), compiler_options=kept)
 
-    normal, ours = (run(step, options.width, options.batch) for step in (plain, with_recompute))
+    given = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
+    lowered = with_recompute.lower(*given)
+    ways = {
+        "none": plain.lower(*given).compile(),
+        "blocks 1 and 2": lowered.compile(),
+        "jax.checkpoint": with_checkpoint.lower(*given).compile(),
+    }
+    normal, ours = (run(ways[words], options.width, options.batch) for words in ("none", "blocks 1 and 2"))
     print(f"normal_loss: {normal}, recompute_loss: {ours}")
     assert normal == ours, "recomputing changes no loss"
-    given = start(options.width), jnp.ones((options.batch, options.width)), jax.random.key(0)
-    for words, step in (("none", plain), ("blocks 1 and 2", with_recompute), ("jax.checkpoint", with_checkpoint)):
-        needed = temporary_bytes(step.lower(*given).compile())
-        print(f"temporaries, {words}: {human_bytes(needed or 0)}")
-    report = with_recompute.report(*given)
-    if report.timelines:
+    for words, compiled in ways.items():
+        print(f"temporaries, {words}: {human_bytes(temporary_bytes(compiled) or 0)}")
+    if lowered.rewritten is not None:
+        ((before, after),) = lowered.rewritten.memory().values()
         options.folder.mkdir(parents=True, exist_ok=True)
         picture = options.folder / "paddle_network.memory.svg"
-        picture.write_text(to_svg(report.timelines, "Paddle's five blocks"))
+        picture.write_text(to_svg([("no block", before), ("blocks 1 and 2", after)], "Paddle's five blocks"))
         print(f"the picture: {picture}")
 
 

@@ -1,8 +1,10 @@
 """The network of Paddle's `RecomputeOptimizer` page: Adam, with `fc_1` and `pred` for checkpoints.
 
-    python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128]
+    python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
-Ten steps by `minimize`; then the same by `backward` and `apply_gradients`, and by `backward` and `apply_optimize`.
+Ten steps by `minimize`; then the same by `backward` and `apply_gradients`, and by `backward` and `apply_optimize`. Writes
+a picture of the memory before and after: the same here, for these checkpoints are all that the backward pass reads, and a
+warning says so.
 """
 
 # pyright: basic
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,6 +22,7 @@ import optax
 from jax.ad_checkpoint import checkpoint_name
 
 import recompute
+from recompute.reports.memory_timeline import to_svg
 
 STEPS, LABELS = 10, 2
 Parameters = dict[str, dict[str, Any]]
@@ -70,10 +74,24 @@ def ways(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..
     return {"minimize": minimize, "apply_gradients": apply_gradients, "apply_optimize": apply_optimize}
 
 
+def draw(adam: Any, options: argparse.Namespace) -> None:
+    """A picture of the memory before and after."""
+    step = recompute.jax.jit(ways(adam)["minimize"], measure=False)
+    batch = gen_data(0, options.rows, options.features)
+    lowered = step.lower(adam.startup(start(options.features, options.hidden)), *batch)
+    if lowered.rewritten is not None:
+        ((before, after),) = lowered.rewritten.memory().values()
+        options.folder.mkdir(parents=True, exist_ok=True)
+        picture = options.folder / "paddle_optimizer.memory.svg"
+        picture.write_text(to_svg([("as JAX lowers it", before), ("recomputed", after)], "fc_1 and pred"))
+        print(f"the picture: {picture}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, size in (("rows", 32), ("features", 32), ("hidden", 128)):
         parser.add_argument(f"--{name}", type=int, default=size)
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="where the picture goes")
     options = parser.parse_args(arguments)
 
     adam = recompute.jax.paddle.RecomputeOptimizer(optax.adam(0.01))
@@ -87,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name == "minimize":
                 print(f"step={number} cost={float(program.loss):f}")
         programs[name] = program
+    draw(adam, options)
     for name, program in programs.items():
         same = jax.tree.map(lambda one, other: bool((one == other).all()), program, programs["minimize"])
         assert all(jax.tree.leaves(same)), f"{name} is not minimize"

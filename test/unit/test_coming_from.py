@@ -77,10 +77,10 @@ def test_every_claim_has_its_test(name: str) -> None:
     assert all(f"def {bar}(" in bars for bar in re.findall(r"`(test_bar_\w+)`", PAGES[name]))
 
 
-@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "```python" in page])
-def test_the_calls(name: str, tmp_path: Path) -> None:
+def test_the_calls_of_mindspore(tmp_path: Path) -> None:
+    """Those of Paddle: `test_paddle_examples.py`."""
     pytest.importorskip("jax", reason="the calls are those of the frontend for JAX")
-    for snippet in re.findall(r"```python\n(.*?)```", PAGES[name], re.DOTALL):
+    for snippet in re.findall(r"```python\n(.*?)```", PAGES["coming_from_mindspore"], re.DOTALL):
         (tmp_path / "snippet.py").write_text(snippet)
         runpy.run_path(str(tmp_path / "snippet.py"))
 

@@ -52,20 +52,18 @@ func.func public @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Collectives: those of tensors may be repeated, the gathering of a parameter may not; so may what draws from a hidden
-// state, where that is said. A conditional is in the segment of its branches.
-func.func public @switches(%w: tensor<4xf32>, %p: tensor<i1>, %a: tensor<f32>, %n: tensor<1xi64>) -> tensor<8xf32> {
-  %c = stablehlo.convert %w : (tensor<4xf32>) -> tensor<4xbf16> loc("jit(f)/jvp(recompute:block@0-preserve_rng_state)/convert")
-  %g = "stablehlo.all_gather"(%c) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<4xbf16>) -> tensor<8xbf16> loc("jit(f)/jvp(recompute:block@0-preserve_rng_state)/all_gather")
-  %d = stablehlo.convert %g : (tensor<8xbf16>) -> tensor<8xf32> loc("jit(f)/jvp(recompute:block@0-preserve_rng_state)/convert")
+// Collectives: those of tensors may be repeated, the gathering of a parameter may not. A conditional is in the segment of its branches.
+func.func public @switches(%w: tensor<4xf32>, %p: tensor<i1>) -> tensor<8xf32> {
+  %c = stablehlo.convert %w : (tensor<4xf32>) -> tensor<4xbf16> loc("jit(f)/jvp(recompute:block@0)/convert")
+  %g = "stablehlo.all_gather"(%c) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<4xbf16>) -> tensor<8xbf16> loc("jit(f)/jvp(recompute:block@0)/all_gather")
+  %d = stablehlo.convert %g : (tensor<8xbf16>) -> tensor<8xf32> loc("jit(f)/jvp(recompute:block@0)/convert")
   %r = "stablehlo.all_reduce"(%d) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
   ^bb0(%l: tensor<f32>, %m: tensor<f32>):
     %s = stablehlo.add %l, %m : tensor<f32>
     stablehlo.return %s : tensor<f32>
-  }) : (tensor<8xf32>) -> tensor<8xf32> loc("jit(f)/jvp(recompute:block@0-preserve_rng_state)/psum")
-  %u = "stablehlo.rng"(%a, %a, %n) <{rng_distribution = #stablehlo<rng_distribution UNIFORM>}> : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<8xf32> loc("jit(f)/jvp(recompute:block@0-preserve_rng_state)/rng")
+  }) : (tensor<8xf32>) -> tensor<8xf32> loc("jit(f)/jvp(recompute:block@0)/psum")
   %t = "stablehlo.if"(%p) ({
-    %y = stablehlo.add %r, %u : tensor<8xf32> loc("jit(f)/jvp()/cond/recompute:branch@7/add")
+    %y = stablehlo.add %r, %d : tensor<8xf32> loc("jit(f)/jvp()/cond/recompute:branch@7/add")
     stablehlo.return %y : tensor<8xf32>
   }, {
     stablehlo.return %r : tensor<8xf32>
@@ -79,7 +77,5 @@ func.func public @switches(%w: tensor<4xf32>, %p: tensor<i1>, %a: tensor<f32>, %
 // CHECK-NEXT:    stablehlo.convert
 // CHECK-NEXT:    stablehlo.all_reduce
 // CHECK:         recompute.repeatable
-// CHECK:         stablehlo.rng
-// CHECK-SAME:    recompute.repeatable
 // CHECK:         stablehlo.if
 // CHECK:         recompute.segment = "branch"

@@ -37,10 +37,11 @@ def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.Capt
     assert "normal_loss: [" in capsys.readouterr().out
 
 
-def test_the_network_of_the_optimizer_page(capsys: pytest.CaptureFixture[str]):
+def test_the_network_of_the_optimizer_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_optimizer import main
 
-    main([])
+    main(["--folder", str(tmp_path)])
+    assert "</svg>" in (tmp_path / "paddle_optimizer.memory.svg").read_text()
     said = capsys.readouterr().out
     costs = re.findall(r"^step=(\d) cost=(\d+\.\d{6})$", said, re.MULTILINE)
     assert [int(step) for step, _ in costs] == list(range(10))

@@ -10,8 +10,10 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
+from recompute.interpreters.collectives import COLLECTIVES
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
+from recompute.rules.facts import Kind
 from recompute.rules.registry import BUILT_IN
 
 from .programs import T, compare, main
@@ -61,6 +63,13 @@ def test_what_the_passes_may_copy_is_proved() -> None:
     assert [name for name in sorted(names) if not a_copy_is_proved(name)] == []
 
 
-@pytest.mark.parametrize("name", [*sorted(name for name in BUILT_IN if name in IMPURE), "acme.unknown"])
+@pytest.mark.parametrize(
+    "name", [*sorted(name for name in BUILT_IN if name in IMPURE and name not in COLLECTIVES), "acme.unknown"]
+)
 def test_what_the_passes_may_not_copy_is_not(name: str) -> None:
     assert not a_copy_is_proved(name)
+
+
+def test_collectives_are_copied_where_that_is_allowed() -> None:
+    assert sorted(COLLECTIVES) == sorted(name for name, facts in BUILT_IN.items() if Kind.COLLECTIVE in facts.kinds)
+    assert all(map(a_copy_is_proved, COLLECTIVES))

@@ -1,4 +1,7 @@
-"""A plan that somebody wrote by hand, and wrongly: no traceback, and no wrong gradient."""
+"""A plan that somebody wrote by hand, and wrongly: no traceback, and no wrong gradient.
+
+More of them: `python -m recompute.test.property.plans`.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +11,5 @@ from recompute.test.property.plans import outcome
 
 
 def test_damaged_plans_are_refused_or_proved() -> None:
-    found = Counter(outcome("mlp.small.mlir", seed) for seed in range(60))
-    assert min(found[one] for one in ("no plan", "refused", "proved")) > 3
+    found = Counter(outcome("mlp.small.mlir", seed) for seed in range(24))
+    assert min(found[one] for one in ("no plan", "refused", "proved")) > 1
