@@ -2,9 +2,9 @@
 
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
-Ten steps by `minimize`; then the same by `backward` and `apply_gradients`, and by `backward` and `apply_optimize`. Writes
-a picture of the memory before and after: the same here, for these checkpoints are all that the backward pass reads, and a
-warning says so.
+Ten steps by `minimize`; then the same by `backward` and `apply_gradients`, and by `backward` and `apply_optimize`.
+Writes a picture of the memory before and after. It is the same here, and a warning says so: these checkpoints are all
+that the backward pass reads.
 """
 
 # pyright: basic
