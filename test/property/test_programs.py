@@ -25,7 +25,7 @@ from .relations import RELATIONS
 from .requests import parsed, step_of
 from .run import Ledger, parse, run_many, run_one
 
-COUNT = 200
+COUNT = 120
 PART = 40
 
 
