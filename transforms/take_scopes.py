@@ -8,7 +8,8 @@
 
 `analysis/request/called.py` has the names of such scopes. Of segments inside of one another the outermost counts; what
 is kept or run again inside of it is said by the innermost. What is run again outside of every segment is one itself.
-A conditional is in the segment that one of its branches is in.
+A conditional is in the segment that one of its branches is in; what holds an operation that is kept is kept as a whole,
+for it is copied as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -58,13 +59,15 @@ def take_scopes(module: ModuleOp) -> int:
 
 def _said_of(op: Operation) -> _Said | None:
     """None for what stands in no such scope, or in the backward pass."""
-    found = list(_calls(op))
-    if not found and name_of(op) in BRANCHES:
-        inside = (list(_calls(inner)) for inner in every_operation(op)[1:])
-        found = next(filter(None, inside), found)
-    if not found:
+    found, inside = list(_calls(op)), list[list[Called]]()
+    if op.regions:
+        inside = [calls for inner in every_operation(op)[1:] if (calls := list(_calls(inner)))]
+    if not found and inside and name_of(op) in BRANCHES:
+        found = inside[0]
+    kept = next((one for calls in inside for one in calls if one.kind is Kind.SAVE and one not in found), None)
+    if not found and kept is None:
         return None
-    alone = next((one for one in reversed(found) if one.kind in SAYS), None)
+    alone = kept or next((one for one in reversed(found) if one.kind in SAYS), None)
     segment = next((one for one in found if one.kind is Kind.SEGMENT), None)
     if segment is None and alone is not None and alone.kind is Kind.AGAIN:
         segment = alone

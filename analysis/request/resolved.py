@@ -57,7 +57,7 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         skipped=_skipped(tuple(members), selection.skip),
         saved=values | kept,
         offloaded=values if selection.policy in OFFLOADING else frozenset(),
-        remarks=(*remarks, *_unmatched(phases, members, selection), *_inside_of_loops(phases)),
+        remarks=(*remarks, *_unmatched(phases, members, selection), *_not_heard(phases)),
     )
 
 
@@ -100,20 +100,28 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
         yield from saved_by(parse_chain(text), operations)
 
 
-def _inside_of_loops(phases: Phases) -> Iterator[Remark]:
-    """Segments that are stated inside of what is carried out as a whole, and may run many times."""
+def _not_heard(phases: Phases) -> Iterator[Remark]:
+    """Segments and marks inside of what is copied as a whole or not at all, such as a loop."""
     for op in phases.order.operations:
-        if not op.regions or Names.SEGMENT in op.attributes or not phases.is_forward(op):
+        if not op.regions or not phases.is_forward(op):
             continue
-        stated = (one.attributes.get(Names.SEGMENT) for one in every_operation(op)[1:])
-        segment = next((one for one in stated if isinstance(one, StringAttr)), None)
-        if segment is not None:
+        inside = every_operation(op)[1:]
+        segment = next((one.attributes[Names.SEGMENT] for one in inside if Names.SEGMENT in one.attributes), None)
+        if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes:
             yield Remark(op, INSIDE.format(segment=segment.data, holder=name_of(op)))
+        marked = next((one for one in inside if Names.RECOMPUTE in one.attributes), None)
+        if marked is not None and Names.RECOMPUTE not in op.attributes:
+            yield Remark(marked, MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op)))
 
 
 INSIDE = (
     "segment '{segment}' stands inside of {holder}, and is not recomputed: what is inside of a loop is left as it is; "
     "make the segment of the whole loop"
+)
+
+
+MARK_INSIDE = (
+    "the mark on {marked} is not heard inside of {holder}, which is computed again or kept as a whole: mark the whole"
 )
 
 

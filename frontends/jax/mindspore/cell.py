@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 import jax
 
 from ....analysis.request.called import Switches
+from .. import checked
 from ..called import called
-from . import checked
 
 R = TypeVar("R")
 _JAX: Any = jax

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ....analysis.request.called import Switches
+from .. import checked
 from ..called import called
-from . import checked
 
 R = TypeVar("R")
 

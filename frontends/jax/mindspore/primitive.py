@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ....analysis.request.called import Kind
+from .. import checked
 from ..called import called
-from . import checked
 
 R = TypeVar("R")
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ....analysis.request.called import Kind, Switches
+from .. import checked
 from ..called import called
 from ..marks import offload
 from .kinds import kind_of
@@ -41,7 +42,7 @@ def recompute(
     ints or that name arguments without arrays; `ValueError` for an index that no argument has.
     """
     switches = switches_of("recompute", function, preserve_rng_state)
-    _check_flag("recompute", "use_reentrant", use_reentrant)
+    checked.flags("recompute", use_reentrant=use_reentrant)
     given = list(args)
     for index in _checked(offload_indices, len(args)):
         given[index] = _offloaded(index, args[index])
@@ -50,15 +51,9 @@ def recompute(
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
     """What is said of the segment: Paddle repeats every collective. Raises `TypeError`."""
-    if not callable(function):
-        raise TypeError(f"{caller}: the function is something that can be called, not {kind_of(function)}")
-    _check_flag(caller, "preserve_rng_state", preserve_rng_state)
+    checked.a_callable(caller, function)
+    checked.flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
-
-
-def _check_flag(caller: str, name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(f"{caller}: {name} is True or False, not {kind_of(value)}")
 
 
 def _checked(indices: object, count: int) -> list[int]:

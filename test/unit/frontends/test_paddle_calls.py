@@ -149,9 +149,9 @@ def test_offload_leaves_what_is_no_array():
 @pytest.mark.parametrize(
     ("switches", "error", "words"),
     [
-        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not int"),
-        ({"preserve_rng_state": None}, TypeError, "preserve_rng_state is True or False, not NoneType"),
-        ({"use_reentrant": "no"}, TypeError, "use_reentrant is True or False, not str"),
+        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not 1"),
+        ({"preserve_rng_state": None}, TypeError, "preserve_rng_state is True or False, not None"),
+        ({"use_reentrant": "no"}, TypeError, "use_reentrant is True or False, not 'no'"),
         ({"offload_indices": 0}, TypeError, "offload_indices is a list of int, not int"),
         ({"offload_indices": "0"}, TypeError, "offload_indices is a list of int, not str"),
         ({"offload_indices": [True]}, TypeError, "offload_indices is a list of int, and holds True"),
@@ -173,6 +173,6 @@ def test_errors(switches: dict[str, Any], error: type[Exception], words: str):
 @pytest.mark.parametrize("function", [None, 3, jnp])
 def test_no_function(function: Any):
     with pytest.raises(
-        TypeError, match=f"recompute: the function is something that can be called, not {type(function).__name__}"
+        TypeError, match=f"recompute takes a function, or a module of flax or equinox, not {type(function).__name__}"
     ):
         paddle.recompute(function, jnp.ones(3))

@@ -151,7 +151,7 @@ def test_the_sequential_of_linen_has_the_same_parameters():
         ({"segments": 3}, ValueError, "3 segments cannot be made of 2 functions"),
         ({"segments": 2.0}, TypeError, "segments is an int, not float"),
         ({"segments": True}, TypeError, "segments is an int, not bool"),
-        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not int"),
+        ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state is True or False, not 1"),
         ({"segment": 2}, ValueError, "ctx has no 'segment'; known are segments, preserve_rng_state"),
         (2, TypeError, "ctx is a dict such as .* not int"),
         (None, TypeError, "ctx is a dict such as .* not NoneType"),
@@ -168,7 +168,7 @@ def test_errors_of_the_context(ctx: Any, error: type[Exception], words: str):
         (jnp.sin, TypeError, "functions is a list or tuple of callables, or has `layers`, and .* is not such"),
         (None, TypeError, "functions is a list or tuple of callables, or has `layers`, and NoneType is not such"),
         (SimpleNamespace(layers=3), TypeError, "functions is a list or tuple .* SimpleNamespace is not such"),
-        ([jnp.sin, 3], TypeError, "the function is something that can be called, not int"),
+        ([jnp.sin, 3], TypeError, "takes a function, or a module of flax or equinox, not int"),
         ([], ValueError, "1 segments cannot be made of 0 functions"),
     ],
 )

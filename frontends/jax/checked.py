@@ -1,10 +1,10 @@
-"""What MindSpore's interfaces demand of their arguments."""
+"""What the interfaces of MindSpore and Paddle demand of their arguments."""
 
 from __future__ import annotations
 
 
 def a_callable(who: str, value: object) -> None:
-    """Raises `TypeError` for what cannot be called, as MindSpore does for what is no cell."""
+    """Raises `TypeError` for what cannot be called."""
     if not callable(value):
         raise TypeError(f"{who} takes a function, or a module of flax or equinox, not {type(value).__name__}")
 
