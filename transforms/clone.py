@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -35,7 +34,6 @@ from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
-from ..dialects.channels import free_channels
 from ..dialects.context import demand_effect, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.discardable import verify_attributes
@@ -105,7 +103,7 @@ def clone_marked(
 ) -> Cloned:
     """The same with what `plan_of` says that the marks of a step ask for."""
     done, remarks = list[Done](), list[Remark]()
-    numbers = _free_numbers(module)
+    numbers = Numbers.free_in(module)
     for function, step in steps:
         remarks.extend(_refused(step, permission))
         plan = plan_of(function, step)
@@ -118,7 +116,7 @@ def clone_as_planned(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
     """Carry out plans that were made for this very module. Raises `Refusal` where one does not fit."""
-    plans, numbers = {one.function: one for one in planned}, _free_numbers(module)
+    plans, numbers = {one.function: one for one in planned}, Numbers.free_in(module)
     done = list[Done]()
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
@@ -141,7 +139,7 @@ def clone_by(
     module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
     """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
-    done, remarks, numbers = list[Done](), list[Remark](), _free_numbers(module)
+    done, remarks, numbers = list[Done](), list[Remark](), Numbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
             plan = planner(step.graph)
@@ -163,15 +161,6 @@ def _carry_out(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Do
 def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
     for wrong in violations(step.graph, plan, refused(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {wrong}")
-
-
-def _free_numbers(module: ModuleOp) -> Numbers:
-    return Numbers(count(_first_free_id(module)), free_channels(module))
-
-
-def _first_free_id(module: ModuleOp) -> int:
-    taken = (op.attributes.get(Names.ID) for op in every_operation(module))
-    return max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
 
 
 def _refused(step: Step, permission: Permission) -> Iterator[Remark]:

@@ -18,20 +18,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from itertools import count
 from operator import itemgetter
 
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.step.jax_paths import as_backward, path_of, split_path
 from ...analysis.step.step import Step
-from ...dialects.channels import take_channel
+from ...dialects.channels import free_channels, take_channel
 from ...dialects.every import every_operation
 from ...dialects.recompute import DependOp, Names, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
-from ...rules.names import name_of
+from .copies import beside, copy_of_original
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,17 @@ class Numbers:
 
     ids: Iterator[int]
     channels: Iterator[int]
+
+    @classmethod
+    def free_in(cls, module: ModuleOp) -> Numbers:
+        taken = (op.attributes.get(Names.ID) for op in every_operation(module))
+        first = max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
+        return cls(count(first), free_channels(module))
+
+    def id_of(self, op: Operation) -> int:
+        """The id of an original: its own, or the next one."""
+        stated = op.attributes.get(Names.ID)
+        return stated.value.data if isinstance(stated, IntegerAttr) else next(self.ids)
 
 
 def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
@@ -106,10 +116,10 @@ class _Cloner:
             delayed.name_hint = value.name_hint
         originals = numbered.operations_of(batch.operations)
         for op, word in ((token, "token"), (depend, "depend")):
-            op.location = _beside(originals[0].location, word)
+            op.location = beside(originals[0].location, word)
         waiting = [token, depend] if inputs else []
         pairs = zip(originals, batch.operations, strict=True)
-        copies = [_copy(op, self._id(op), copy_of[number], mapping) for op, number in pairs]
+        copies = [copy_of_original(op, self.numbers.id_of(op), copy_of[number], mapping) for op, number in pairs]
         for copy in copies:
             take_channel(copy, self.numbers.channels)
         return [*waiting, *copies]
@@ -117,10 +127,6 @@ class _Cloner:
     def _now(self, value: SSAValue) -> SSAValue:
         """The copy of a value that has one, otherwise the value itself."""
         return self.made[value].value if value in self.made else value
-
-    def _id(self, op: Operation) -> int:
-        stated = op.attributes.get(Names.ID)
-        return stated.value.data if isinstance(stated, IntegerAttr) else next(self.numbers.ids)
 
     def read_delayed(self) -> None:
         """Gradient operations from a group's place on read its inputs behind its token, the latest one.
@@ -148,7 +154,7 @@ class _Cloner:
             for use in list(now.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
                     use.operation.operands[use.index] = mapping[value]
-                    reader.attributes[Names.TARGET_GRAD] = _UNIT
+                    reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
         """The operation of the step that reads, from the place of a group on; forward operations read originals."""
@@ -156,36 +162,6 @@ class _Cloner:
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
             return None
         return reader
-
-
-_UNIT = UnitAttr()
-
-
-@lru_cache(maxsize=10_000)
-def _number(number: int) -> IntegerAttr:
-    return IntegerAttr(number, i64)
-
-
-def _copy(op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue]) -> Operation:
-    op.attributes[Names.ID] = _number(identity)
-    copy = op.clone(mapping)
-    for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
-        copy.attributes.pop(name, None)
-    copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
-    for inner in every_operation(copy):
-        inner.location = _backward(inner.location, path_of(inner.location) or name_of(inner))
-    return copy
-
-
-def _beside(location: LocationAttr, word: str) -> LocationAttr:
-    """The place of a token: in the same scope as the copies that wait for it."""
-    return _backward(location, "/".join([*split_path(path_of(location))[:-1], word]))
-
-
-def _backward(location: LocationAttr, path: str) -> LocationAttr:
-    """The same place in the source, as a recomputation in the backward pass."""
-    position = location.location if isinstance(location, NameLoc) else location
-    return NameLoc(StringAttr(as_backward(path)), position)
 
 
 def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:

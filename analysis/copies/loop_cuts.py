@@ -1,0 +1,177 @@
+"""What a loop keeps for the loop that reads its stacks: the smallest set of stacks from which the others are computed.
+
+The body of the loop that writes is a graph of values; a value that is kept costs a slice in each iteration. What every
+iteration knows costs nothing: the counter, constants, what the loop does not change and is there anyway. The smallest
+set may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
+from ...planning.min_cut import min_cut
+from ..step.counted_loops import CountedLoop
+from ..step.order import Order, read_values
+from ..step.stacks import Link, Reading, Stack
+from ..step.storage import value_bytes
+
+MayRepeat = Callable[[Operation], bool]
+
+
+@dataclass(frozen=True)
+class LoopCut:
+    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: the stacks
+    that stay; `new`: values of the writing body that get one. `dropped`: the stacks that nobody reads any more."""
+
+    link: Link
+    again: tuple[Operation, ...]
+    kept: tuple[Stack, ...]
+    new: tuple[SSAValue, ...]
+    dropped: tuple[Stack, ...]
+
+    @property
+    def dropped_bytes(self) -> int:
+        return sum(stack.bytes for stack in self.dropped)
+
+    @property
+    def new_bytes(self) -> int:
+        return sum(value_bytes(value) for value in self.new) * self.link.writer.trips
+
+    @property
+    def replaced(self) -> tuple[Reading, ...]:
+        """The readings of what is not kept."""
+        gone = {stack.index for stack in self.dropped}
+        return tuple(one for one in self.link.readings if one.stack.index in gone)
+
+
+def loop_cut(link: Link, may_repeat: MayRepeat) -> LoopCut:
+    """The smallest set of stacks. Nothing is dropped where no other set is smaller."""
+    writer = link.writer
+    optional = [stack for stack in link.stacks if stack.index in link.only_read]
+    flow = _Flow(link, may_repeat)
+    for stack in optional:
+        flow.add(stack.slice)
+    kept = min_cut([stack.slice for stack in optional], flow.needs, flow.cost)
+    stays = {stack.slice for stack in optional if stack.slice in kept}
+    by_value = {_seen_through(stack.slice): stack for stack in link.stacks}
+    standing, new = list[Stack](), list[SSAValue]()
+    for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
+        stack = by_value.get(_seen_through(value))
+        if stack is not None:
+            stays.add(stack.slice)
+            standing.append(stack)
+        elif not _is_given(value, writer):
+            new.append(value)
+    dropped = tuple(stack for stack in optional if stack.slice not in stays)
+    again = flow.closure([stack.slice for stack in dropped], kept)
+    return LoopCut(link, again, tuple(standing), tuple(new), dropped)
+
+
+class _Flow:
+    """The values that what is wanted is computed from, as `min_cut` wants them."""
+
+    def __init__(self, link: Link, may_repeat: MayRepeat):
+        self.needs = dict[SSAValue, tuple[SSAValue, ...]]()
+        self.cost = dict[SSAValue, int]()
+        self._link, self._may_repeat = link, may_repeat
+        self._order = Order.of(link.writer.block)
+        self._constants = self._order.constants
+        self._free = {stack.slice for stack in link.stacks if stack.index not in link.only_read}
+
+    def order_of(self, value: SSAValue) -> tuple[int, int]:
+        return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
+
+    def add(self, value: SSAValue) -> None:
+        """The value and all that it is computed from."""
+        pending = [value]
+        while pending:
+            value = pending.pop()
+            if value in self.cost:
+                continue
+            self.cost[value] = self._cost(value)
+            needs = self._needs(value)
+            if needs is not None:
+                self.needs[value] = needs
+                pending.extend(needs)
+
+    def _cost(self, value: SSAValue) -> int:
+        writer = self._link.writer
+        if value in self._free:
+            return 0
+        if _is_given(value, writer):
+            return value_bytes(value)
+        return value_bytes(value) * writer.trips
+
+    def _needs(self, value: SSAValue) -> tuple[SSAValue, ...] | None:
+        writer = self._link.writer
+        if not _is_inside(value, writer) or isinstance(value, BlockArgument):
+            return () if self._is_there(value) else None
+        assert isinstance(value, OpResult)
+        return tuple(read_values(value.op)) if value in self._constants or self._may_repeat(value.op) else None
+
+    def _is_there(self, value: SSAValue) -> bool:
+        """Whether the reading loop knows it and nothing has to be kept for that."""
+        writer = self._link.writer
+        if value is writer.block.args[writer.counter]:
+            return True
+        if not _is_given(value, writer):
+            return False
+        outside = given(value, writer)
+        return isinstance(outside, BlockArgument) or self._lives_on(outside)
+
+    def _lives_on(self, value: SSAValue) -> bool:
+        """Whether somebody reads it in the reading loop or later, or it comes from a constant."""
+        block, reader = self._link.writer.op.parent, self._link.reader.op
+        assert block is not None, "a loop stands in a block"
+        order = Order.of(block)
+        users = [order.owner_here(use.operation) for use in value.uses]
+        return any(user is not None and order.position[user] >= order.position[reader] for user in users)
+
+    def closure(self, wanted: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
+        """What makes the wanted values from those that are kept, in program order."""
+        found, pending = set[Operation](), list(wanted)
+        while pending:
+            value = pending.pop()
+            if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._link.writer):
+                continue
+            if value.op not in found:
+                found.add(value.op)
+                pending.extend(read_values(value.op))
+        return tuple(sorted(found, key=self._order.position.__getitem__))
+
+
+def given(value: SSAValue, loop: CountedLoop) -> SSAValue:
+    """What the value of the body is outside of the loop, which does not change it."""
+    return loop.op.operands[value.index] if isinstance(value, BlockArgument) and value.block is loop.block else value
+
+
+def _is_given(value: SSAValue, loop: CountedLoop) -> bool:
+    """Whether it is the same in each iteration, and known outside of the loop."""
+    if isinstance(value, BlockArgument) and value.block is loop.block:
+        return loop.is_invariant(value.index)
+    return not _is_inside(value, loop)
+
+
+def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
+    block = (
+        value.block if isinstance(value, BlockArgument) else value.op.parent if isinstance(value, OpResult) else None
+    )
+    return block is loop.block
+
+
+def _seen_through(value: SSAValue) -> SSAValue:
+    """The value that it looks at, where it holds the same elements in the same order."""
+    while isinstance(value, OpResult) and _keeps_order(value.op):
+        value = value.op.operands[0]
+    return value
+
+
+def _keeps_order(op: Operation) -> bool:
+    if isinstance(op, BroadcastInDimOp):
+        dimensions = op.broadcast_dimensions.get_values()
+        return list(dimensions) == sorted(dimensions) and value_bytes(op.operand) == value_bytes(op.result)
+    return isinstance(op, ReshapeOp)

@@ -1,0 +1,83 @@
+"""Which operations in the bodies of loops a selection lets run again: the segments, marks and policies of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from ...dialects.every import every_operation
+from ...dialects.names import Names
+from ...rules.kinds import is_cast, is_constant
+from ...rules.names import name_of
+from ..step.jax_paths import scope_of
+from ..step.marks import asks_to_recompute, mark_of
+from .names import is_named
+from .patterns import parse_chain, saved_by
+from .policies import saves_of
+from .selection import Selection
+
+
+def repeatable(module: ModuleOp, selection: Selection) -> Callable[[Operation], bool]:
+    """The test of one operation in the body of a loop. Raises `UnknownPolicy`."""
+    operations = every_operation(module)
+    is_chosen, policy = _chosen(operations, selection), saves_of(selection)
+    excluded = {op for text in selection.exclude for op in saved_by(parse_chain(text), operations)}
+
+    def may_repeat(op: Operation) -> bool:
+        if any(map(_is_kept, every_operation(op))):
+            return False
+        if selection.permission.why_not(op) is not None or op in excluded:
+            return False
+        if asks_to_recompute(op):
+            return True
+        return is_chosen(op) and not policy(op, selection.names) and not is_named(op, selection.save)
+
+    return may_repeat
+
+
+def _is_kept(op: Operation) -> bool:
+    return any(mark is not None and not mark.recomputes for mark in map(mark_of, op.results))
+
+
+def _chosen(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
+    """Whether the selection's segments hold the operation. What states its segment anywhere speaks for the others."""
+    pattern = selection.segments
+    if selection.checkpoints is not None:
+        return _never
+    if pattern == "auto" and not any(Names.SEGMENT in op.attributes for op in operations):
+        return _always
+    if pattern in ("auto", "none"):
+        return lambda op: Names.SEGMENT in op.attributes or _is_cheap(op)
+    return lambda op: _is_cheap(op) or any(_matches(path, pattern) for path in _paths(op))
+
+
+def _always(op: Operation) -> bool:
+    return True
+
+
+def _never(op: Operation) -> bool:
+    return False
+
+
+def _is_cheap(op: Operation) -> bool:
+    """Views, casts, constants, and the slice of an iteration travel along."""
+    return is_constant(op) or is_cast(op) or name_of(op) in _SLICES
+
+
+_SLICES = frozenset({"stablehlo.dynamic_slice", "stablehlo.slice"})
+
+
+def _paths(op: Operation) -> list[tuple[str, ...]]:
+    stated = op.attributes.get(Names.SEGMENT)
+    return [scope_of(op.location).path, tuple(stated.data.split("/")) if isinstance(stated, StringAttr) else ()]
+
+
+def _matches(path: tuple[str, ...], pattern: str) -> bool:
+    return any(fnmatchcase("/".join(path[:n]), pattern) or fnmatchcase(path[n - 1], pattern) for n in _depths(path))
+
+
+def _depths(path: tuple[str, ...]) -> range:
+    return range(1, len(path) + 1)

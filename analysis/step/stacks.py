@@ -1,0 +1,179 @@
+"""Stacks: what one loop writes, a slice in each iteration, and a later loop reads, a slice in each iteration.
+
+    %r:3 = stablehlo.while(%i = 0, …, %s = %zeros) do { …; %s1 = dynamic_update_slice %s, %slice, %i, 0; … }
+    …  stablehlo.while(%j = 0, …, %t = %r#2) do { …; %x = dynamic_slice %t, 7 - %j, 0; … }
+
+So do the residuals of a `lax.scan` reach its backward pass. A `Link` says which loop writes a stack and which reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects.stablehlo.checks import shape_of
+from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
+from ...dialects.stablehlo.shapes import ReshapeOp
+from .counted_loops import Affine, CountedLoop, counted_loop, scalar_integer
+from .storage import value_bytes
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Result number `index` of a loop: iteration n writes `slice` at `place` of n in the first dimension, and each
+    place is written once. Bytes are those of the whole."""
+
+    loop: CountedLoop
+    index: int
+    slice: SSAValue
+    place: Affine
+
+    @property
+    def value(self) -> OpResult:
+        return self.loop.op.results[self.index]
+
+    @property
+    def bytes(self) -> int:
+        return value_bytes(self.value)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`op` reads one slice of the stack; in iteration n of `loop` the one that iteration `written(n)` has written."""
+
+    stack: Stack
+    loop: CountedLoop
+    op: DynamicSliceOp
+    written: Affine
+
+
+@dataclass(frozen=True)
+class Link:
+    """The stacks of one loop that a later one reads. `only_read`: those that nobody needs for anything else."""
+
+    writer: CountedLoop
+    reader: CountedLoop
+    readings: tuple[Reading, ...]
+    only_read: frozenset[int]
+
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """Each once, in the order of the carries."""
+        return tuple({one.stack.index: one.stack for one in sorted(self.readings, key=_index)}.values())
+
+
+def _index(reading: Reading) -> int:
+    return reading.stack.index
+
+
+def links_of(block: Block) -> Iterator[Link]:
+    """The links between two loops of the block, in the order of the loops that write."""
+    loops = [loop for op in block.ops if (loop := counted_loop(op)) is not None]
+    for place, writer in enumerate(loops):
+        stacks = [stack for index in range(len(writer.op.results)) if (stack := stack_of(writer, index)) is not None]
+        if not stacks:
+            continue
+        for reader in loops[place + 1 :]:
+            if reader.block is not None and (link := _link(writer, reader, stacks)) is not None:
+                yield link
+
+
+def stack_of(loop: CountedLoop, index: int) -> Stack | None:
+    """The stack that a carry of the loop is; None where it is none."""
+    update, argument = loop.yielded[index], loop.block.args[index]
+    op = update.op if isinstance(update, OpResult) else None
+    if not isinstance(op, DynamicUpdateSliceOp) or op.operand is not argument or op.parent is not loop.block:
+        return None
+    if any(use.operation is not op for use in argument.uses) or sum(1 for _ in argument.uses) > 1:
+        return None  # Somebody else reads what earlier iterations have written.
+    if sum(1 for _ in loop.op.cond.block.args[index].uses) or sum(1 for _ in update.uses) > 1:
+        return None
+    shape, part = shape_of(argument), shape_of(op.update)
+    if shape[:1] != (loop.trips,) or part != (1, *shape[1:]) or not _start_at_zero(op.start_indices[1:]):
+        return None
+    place = loop.affine(op.start_indices[0])
+    return Stack(loop, index, op.update, place) if place is not None and place.covers(loop.trips) else None
+
+
+def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
+    return all(scalar_integer(start) == 0 for start in starts)
+
+
+def _link(writer: CountedLoop, reader: CountedLoop, stacks: Sequence[Stack]) -> Link | None:
+    readings, only_read = list[Reading](), set[int]()
+    for stack in stacks:
+        found, is_all = _readings(stack, reader)
+        readings.extend(found)
+        if found and is_all:
+            only_read.add(stack.index)
+    return Link(writer, reader, tuple(readings), frozenset(only_read)) if readings else None
+
+
+def _readings(stack: Stack, reader: CountedLoop) -> tuple[list[Reading], bool]:
+    """Where the loop reads slices of the stack, and whether that is all that is done with it."""
+    found, is_all = list[Reading](), True
+    for value, user, index in _uses(stack.value):
+        if user is not reader.op:
+            inside = _is_within(user, reader.op)
+            reading = _reading(stack, reader, user, value) if inside else None
+        elif reader.is_invariant(index) and not any(reader.op.results[index].uses):
+            inner = list(reader.block.args[index].uses)
+            last = reader.block.last_op
+            for use in inner:
+                if use.operation is last:
+                    continue
+                reading = _reading(stack, reader, use.operation, reader.block.args[index])
+                if reading is None:
+                    is_all = False
+                else:
+                    found.append(reading)
+            is_all &= not any(reader.op.cond.block.args[index].uses)
+            continue
+        else:
+            reading = None
+        if reading is None:
+            is_all = False
+        else:
+            found.append(reading)
+    return found, is_all
+
+
+def _uses(value: SSAValue) -> Iterator[tuple[SSAValue, Operation, int]]:
+    """Who reads the value, or a view of it that has its shape again, after a reshape there and back."""
+    for use in value.uses:
+        if not isinstance(use.operation, ReshapeOp):
+            yield value, use.operation, use.index
+            continue
+        for inner in use.operation.result.uses:
+            if isinstance(inner.operation, ReshapeOp) and inner.operation.result.type == value.type:
+                yield from _uses(inner.operation.result)
+            else:
+                yield use.operation.result, inner.operation, inner.index
+
+
+def _is_within(op: Operation, holder: Operation) -> bool:
+    current: Operation | None = op
+    while current is not None and current is not holder:
+        current = current.parent_op()
+    return current is holder
+
+
+def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> Reading | None:
+    if not isinstance(op, DynamicSliceOp) or op.operand is not source or op.parent is not reader.block:
+        return None
+    shape = shape_of(stack.value)
+    if shape_of(source) != shape or shape_of(op.result) != (1, *shape[1:]):
+        return None
+    place = reader.affine(op.start_indices[0])
+    if place is None or not _start_at_zero(op.start_indices[1:]) or not _is_within_stack(place, stack, reader):
+        return None
+    scale = stack.place.scale
+    written = Affine(scale * place.scale, scale * (place.offset - stack.place.offset))
+    return Reading(stack, reader, op, written)
+
+
+def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:
+    """Whether no index is moved to be within bounds."""
+    return all(0 <= place.at(number) < stack.loop.trips for number in (0, reader.trips - 1))

@@ -1,0 +1,1 @@
+"""Loops with other carries: what `recompute-loops` is made of."""

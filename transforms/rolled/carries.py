@@ -1,0 +1,79 @@
+"""Loops that carry more, or less: carries that are added, and those that nobody reads taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.step.order import read_values
+from ...dialects.dead_code import drop_dead_code
+from ...dialects.stablehlo.control import WhileOp
+from ...rules.effects import why_impure
+
+
+def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue]) -> WhileOp:
+    """The loop with carries behind its own that begin as these values, and are handed on unchanged."""
+    if not initial:
+        return loop
+    for region in (loop.cond, loop.body):
+        for value in initial:
+            argument = region.block.insert_arg(value.type, len(region.block.args))
+            argument.name_hint = value.name_hint
+    last = loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    last.operands = [*last.operands, *loop.body.block.args[len(loop.operands) :]]
+    return _rebuilt(loop, [*loop.operands, *initial], range(len(loop.operands)))
+
+
+def without_dead_carries(loop: WhileOp) -> WhileOp:
+    """The loop without the carries that neither its condition, nor what it is run for, needs."""
+    needed = _needed(loop)
+    kept = [index for index in range(len(loop.operands)) if index in needed]
+    if len(kept) == len(loop.operands):
+        return loop
+    last = loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    last.operands = [last.operands[index] for index in kept]
+    drop_dead_code(loop.body)
+    for region in (loop.cond, loop.body):
+        for argument in reversed(region.block.args):
+            if argument.index not in needed:
+                region.block.erase_arg(argument)
+    return _rebuilt(loop, [loop.operands[index] for index in kept], kept)
+
+
+def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int]) -> WhileOp:
+    """A loop with other operands around the same regions; its first results stand for those of `kept`."""
+    cond, body = [loop.detach_region(region) for region in list(loop.regions)]
+    new = WhileOp(operands, cond, body)
+    new.attributes, new.location = dict(loop.attributes), loop.location
+    new.properties.update(loop.properties)
+    Rewriter.insert_op(new, InsertPoint.before(loop))
+    for index, result in zip(kept, new.results, strict=False):
+        result.name_hint = loop.results[index].name_hint
+        loop.results[index].replace_all_uses_with(result)
+    loop.detach()
+    loop.erase()
+    return new
+
+
+def _needed(loop: WhileOp) -> set[int]:
+    """The carries that the condition reads, whose results are read, or that such a carry is computed from."""
+    block, last = loop.body.block, loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}
+    needed |= {result.index for result in loop.results if any(result.uses)}
+    behind: dict[SSAValue, frozenset[int]] = {argument: frozenset({argument.index}) for argument in block.args}
+    for op in block.ops:
+        read = frozenset[int]().union(*(behind.get(value, frozenset()) for value in read_values(op)))
+        behind.update(dict.fromkeys(op.results, read))
+        if op is not last and why_impure(op) is not None:
+            needed |= read
+    pending = list(needed)
+    while pending:
+        more = behind.get(last.operands[pending.pop()], frozenset[int]()) - needed
+        needed |= more
+        pending.extend(more)
+    return needed
