@@ -62,6 +62,10 @@ class AttributeKeys:
         self._seen[id(attribute)] = attribute, number
         return number
 
+    def attribute(self, number: int) -> Attribute:
+        """The first attribute that got this number."""
+        return self._first[number]
+
     def text(self, number: int) -> str:
         """The attribute as text, for messages; a large constant is not spelled out."""
         match attribute := self._first[number]:

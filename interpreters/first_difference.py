@@ -97,7 +97,8 @@ def describe(terms: Terms, side: Side, number: int) -> str:
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
         case "operation" | "effect" | "risk":
-            position = position_of(terms.origins[side][number])
+            origin = terms.origins[side].get(number)
+            position = UNKNOWN if origin is None else position_of(origin)
             return head.name if position == UNKNOWN else f"{head.name} at {position}"
         case "result":
             return f"result {head.name} of {describe(terms, side, operands[0])}"
@@ -109,6 +110,12 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "no effect"
         case "attributed":
             return f"attributes of a {head.name}"
+        case "loop":
+            return "what a loop computes"
+        case "history":
+            return "what a loop carries into an iteration"
+        case "index":
+            return "an index"
 
 
 def _head(terms: Terms, number: int) -> Head:

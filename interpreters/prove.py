@@ -77,7 +77,7 @@ What no proof can see, because the numbers do not change, is memory: a missing t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -85,10 +85,12 @@ from xdsl.ir import Operation
 from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
 from ..dialects.printer import print_module
-from .anatomy import functions_of, public_functions
+from .anatomy import functions_of, name_of, public_functions
 from .collectives import shared_channels
 from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .foreign import registered_pure
+from .loop_rules.numbering import WHILE, LoopNumbering
+from .loop_rules.rules import Rules
 from .pure_operations import PURE_OPERATIONS
 from .scope import Outcome
 from .signature import signature, signature_difference
@@ -102,7 +104,8 @@ class Proof:
 
     `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
     the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
-    proved because the text is the same, not because it was understood.
+    proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for loops, or not
+    even they were enough.
     """
 
     proved: bool
@@ -114,6 +117,7 @@ class Proof:
     operations_after: int = 0
     believed: tuple[str, ...] = ()
     identical: bool = False
+    tier: int = 1
 
     def __bool__(self) -> bool:
         return self.proved
@@ -126,17 +130,18 @@ def prove(
     pure: Collection[str] = PURE_OPERATIONS,
     also_pure: Collection[str] | None = None,
     one_source: bool = False,
+    loops: bool = True,
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
     Both modules must verify. `pure`: names of the operations that are functions of their operands, attributes, regions.
     `also_pure`: those that the caller vouches for; what `recompute.interpreters.register_pure` was told if not given.
     `one_source`: `after` was made from `before`, so that a name in one of them stands for the same in the other, also
-    where it names what lies outside of the module.
+    where it names what lies outside of the module. `loops`: where tier 1 finds no proof, tier 2 tries (`loop_rules`).
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
-        return _compare(before, after, pure, declared.difference(pure))
+        return _compare(before, after, pure, declared.difference(pure), loops)
     except Refusal as refusal:
         if one_source and same_text(before, after):
             return proof_of_identity(before)
@@ -165,11 +170,30 @@ def proof_of_identity(module: ModuleOp) -> Proof:
     return Proof(True, "", "", None, results, _size(module), _size(module), identical=True)
 
 
-def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str]) -> Proof:
-    terms = Terms(frozenset(functions_of(before).keys() | functions_of(after).keys()))
-    pure = declared.union(known)
-    one = Numbering(before, BEFORE, terms, pure, declared)
-    other = Numbering(after, AFTER, terms, pure, declared)
+def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str], loops: bool) -> Proof:
+    functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
+    terms, pure = Terms(functions), declared.union(known)
+    first = _compared(
+        terms, *(Numbering(module, side, terms, pure, declared) for module, side in _sides(before, after))
+    )
+    if first or not loops or not _has_loops(after):
+        return first
+    rules = Rules(Terms(functions))
+    one, other = (LoopNumbering(module, side, rules, pure, declared) for module, side in _sides(before, after))
+    second = _compared(rules.terms, one, other)
+    return replace(second, tier=2)
+
+
+def _sides(before: ModuleOp, after: ModuleOp) -> tuple[tuple[ModuleOp, Side], tuple[ModuleOp, Side]]:
+    return (before, BEFORE), (after, AFTER)
+
+
+def _has_loops(module: ModuleOp) -> bool:
+    return any(name_of(op) == WHILE for op in every_operation(module))
+
+
+def _compared(terms: Terms, one: Numbering, other: Numbering) -> Proof:
+    before, after = one.module, other.module
     one.demand_bounded_size()
     other.demand_bounded_size()
     if (reason := signature_difference(signature(one), signature(other), terms)) is not None:

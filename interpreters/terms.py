@@ -24,7 +24,9 @@ from xdsl.ir import Operation
 from .attribute_keys import AttributeKeys
 
 Side = Literal[0, 1]
-Kind = Literal["operation", "effect", "result", "parameter", "bound", "state", "attributed", "risk"]
+Kind = Literal[
+    "operation", "effect", "result", "parameter", "bound", "state", "attributed", "risk", "loop", "history", "index"
+]
 Attributes = tuple[tuple[str, int], ...]
 
 
@@ -32,7 +34,7 @@ class Head(NamedTuple):
     """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
 
     `properties`: the names of those attributes that are properties, where these are two things. An `effect` reads the
-    state before it as its first operand, and is itself the state after it.
+    state before it as its first operand, and is itself the state after it. `loop`, `history` and `index` are of the rules for loops (`loop_rules`).
     """
 
     kind: Kind
@@ -94,6 +96,7 @@ class Terms:
         self._head_numbers: dict[Head, int] = {}
         self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._body_numbers: dict[Body, int] = {}
+        self.bodies: list[Body] = []
 
     def head(self, head: Head) -> int:
         number = self._head_numbers.setdefault(head, len(self.heads))
@@ -115,7 +118,20 @@ class Terms:
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
 
     def body(self, body: Body) -> int:
-        return self._body_numbers.setdefault(body, len(self._body_numbers))
+        number = self._body_numbers.setdefault(body, len(self.bodies))
+        if number == len(self.bodies):
+            self.bodies.append(body)
+        return number
+
+    def depth_of(self, number: int) -> int:
+        """How deep the innermost region is on whose arguments the term depends; 0 where it depends on none."""
+        return self._depths[number]
+
+    def head_of(self, number: int) -> Head:
+        return self.heads[self.terms[number][0]]
+
+    def operands_of(self, number: int) -> tuple[int, ...]:
+        return self.terms[number][1]
 
     def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
         """The body of a region at this depth, and its captures.

@@ -24,12 +24,13 @@ MayRepeat = Callable[[Operation], bool]
 
 @dataclass(frozen=True)
 class LoopCut:
-    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: the stacks
-    that stay; `new`: values of the writing body that get one. `dropped`: the stacks that nobody reads any more."""
+    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: values of the
+    writing body, and the stacks that hold them already; `new`: values that get one. `dropped`: the stacks that nobody
+    reads any more."""
 
     link: Link
     again: tuple[Operation, ...]
-    kept: tuple[Stack, ...]
+    kept: tuple[tuple[SSAValue, Stack], ...]
     new: tuple[SSAValue, ...]
     dropped: tuple[Stack, ...]
 
@@ -58,12 +59,12 @@ def loop_cut(link: Link, may_repeat: MayRepeat) -> LoopCut:
     kept = min_cut([stack.slice for stack in optional], flow.needs, flow.cost)
     stays = {stack.slice for stack in optional if stack.slice in kept}
     by_value = {_seen_through(stack.slice): stack for stack in link.stacks}
-    standing, new = list[Stack](), list[SSAValue]()
+    standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
         stack = by_value.get(_seen_through(value))
         if stack is not None:
             stays.add(stack.slice)
-            standing.append(stack)
+            standing.append((value, stack))
         elif not _is_given(value, writer):
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.slice not in stays)
@@ -118,10 +119,8 @@ class _Flow:
         writer = self._link.writer
         if value is writer.block.args[writer.counter]:
             return True
-        if not _is_given(value, writer):
-            return False
         outside = given(value, writer)
-        return isinstance(outside, BlockArgument) or self._lives_on(outside)
+        return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
 
     def _lives_on(self, value: SSAValue) -> bool:
         """Whether somebody reads it in the reading loop or later, or it comes from a constant."""
@@ -144,16 +143,15 @@ class _Flow:
         return tuple(sorted(found, key=self._order.position.__getitem__))
 
 
-def given(value: SSAValue, loop: CountedLoop) -> SSAValue:
-    """What the value of the body is outside of the loop, which does not change it."""
-    return loop.op.operands[value.index] if isinstance(value, BlockArgument) and value.block is loop.block else value
+def given(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
+    """What the value of the body is outside of the loop; None for what the loop computes."""
+    if isinstance(value, BlockArgument) and value.block is loop.block:
+        return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
+    return None if _is_inside(value, loop) else value
 
 
 def _is_given(value: SSAValue, loop: CountedLoop) -> bool:
-    """Whether it is the same in each iteration, and known outside of the loop."""
-    if isinstance(value, BlockArgument) and value.block is loop.block:
-        return loop.is_invariant(value.index)
-    return not _is_inside(value, loop)
+    return given(value, loop) is not None
 
 
 def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:

@@ -52,7 +52,7 @@ def repeat(cut: LoopCut, numbers: Numbers) -> Written:
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write(writer, result.index, value, first)
-    kept = [Standing(stack.slice, writer.results[stack.index], stack.place) for stack in cut.kept]
+    kept = [Standing(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
     kept += [Standing(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
     cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
     copies = list[Operation]()
@@ -130,8 +130,7 @@ class _Repeated:
         read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
         wanted = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
         for value in dict.fromkeys(wanted):
-            outside = given(value, writer)
-            if outside is not value:
+            if (outside := given(value, writer)) is not None:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]
         if counter in read:
