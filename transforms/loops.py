@@ -22,6 +22,7 @@ from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.functions import functions_of
 from ..analysis.step.stacks import links_of
 from ..dialects.context import tell
+from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Remark
 from ..planning.objective import WORTH_IT
 from .mark import MarkPass
@@ -52,6 +53,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
                 remarks.append(_said(cut))
                 copies += len(repeat(cut, numbers).copies)
             pending.extend(_inside(block))
+        drop_dead_code(function.body)
     return Rolled(copies, tuple(remarks))
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ...planning.min_cut import min_cut
 from ..step.counted_loops import CountedLoop
 from ..step.order import Order, read_values
-from ..step.stacks import Link, Reading, Stack
+from ..step.stacks import Link, Reading, Stack, keeps_order
 from ..step.storage import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
@@ -163,13 +162,6 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
 
 def _seen_through(value: SSAValue) -> SSAValue:
     """The value that it looks at, where it holds the same elements in the same order."""
-    while isinstance(value, OpResult) and _keeps_order(value.op):
+    while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value
-
-
-def _keeps_order(op: Operation) -> bool:
-    if isinstance(op, BroadcastInDimOp):
-        dimensions = op.broadcast_dimensions.get_values()
-        return list(dimensions) == sorted(dimensions) and value_bytes(op.operand) == value_bytes(op.result)
-    return isinstance(op, ReshapeOp)

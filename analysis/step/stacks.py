@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
-from ...dialects.stablehlo.shapes import ReshapeOp
+from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from .counted_loops import Affine, CountedLoop, counted_loop, scalar_integer
 from .storage import value_bytes
 
@@ -114,25 +114,8 @@ def _link(writer: CountedLoop, reader: CountedLoop, stacks: Sequence[Stack]) -> 
 def _readings(stack: Stack, reader: CountedLoop) -> tuple[list[Reading], bool]:
     """Where the loop reads slices of the stack, and whether that is all that is done with it."""
     found, is_all = list[Reading](), True
-    for value, user, index in _uses(stack.value):
-        if user is not reader.op:
-            inside = _is_within(user, reader.op)
-            reading = _reading(stack, reader, user, value) if inside else None
-        elif reader.is_invariant(index) and not any(reader.op.results[index].uses):
-            inner = list(reader.block.args[index].uses)
-            last = reader.block.last_op
-            for use in inner:
-                if use.operation is last:
-                    continue
-                reading = _reading(stack, reader, use.operation, reader.block.args[index])
-                if reading is None:
-                    is_all = False
-                else:
-                    found.append(reading)
-            is_all &= not any(reader.op.cond.block.args[index].uses)
-            continue
-        else:
-            reading = None
+    for source, user in _users(stack.value, reader):
+        reading = _reading(stack, reader, user, source)
         if reading is None:
             is_all = False
         else:
@@ -140,24 +123,34 @@ def _readings(stack: Stack, reader: CountedLoop) -> tuple[list[Reading], bool]:
     return found, is_all
 
 
-def _uses(value: SSAValue) -> Iterator[tuple[SSAValue, Operation, int]]:
-    """Who reads the value, or a view of it that has its shape again, after a reshape there and back."""
-    for use in value.uses:
-        if not isinstance(use.operation, ReshapeOp):
-            yield value, use.operation, use.index
-            continue
-        for inner in use.operation.result.uses:
-            if isinstance(inner.operation, ReshapeOp) and inner.operation.result.type == value.type:
-                yield from _uses(inner.operation.result)
-            else:
-                yield use.operation.result, inner.operation, inner.index
+def _users(value: SSAValue, reader: CountedLoop) -> Iterator[tuple[SSAValue, Operation]]:
+    """Who does something with the value, or with what holds the same elements; and as what it is seen there.
+
+    Where the loop hands it on unchanged, that is who reads it in the body.
+    """
+    for use in list(value.uses):
+        op = use.operation
+        if keeps_order(op) and op.parent is not reader.block:
+            yield from _users(op.results[0], reader)
+        elif op is reader.op and reader.is_invariant(use.index) and not any(reader.op.results[use.index].uses):
+            yield from ((one, user) for one, user in _in_regions(reader, use.index))
+        else:
+            yield value, op
 
 
-def _is_within(op: Operation, holder: Operation) -> bool:
-    current: Operation | None = op
-    while current is not None and current is not holder:
-        current = current.parent_op()
-    return current is holder
+def _in_regions(reader: CountedLoop, index: int) -> Iterator[tuple[SSAValue, Operation]]:
+    last = reader.block.last_op
+    for region in reader.op.regions:
+        argument = region.block.args[index]
+        yield from ((argument, use.operation) for use in argument.uses if use.operation is not last)
+
+
+def keeps_order(op: Operation) -> bool:
+    """Whether the result holds the elements of the operand in the same order, and no others."""
+    if isinstance(op, BroadcastInDimOp):
+        dimensions = list(op.broadcast_dimensions.get_values())
+        return dimensions == sorted(dimensions) and value_bytes(op.operand) == value_bytes(op.result)
+    return isinstance(op, ReshapeOp)
 
 
 def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> Reading | None:
