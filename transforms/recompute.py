@@ -31,6 +31,7 @@ from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
 from .clone import Cloned, Done, Planner
 from .cse import cse
+from .loops import NOTHING_ROLLED, Rolled
 from .lower import TARGETS, lower
 from .mark import MarkPass
 from .outline_gradient import outline_gradient
@@ -52,6 +53,7 @@ class Recomputation:
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
     restored: Restored = NOTHING_RESTORED
+    rolled: Rolled = NOTHING_ROLLED
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -60,7 +62,7 @@ class Recomputation:
 
     @property
     def copies(self) -> int:
-        return sum(done.plan.copies for done in self.steps)
+        return sum(done.plan.copies for done in self.steps) + self.rolled.copies
 
     @property
     def extra_flops(self) -> int:
@@ -115,10 +117,10 @@ def recomputed(
     The module has been verified; what is marked by calls in it is marked by attributes then.
     """
     said = take_marks(module).remarks
-    prepared = prepare(module, selection)
-    work, selection = prepared.module, prepared.selection
-    if any(map(is_copy, every_operation(work))):
+    if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
+    prepared = prepare(module, selection)
+    work, selection, rolled = prepared.module, prepared.selection, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
         cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
@@ -126,7 +128,7 @@ def recomputed(
     else:
         cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
         remarks = [*said, *cloned.remarks]
-    if not cloned.copies:
+    if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, [one.function for one in prepared.nested]))
     written = _emit(work, prepared.origins, emission, steps)
@@ -141,7 +143,7 @@ def recomputed(
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(work)
-    return work, Recomputation(cloned.steps, tuple(remarks), restored)
+    return work, Recomputation(cloned.steps, tuple(remarks), restored, rolled)
 
 
 def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:

@@ -19,6 +19,7 @@ from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
+from ..loops import NOTHING_ROLLED, Rolled, recompute_loops
 from ..phase import state_phases
 from .nested_steps import NestedStep, outline_nested_steps
 
@@ -28,6 +29,7 @@ class Prepared:
     """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions.
 
     `origins`: which calls its operations come from. `nested`: steps inside of blocks, which are functions meanwhile.
+    `rolled`: what loops compute again.
     """
 
     module: ModuleOp
@@ -36,10 +38,12 @@ class Prepared:
     remarks: tuple[Remark, ...]
     origins: Origins
     nested: Sequence[NestedStep]
+    rolled: Rolled
 
 
 @part("prepare")
-def prepare(module: ModuleOp, selection: Selection) -> Prepared:
+def prepare(module: ModuleOp, selection: Selection, loops: bool = True) -> Prepared:
+    """`loops`: what loops hand on is cut."""
     work = module.clone()
     origins = Origins()
     with part("inline"):
@@ -52,7 +56,9 @@ def prepare(module: ModuleOp, selection: Selection) -> Prepared:
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return Prepared(work, selection, structured, (*overridden, *dead), origins, outline_nested_steps(work))
+    rolled = recompute_loops(work, selection) if loops else NOTHING_ROLLED
+    remarks = (*overridden, *dead, *rolled.remarks)
+    return Prepared(work, selection, structured, remarks, origins, outline_nested_steps(work), rolled)
 
 
 def drop_dead(module: ModuleOp) -> None:

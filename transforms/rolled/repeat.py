@@ -33,6 +33,7 @@ from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ..plans.apply_plan import Numbers
 from ..plans.copies import copy_of_original
 from .carries import with_more_carries, without_dead_carries
+from .sink import sink_broadcasts
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def repeat(cut: LoopCut, numbers: Numbers) -> Written:
     for written in dict.fromkeys(reading.written for reading in cut.replaced):
         group = [reading for reading in cut.replaced if reading.written == written]
         copies += _Repeated(cut, numbers, written).instead_of(group, kept)
+    sink_broadcasts(link.reader.op)
     reader = without_dead_carries(link.reader.op)  # It reads what the other hands on.
     return Written(without_dead_carries(writer), reader, tuple(copies))
 

@@ -1,0 +1,64 @@
+"""Values that a broadcast makes large are made in the body of the loop that reads them, not in front of it.
+
+    %m = broadcast_in_dim %row : 4x128x128                  while … do {
+    while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
+
+Else they live as long as both loops do. XLA takes nothing out of a loop that is larger than what it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.step.order import captured_values
+from ...analysis.step.storage import value_bytes
+from ...dialects.stablehlo.control import WhileOp
+from ...rules.names import name_of
+
+_SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert"})
+
+
+def sink_broadcasts(loop: WhileOp) -> None:
+    """Into the body, what is larger than what it is made of by shape alone."""
+    for outside, inside in list(_read_in_body(loop)):
+        chain = _chain(outside)
+        first = loop.body.block.first_op
+        if not chain or first is None:
+            continue
+        mapping = dict[SSAValue, SSAValue]()
+        copies = [op.clone(mapping) for op in chain]
+        Rewriter.insert_op(copies, InsertPoint.before(first))
+        made = copies[-1].results[0]
+        inside.replace_uses_with_if(made, lambda use: _is_read_in(loop, use.operation))
+
+
+def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """What the loop does not change: as it is outside, and as the body sees it."""
+    block, last = loop.body.block, loop.body.block.last_op
+    assert last is not None, "verified: a body ends"
+    for index, argument in enumerate(block.args):
+        if last.operands[index] is argument:
+            yield loop.operands[index], argument
+    yield from ((value, value) for value in captured_values(loop))
+
+
+def _is_read_in(loop: WhileOp, op: Operation) -> bool:
+    """Whether it stands in the body, and is not its end."""
+    current: Operation | None = op
+    while current is not None and current.parent is not loop.body.block:
+        current = current.parent_op()
+    return current is not None and current is not loop.body.block.last_op
+
+
+def _chain(value: SSAValue) -> list[Operation]:
+    """The operations that make the value larger, from the smallest that it is made of on; none where it is not."""
+    chain, smallest, best = list[Operation](), value_bytes(value), 0
+    while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
+        chain.append(value.op)
+        value = value.op.operands[0]
+        if value_bytes(value) < smallest:
+            smallest, best = value_bytes(value), len(chain)
+    return chain[:best][::-1]
