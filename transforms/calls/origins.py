@@ -94,7 +94,7 @@ class Origins:
                 originals.setdefault(identity, []).append(op)
         for copy in copies:
             found = originals.get(copy.attributes[Names.ID], [])
-            if len(found) == 1:
+            if len(found) == 1 and _are_alike(found[0], copy):
                 self._follow(found[0], copy)
 
     def _follow(self, original: Operation, copy: Operation) -> None:
@@ -107,6 +107,14 @@ class Origins:
             if (origin := self.of.get(one)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index, number.value.data)
+
+
+def _are_alike(original: Operation, copy: Operation) -> bool:
+    """Whether both hold the same operations still: of loops, one may have been cut since."""
+    one, other = every_operation(original), every_operation(copy)
+    return [op.name for op in one] == [op.name for op in other] and all(
+        len(a.operands) == len(b.operands) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
