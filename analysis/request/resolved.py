@@ -13,6 +13,7 @@ from ...dialects.diagnostics import Remark
 from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...rules.names import name_of
+from ..step.copied import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between
 from .names import is_named, named_by
@@ -51,6 +52,8 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         segment_of = find_segments(phases, selection.segments)
     members = _grouped(_members(segment_of), 0 if given is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
+    if selection.segments == "auto":
+        saved |= {op for op in segment_of if Names.SEGMENT not in op.attributes and is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
     return Resolved(
         members=members,
@@ -106,11 +109,12 @@ def _not_heard(phases: Phases) -> Iterator[Remark]:
         if not op.regions or not phases.is_forward(op):
             continue
         inside = every_operation(op)[1:]
+        quiet = is_repeated_inside(op)
         segment = next((one.attributes[Names.SEGMENT] for one in inside if Names.SEGMENT in one.attributes), None)
-        if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes:
+        if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes and not quiet:
             yield Remark(op, INSIDE.format(segment=segment.data, holder=name_of(op)))
         marked = next((one for one in inside if Names.RECOMPUTE in one.attributes), None)
-        if marked is not None and Names.RECOMPUTE not in op.attributes:
+        if marked is not None and Names.RECOMPUTE not in op.attributes and not quiet:
             yield Remark(marked, MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op)))
 
 

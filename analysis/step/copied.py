@@ -5,8 +5,15 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 
 
 def is_copy(op: Operation) -> bool:
     return Names.COPY in op.attributes and isinstance(op.attributes[Names.COPY], IntegerAttr)
+
+
+def is_repeated_inside(op: Operation) -> bool:
+    """Whether it is a loop of which another loop repeats operations: its body has originals of copies."""
+    inside = every_operation(op)[1:] if op.regions else []
+    return any(Names.ID in one.attributes and not is_copy(one) for one in inside)
