@@ -104,8 +104,8 @@ class Proof:
 
     `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
     the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
-    proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for loops, or not
-    even they were enough.
+    proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for
+    loops, or not even they were enough.
     """
 
     proved: bool

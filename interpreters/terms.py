@@ -34,7 +34,8 @@ class Head(NamedTuple):
     """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
 
     `properties`: the names of those attributes that are properties, where these are two things. An `effect` reads the
-    state before it as its first operand, and is itself the state after it. `loop`, `history` and `index` are of the rules for loops (`loop_rules`).
+    state before it as its first operand, and is itself the state after it. `loop`, `history` and `index` are of the
+    rules for loops (`loop_rules`).
     """
 
     kind: Kind

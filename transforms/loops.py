@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
-from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, loop_cut
+from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.request.in_loops import repeatable
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.functions import functions_of
@@ -24,7 +24,6 @@ from ..analysis.step.stacks import links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Remark
-from ..planning.objective import WORTH_IT
 from .mark import MarkPass
 from .plans.apply_plan import Numbers
 from .rolled.repeat import repeat
@@ -32,42 +31,49 @@ from .rolled.repeat import repeat
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: how many operations are repeated, and what is said of the loops."""
+    """What was done: how many operations are repeated, how many FLOPs all iterations take for that, and what is said
+    of the loops."""
 
     copies: int
+    extra_flops: int
     remarks: tuple[Remark, ...]
 
 
-NOTHING_ROLLED = Rolled(0, ())
+NOTHING_ROLLED = Rolled(0, 0, ())
 
 
 def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
-    """Cut every pair of loops that hands on stacks, in place."""
-    numbers, remarks, copies = Numbers.free_in(module), list[Remark](), 0
-    may_repeat = repeatable(module, selection)
+    """Cut every pair of loops that hands on stacks, in place, from the outside in. Raises `UnknownPolicy`."""
+    numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
+    remarks, copies, extra = list[Remark](), 0, 0
     for function in functions_of(module):
         pending = [function.body.block]
         while pending:
             block = pending.pop()
+            remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block))
+            remarks.extend(_not_worth_it(block, may_repeat))
             while (cut := _next_cut(block, may_repeat)) is not None:
                 remarks.append(_said(cut))
+                extra += cut.extra_flops
                 copies += len(repeat(cut, numbers).copies)
-            pending.extend(_inside(block))
+            pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         drop_dead_code(function.body)
-    return Rolled(copies, tuple(remarks))
+    return Rolled(copies, extra, tuple(remarks))
 
 
-def _inside(block: Block) -> Iterator[Block]:
-    return (inner for op in block.ops for region in op.regions for inner in region.blocks)
+LEFT = "the loop is left as it is: {reason}"
 
 
 def _next_cut(block: Block, may_repeat: MayRepeat) -> LoopCut | None:
     """A cut of the block that is worth it. It is found anew each time: loops are replaced when they are cut."""
+    cuts = (loop_cut(link, may_repeat) for link in links_of(block))
+    return next((cut for cut in cuts if cut.why_not is None), None)
+
+
+def _not_worth_it(block: Block, may_repeat: MayRepeat) -> Iterator[Remark]:
     for link in links_of(block):
-        cut = loop_cut(link, may_repeat)
-        if cut.dropped_bytes - cut.new_bytes > WORTH_IT * cut.dropped_bytes:
-            return cut
-    return None
+        if link.only_read and (reason := loop_cut(link, may_repeat).why_not) is not None:
+            yield Remark(link.writer.op, LEFT.format(reason=reason))
 
 
 def _said(cut: LoopCut) -> Remark:

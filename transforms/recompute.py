@@ -8,15 +8,12 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.choose import why_worse
-from ..analysis.memory.peaks import Peaks
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
@@ -29,14 +26,15 @@ from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
-from .clone import Cloned, Done, Planner
+from .clone import Done, Planner
 from .cse import cse
 from .loops import NOTHING_ROLLED, Rolled
 from .lower import TARGETS, lower
 from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
-from .plans.carry_out import LEFT, Emission, carry_out_best, carry_out_planned
+from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
+from .plans.judged import peaks_of, why_all_worse
 from .plans.nested_steps import put_back
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
@@ -66,7 +64,7 @@ class Recomputation:
 
     @property
     def extra_flops(self) -> int:
-        return sum(done.plan.extra_flops for done in self.steps)
+        return sum(done.plan.extra_flops for done in self.steps) + self.rolled.extra_flops
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
@@ -120,21 +118,25 @@ def recomputed(
     if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
     prepared = prepare(module, selection)
-    work, selection, rolled = prepared.module, prepared.selection, prepared.rolled
+    work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
-        cloned = carry_out_best(work, steps, selection, emission, attempts, copies)
+        cloned = carry_out_best(work, steps, prepared.selection, emission, attempts, copies)
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
-        cloned = carry_out_planned(work, steps, planned, selection.permission, emission)
+        cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
         remarks = [*said, *cloned.remarks]
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, [one.function for one in prepared.nested]))
     written = _emit(work, prepared.origins, emission, steps)
-    peaks = _peaks(written, cloned)
-    if (worse := _why_all_worse(peaks, cloned, emission)) is not None:
-        return None, _unchanged(module, [*said, *prepared.remarks, worse], worse.reason, steps)
+    peaks = peaks_of(written, cloned)
+    if (worse := why_all_worse(peaks, cloned, emission)) is not None:
+        remarks = [*said, *prepared.remarks, worse]
+        if not rolled.copies:
+            return None, _unchanged(module, remarks, worse.reason, steps)
+        work, done = recomputed(module, selection, copies, target, staggered, lambda _: Plan(), calls)
+        return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
@@ -143,7 +145,8 @@ def recomputed(
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:
         outline_gradient(work)
-    return work, Recomputation(cloned.steps, tuple(remarks), restored, rolled)
+    said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
+    return work, Recomputation(cloned.steps, said, restored, rolled)
 
 
 def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
@@ -174,24 +177,6 @@ def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -
         else:
             verify_input(work)
     return steps
-
-
-def _peaks(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
-    """Of what is written, where it has copies."""
-    copied = {done.function for done in cloned.steps if done.plan.copies}
-    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
-
-
-def _why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
-    """Why none of the steps, as written, is worth it; None where one is, or where somebody has forced a copy."""
-    found = None
-    for function, after in peaks.items():
-        before = cloned.before.get(function.sym_name.data)
-        reason = None if before is None else why_worse(before, after, emission.is_ordered)
-        if reason is None:
-            return None
-        found = Remark(function, f"{reason}: {LEFT}")
-    return found
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:

@@ -7,25 +7,33 @@ set may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from ...dialects.guards import is_tensor
+from ...dialects.stablehlo.control import WhileOp
 from ...planning.min_cut import min_cut
-from ..step.counted_loops import CountedLoop
+from ...planning.objective import WORTH_IT
+from ...rules.flops import flops
+from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.order import Order, read_values
-from ..step.stacks import Link, Reading, Stack, keeps_order
+from ..step.stacks import Link, Reading, Stack, keeps_order, links_of
 from ..step.storage import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
 
+SMALLEST = "no smaller set of stacks makes those that the later loop reads"
+NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
+READ_WHOLE = "what it hands on to a later loop is not written, or not read, slice by slice with its counter"
+
 
 @dataclass(frozen=True)
 class LoopCut:
-    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: values of the
-    writing body, and the stacks that hold them already; `new`: values that get one. `dropped`: the stacks that nobody
-    reads any more."""
+    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: values of
+    the writing body, and the stacks that hold them already; `new`: values that get one. `dropped`: the stacks that
+    nobody reads any more."""
 
     link: Link
     again: tuple[Operation, ...]
@@ -40,6 +48,18 @@ class LoopCut:
     @property
     def new_bytes(self) -> int:
         return sum(value_bytes(value) for value in self.new) * self.link.writer.trips
+
+    @property
+    def extra_flops(self) -> int:
+        """Of all iterations."""
+        groups = len({one.written for one in self.replaced})
+        return sum(flops(op) for op in self.again) * groups * self.link.reader.trips
+
+    @property
+    def why_not(self) -> str | None:
+        """Why the loops are left as they are; None where the cut is worth it."""
+        saved = self.dropped_bytes - self.new_bytes
+        return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
 
     @property
     def replaced(self) -> tuple[Reading, ...]:
@@ -165,3 +185,24 @@ def _seen_through(value: SSAValue) -> SSAValue:
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value
+
+
+def left_alone(block: Block) -> Iterator[tuple[Operation, str]]:
+    """Loops of the block that hand something on to a later loop and no stack, with the reason."""
+    linked = {link.writer.op for link in links_of(block)}
+    for op in block.ops:
+        if isinstance(op, WhileOp) and op not in linked and any(_goes_on(result) for result in op.results):
+            yield op, NOT_COUNTED if counted_loop(op) is None else READ_WHOLE
+
+
+def _goes_on(value: SSAValue) -> bool:
+    """Whether a later loop gets a tensor from this one, and does not change it."""
+    if not isinstance(value, OpResult) or not is_tensor(value.type) or len(value.type.get_shape()) < 2:
+        return False
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, WhileOp) and user.parent is value.op.parent:
+            last = user.body.block.last_op
+            if last is not None and last.operands[use.index] is user.body.block.args[use.index]:
+                return True
+    return False

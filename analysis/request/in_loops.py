@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...dialects.every import every_operation
@@ -20,9 +20,9 @@ from .policies import saves_of
 from .selection import Selection
 
 
-def repeatable(module: ModuleOp, selection: Selection) -> Callable[[Operation], bool]:
-    """The test of one operation in the body of a loop. Raises `UnknownPolicy`."""
-    operations = every_operation(module)
+def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
+    """The test of one operation in the body of a loop below `root`. Raises `UnknownPolicy`."""
+    operations = every_operation(root)
     is_chosen, policy = _chosen(operations, selection), saves_of(selection)
     excluded = {op for text in selection.exclude for op in saved_by(parse_chain(text), operations)}
 

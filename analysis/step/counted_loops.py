@@ -1,4 +1,4 @@
-"""Loops that count: a carry that starts at a constant, grows by a constant, and ends the loop at a constant.
+"""Loops that count: a carry that starts at a constant, grows by one, and ends the loop at a constant.
 
     %n, %r = stablehlo.while(%i = 0, %x = %a) cond { %i < 8 } do { …; return %i + 1, … }
 
@@ -47,12 +47,11 @@ class Affine:
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """`op` runs `trips` times, at least once; its carry number `counter` is `start + step * number`."""
+    """`op` runs `trips` times, at least once; its carry number `counter` is `start + number`."""
 
     op: WhileOp
     counter: int
     start: int
-    step: int
     trips: int
 
     @property
@@ -73,7 +72,7 @@ class CountedLoop:
     def affine(self, value: SSAValue) -> Affine | None:
         """The value as a function of the iteration's number; None for what is not known to be one."""
         if value is self.block.args[self.counter]:
-            return Affine(self.step, self.start)
+            return Affine(1, self.start)
         if isinstance(value, BlockArgument):
             index = value.index
             is_own = value.block is self.block and self.is_invariant(index)
@@ -118,10 +117,10 @@ def counted_loop(op: Operation) -> CountedLoop | None:
         return None
     argument, bound = compared
     index = argument.index
-    start, step = scalar_integer(op.operands[index]), _step(op, index)
-    if start is None or step is None or step <= 0 or not 0 <= start < bound <= LARGEST - step:
+    start = scalar_integer(op.operands[index])
+    if start is None or not 0 <= start < bound < LARGEST or not _grows_by_one(op, index):
         return None
-    return CountedLoop(op, index, start, step, -((start - bound) // step))
+    return CountedLoop(op, index, start, bound - start)
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
@@ -147,12 +146,11 @@ def _bound(op: WhileOp, value: SSAValue) -> int | None:
     return scalar_integer(value)
 
 
-def _step(op: WhileOp, index: int) -> int | None:
-    """By how much the carry grows in each iteration."""
+def _grows_by_one(op: WhileOp, index: int) -> bool:
     last = op.body.block.last_op
     value = last.operands[index] if last is not None else None
     if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add":
-        return None
+        return False
     counter = op.body.block.args[index]
     others = [operand for operand in value.op.operands if operand is not counter]
-    return scalar_integer(others[0]) if len(others) == 1 else None
+    return len(others) == 1 and scalar_integer(others[0]) == 1

@@ -76,7 +76,7 @@ def links_of(block: Block) -> Iterator[Link]:
         if not stacks:
             continue
         for reader in loops[place + 1 :]:
-            if reader.block is not None and (link := _link(writer, reader, stacks)) is not None:
+            if (link := _link(writer, reader, stacks)) is not None:
                 yield link
 
 
@@ -103,6 +103,8 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 
 def _link(writer: CountedLoop, reader: CountedLoop, stacks: Sequence[Stack]) -> Link | None:
     readings, only_read = list[Reading](), set[int]()
+    if writer.block.args[writer.counter].type != reader.block.args[reader.counter].type:
+        return None
     for stack in stacks:
         found, is_all = _readings(stack, reader)
         readings.extend(found)

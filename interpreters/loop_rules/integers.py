@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType
 
 from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.guards import is_integer_type, is_tensor
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]
@@ -39,14 +39,12 @@ class Integers:
             return None
         attributes = dict(head.attributes)
         value = self._terms.attributes.attribute(attributes["value"]) if "value" in attributes else None
-        if not isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
-            return None
-        return int(to_numpy(value).reshape(-1)[0])
+        return int(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) else None
 
     def width(self, head: Head) -> int | None:
         """Bits of the scalar integer that a term with this head is; None where it is none, or a narrow one."""
         type_ = self._terms.attributes.attribute(head.types[0]) if len(head.types) == 1 else None
-        if not isinstance(type_, TensorType) or type_.get_shape() or not isinstance(type_.element_type, IntegerType):
+        if type_ is None or not is_tensor(type_) or type_.get_shape() or not is_integer_type(type_.element_type):
             return None
         bits = type_.element_type.bitwidth
         return bits if bits >= 32 else None
@@ -74,7 +72,7 @@ class Integers:
 
     def _written_constant(self, value: int, like: Head) -> int:
         type_ = self._terms.attributes.attribute(like.types[0])
-        assert isinstance(type_, TensorType)
+        assert is_tensor(type_), "sums are of integers"
         attribute = DenseAttr.from_numpy(np.array(value), type_.element_type)
         key = self._terms.attributes.number(attribute)
         head = Head("operation", "stablehlo.constant", (("value", key),), like.types, (), ("value",))

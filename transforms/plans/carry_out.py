@@ -20,6 +20,12 @@ from ..mark import said_of, write_marks
 from ..phase import Steps
 
 LEFT = "the step is left as it is"
+REST_LEFT = "the rest of the step is left as it is"
+
+
+def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """What is said of a step of which the loops have been cut already."""
+    return tuple(Remark(one.operation, one.reason.replace(LEFT, REST_LEFT)) for one in remarks)
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class _Repeated:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]
         if counter in read:
-            mapping[counter] = self._number(self._of_reader(writer.step, writer.start), counter, before)
+            mapping[counter] = self._number(self._of_reader(1, writer.start), counter, before)
         for one in kept:
             if one.value in read or any(one.value is reading.stack.slice for reading in self.cut.replaced):
                 mapping[one.value] = self._slice(one, before)

@@ -56,6 +56,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-take-scopes
 // LIST-NEXT: recompute-inline-segments
 // LIST-NEXT: recompute-inline-gradient
+// LIST-NEXT: recompute-loops
 // LIST-NEXT: recompute-phase
 // LIST:      canonicalize
 // HELP:      recompute-mark: turn a policy into marks.

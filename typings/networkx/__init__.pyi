@@ -1,0 +1,9 @@
+from collections.abc import Hashable
+
+class DiGraph:
+    def add_node(self, node: Hashable) -> None: ...
+    def add_edge(self, tail: Hashable, head: Hashable, *, capacity: int = ...) -> None: ...
+
+def minimum_cut(
+    graph: DiGraph, source: Hashable, sink: Hashable
+) -> tuple[int, tuple[set[Hashable], set[Hashable]]]: ...
