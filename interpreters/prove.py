@@ -77,50 +77,26 @@ What no proof can see, because the numbers do not change, is memory: a missing t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
-from ..dialects.printer import print_module
 from .anatomy import functions_of, name_of, public_functions
 from .collectives import shared_channels
-from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
+from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
+from .identity import proof_of_identity, same_text, size
 from .loop_rules.numbering import WHILE, LoopNumbering
 from .loop_rules.rules import Rules
+from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
 from .scope import Outcome
 from .signature import signature, signature_difference
 from .terms import Side, Terms
 from .value_numbering import Numbering
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The verdict, the reason where there is no proof, and the sizes of what was compared.
-
-    `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
-    the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
-    proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for
-    loops, or not even they were enough.
-    """
-
-    proved: bool
-    reason: str
-    where: str = ""
-    difference: Difference | None = None
-    results: int = 0
-    operations_before: int = 0
-    operations_after: int = 0
-    believed: tuple[str, ...] = ()
-    identical: bool = False
-    tier: int = 1
-
-    def __bool__(self) -> bool:
-        return self.proved
 
 
 def prove(
@@ -153,23 +129,6 @@ def prove(
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")
 
 
-def same_text(before: ModuleOp, after: ModuleOp) -> bool:
-    """Whether the generic text of both modules, resources included, is the same to the byte."""
-    # A clone does not keep the names of blocks, and one of the two may be one.
-    one, other = (print_module(module.clone(), generic=True) for module in (before, after))
-    return one == other
-
-
-def proof_of_identity(module: ModuleOp) -> Proof:
-    """For two programs of which every byte is the same, whatever they hold."""
-    results = 0
-    for op in module.ops:
-        type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
-        if isinstance(type_, FunctionType) and visibility != StringAttr("private"):
-            results += len(type_.outputs)
-    return Proof(True, "", "", None, results, _size(module), _size(module), identical=True)
-
-
 def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str], loops: bool) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
     terms, pure = Terms(functions), declared.union(known)
@@ -181,7 +140,7 @@ def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared
     rules = Rules(Terms(functions))
     one, other = (LoopNumbering(module, side, rules, pure, declared) for module, side in _sides(before, after))
     second = _compared(rules.terms, one, other)
-    return replace(second, tier=2)
+    return replace(second if second else first, tier=2)
 
 
 def _sides(before: ModuleOp, after: ModuleOp) -> tuple[tuple[ModuleOp, Side], tuple[ModuleOp, Side]]:
@@ -215,7 +174,7 @@ def _compared(terms: Terms, one: Numbering, other: Numbering) -> Proof:
     if (number := one.top_level()) != (other_number := other.top_level()):
         return _different(terms, "the top level of the module", number, other_number)
     believed = tuple(sorted(one.believed | other.believed))
-    return Proof(True, "", "", None, results, _size(before), _size(after), believed)
+    return Proof(True, "", "", None, results, size(before), size(after), believed)
 
 
 def _values(name: str, before: Outcome, after: Outcome) -> Iterator[tuple[str, int, int]]:
@@ -248,7 +207,3 @@ def _module_of(op: Operation) -> Operation:
     while (parent := op.parent_op()) is not None:
         op = parent
     return op
-
-
-def _size(module: ModuleOp) -> int:
-    return len(every_operation(module)) - 1

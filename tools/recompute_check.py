@@ -23,7 +23,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..dialects.parser import parse_module
 from ..driver.verification import verify_module
-from ..interpreters.prove import Proof, proof_of_identity, prove
+from ..interpreters.identity import proof_of_identity
+from ..interpreters.proof import Proof
+from ..interpreters.prove import prove
 from .collection import rare_collections
 from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both

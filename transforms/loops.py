@@ -77,10 +77,10 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat) -> Iterator[Remark]:
 
 
 def _said(cut: LoopCut) -> Remark:
-    link, stacks = cut.link, len(cut.dropped)
+    link, stacks = cut.link, f"{len(cut.dropped)} stack{'s' if len(cut.dropped) > 1 else ''}"
     return Remark(
         link.writer.op,
-        f"the loop of {link.writer.trips} iterations hands on {stacks} stacks less, {cut.dropped_bytes} bytes, and "
+        f"the loop of {link.writer.trips} iterations hands on {cut.dropped_bytes} bytes less, in {stacks}, and "
         f"{cut.new_bytes} bytes of new ones: the loop that reads them repeats {len(cut.again)} operations",
     )
 

@@ -59,9 +59,15 @@ class LoopNumbering(Numbering):
     def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
         """The results of a loop without effects; None for any other."""
         refuse_symbols(op, self.module)
+        if len(op.regions) != 2 or any(not region.blocks for region in op.regions):
+            return None
         cond, body = (single_block(op, region) for region in op.regions)
+        if not len(cond.args) == len(body.args) == len(op.operands) == len(op.results):
+            return None
         ends = [block.last_op for block in (cond, body)]
         if any(end is None or not is_known_end(end) for end in ends):
+            return None
+        if [len(end.operands) for end in ends if end is not None] != [1, len(op.operands)]:
             return None
         initial = self._operands(op, scope)
         loop = self._numbered(op, cond, body, initial, scope)
