@@ -99,6 +99,18 @@ def cse(
     return before - len(every_operation(module))
 
 
+def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> int:
+    """Merge twins of all phases, and drop dead operations, before anybody asks for phases; returns how many went.
+
+    `may_go`: whether an operation may be replaced by its first twin, whose value lives longer then.
+    """
+    before = len(every_operation(module))
+    for function in functions_of(module):
+        _merge_twins(single_block(function), lambda _: "", lambda _: None, may_go)
+        drop_dead_code(function.body)
+    return before - len(every_operation(module))
+
+
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
     """Twins merge within a phase only: a forward twin of a gradient operation would have to live until there."""
     if classified is None:
@@ -111,7 +123,10 @@ def _may_merge(op: Operation) -> bool:
 
 
 def _merge_twins(
-    block: Block, place: Callable[[Operation], str], call_of: Callable[[Operation], object]
+    block: Block,
+    place: Callable[[Operation], str],
+    call_of: Callable[[Operation], object],
+    may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
     """The kinds of the operations that are left, and may be merged."""
     kinds, kind_of = Kinds(), dict[Operation, int]()
@@ -122,12 +137,12 @@ def _merge_twins(
     for op in list(block.ops):
         for region in op.regions if call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "", call_of)
+                _merge_twins(inner, lambda _: "", call_of, may_go)
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
         kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
-        if kept is op or _one_is_held(kept, op, place):
+        if kept is op or not may_go(op) or _one_is_held(kept, op, place):
             kind_of[op] = kind
             continue
         for old, new in zip(op.results, kept.results, strict=True):
