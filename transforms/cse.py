@@ -17,7 +17,7 @@ from types import MappingProxyType
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
@@ -39,7 +39,8 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 class Kinds:
     """Numbers for operations: two with the same number compute the same, as far as that can be seen from outside.
 
-    An operation is numbered when everything that it reads has been merged, so what it reads stays the same.
+    An operation is numbered when everything that it reads has been merged, so what it reads stays the same. `same`:
+    for the results of a twin that stays those of the first.
     """
 
     alike: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
@@ -47,6 +48,7 @@ class Kinds:
     )
     told: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
     values: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
+    same: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     count: int = 0
 
     def of(self, op: Operation) -> int:
@@ -62,7 +64,8 @@ class Kinds:
         attributes = frozenset([(k, self._number(v)) for k, v in op.attributes.items() if k not in _BOOKKEEPING])
         properties = frozenset([(name, self._number(value)) for name, value in op.properties.items()])
         types = tuple([self._number(result.type) for result in op.results])
-        return name_of(op), attributes, properties, tuple(map(id, op.operands)), types, len(op.regions)
+        read = map(self.same.get, op.operands, op.operands) if self.same else op.operands
+        return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
         """Of equal attributes the same. Most are even the same object, and comparing by value is slow."""
@@ -142,7 +145,10 @@ def _merge_twins(
             continue
         kind = kinds.of(op)
         kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
-        if kept is op or not may_go(op) or _one_is_held(kept, op, place):
+        if kept is not op and not may_go(op):
+            kinds.same.update(zip(op.results, kept.results, strict=True))
+            continue
+        if kept is op or _one_is_held(kept, op, place):
             kind_of[op] = kind
             continue
         for old, new in zip(op.results, kept.results, strict=True):
