@@ -132,8 +132,8 @@ def as_forward(path: str) -> str:
     """
     parts = list[str]()
     for part in split_path(path):
-        forward = part.removeprefix("transpose(")
-        forward = forward[:-1] if forward != part else part
+        is_backward = _direction(unwrap(part)[0]) is Direction.BACKWARD
+        forward = part.replace("transpose(", "", 1)[:-1] if is_backward else part
         if part not in _PLUMBING and [forward] != parts[-1:]:
             parts.append(forward)
     return "/".join(parts)
