@@ -35,7 +35,7 @@ from ..planning.plan_file import StepPlan, from_json, to_json
 from ..rules.flops import flops
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
-from ..transforms.merge_remat import merge_remat
+from ..transforms.merge_remat import without_remat
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed
@@ -189,11 +189,7 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
 
 def _start(original: ModuleOp, request: Request) -> ModuleOp:
     """The module that attempts are made on, which the proof does not look at."""
-    if not request.merge_remat:
-        return original
-    merged = original.clone()
-    merge_remat(merged)
-    return merged
+    return without_remat(original) if request.merge_remat else original
 
 
 def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:

@@ -55,6 +55,13 @@ def merge_remat(module: ModuleOp) -> int:
     return len(barriers) + merged
 
 
+def without_remat(module: ModuleOp) -> ModuleOp:
+    """A copy of the module, merged."""
+    merged = module.clone()
+    merge_remat(merged)
+    return merged
+
+
 def is_of_remat(op: Operation) -> bool:
     """Whether it is a barrier that `jax.checkpoint` put around what it computes again; one of the user's own is not."""
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
