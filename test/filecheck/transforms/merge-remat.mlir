@@ -125,4 +125,30 @@ func.func private @sine(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    [[Y:%\w+]] = stablehlo.sine %x
 // CHECK-NEXT:    [[H:%\w+]] = stablehlo.multiply %ct, [[Y]]
 // CHECK-NEXT:    func.return [[Y]], [[H]]
-// CHECK-NOT:     @sine
+// CHECK-NOT:     func.func private @sine
+
+// A branch that hands out more the second time than the first does not merge. It stays where it is, with what reads it:
+// in the first forward pass it would run for a third time when that is recomputed.
+func.func @branches(%x: tensor<4xf32>, %p: tensor<i32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = "stablehlo.case"(%p) ({
+    %s = stablehlo.sine %x : tensor<4xf32>
+    stablehlo.return %s : tensor<4xf32>
+  }) : (tensor<i32>) -> tensor<4xf32> loc("jit(f)/jvp(b)/cond")
+  %g = stablehlo.multiply %ct, %y : tensor<4xf32> loc("jit(f)/transpose(jvp(c))/mul")
+  %0 = stablehlo.optimization_barrier %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/remat2")
+  %z:2 = "stablehlo.case"(%p) ({
+    %s = stablehlo.sine %0 : tensor<4xf32>
+    %c = stablehlo.cosine %0 : tensor<4xf32>
+    stablehlo.return %s, %c : tensor<4xf32>, tensor<4xf32>
+  }) : (tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/cond")
+  %d = stablehlo.negate %z#1 : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/neg")
+  %h = stablehlo.multiply %g, %d : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/mul")
+  func.return %y, %h : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @branches
+// CHECK-NEXT:    %y = "stablehlo.case"(%p)
+// CHECK:         %g = stablehlo.multiply %ct, %y
+// CHECK-NEXT:    "stablehlo.case"(%p)
+// CHECK:           stablehlo.cosine %x
+// CHECK:         %d = stablehlo.negate
+// CHECK-NEXT:    %h = stablehlo.multiply %g, %d
