@@ -35,6 +35,7 @@ from ..planning.plan_file import StepPlan, from_json, to_json
 from ..rules.flops import flops
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
+from ..transforms.merge_remat import without_remat
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed
@@ -54,9 +55,10 @@ class Request:
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
     function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
     an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
-    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of
-    equals that which needs fewer FLOPs. workers: so many are measured at a time. proof: prove
-    the result equal. pipeline: these passes, by name or as objects, in place of `recompute` and all options of it.
+    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
+    which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
+    back what the step's own `jax.checkpoint` computes again, first of all. pipeline: these passes, by name or as
+    objects, in place of `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -71,6 +73,7 @@ class Request:
     measure: Callable[[ModuleOp], int] | None = None
     workers: int = 1
     proof: bool = True
+    merge_remat: bool = False
     pipeline: Pipeline | None = None
 
     def beside_pipeline(self) -> str | None:
@@ -125,7 +128,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
 
     def write(module: ModuleOp) -> ModuleOp:
         work, said = recomputed(
-            module,
+            start := _start(module, asked),
             asked.selection,
             asked.copies,
             asked.target,
@@ -137,7 +140,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
         done.append(said)
         if asked.strict and not said.copies:
             raise Refusal(module, f"{said.remarks[-1].reason} (strict)")
-        return module.clone() if work is None else work
+        return start.clone() if work is None else work
 
     module, proof = take_apart(original, write, asked.proof)
     remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
@@ -164,7 +167,7 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
     emission = Emission(request.target, request.stagger, request.calls)
     tried = [
         one
-        for one in tried_plans(original, request.selection, request.attempts, request.copies, emission)
+        for one in tried_plans(_start(original, request), request.selection, request.attempts, request.copies, emission)
         if one.copies
     ]
     if not tried:
@@ -182,6 +185,11 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
         raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")
     left = original.clone()
     return Rewritten(left, (), (Remark(functions_of(left)[0], f"{said}: {LEFT}"),), None, 0, 0, original)
+
+
+def _start(original: ModuleOp, request: Request) -> ModuleOp:
+    """The module that attempts are made on, which the proof does not look at."""
+    return without_remat(original) if request.merge_remat else original
 
 
 def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
@@ -39,7 +39,8 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 class Kinds:
     """Numbers for operations: two with the same number compute the same, as far as that can be seen from outside.
 
-    An operation is numbered when everything that it reads has been merged, so what it reads stays the same.
+    An operation is numbered when everything that it reads has been merged, so what it reads stays the same. `same`:
+    for the results of a twin that stays those of the first.
     """
 
     alike: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
@@ -47,6 +48,7 @@ class Kinds:
     )
     told: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
     values: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
+    same: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     count: int = 0
 
     def of(self, op: Operation) -> int:
@@ -62,7 +64,8 @@ class Kinds:
         attributes = frozenset([(k, self._number(v)) for k, v in op.attributes.items() if k not in _BOOKKEEPING])
         properties = frozenset([(name, self._number(value)) for name, value in op.properties.items()])
         types = tuple([self._number(result.type) for result in op.results])
-        return name_of(op), attributes, properties, tuple(map(id, op.operands)), types, len(op.regions)
+        read = map(self.same.get, op.operands, op.operands) if self.same else op.operands
+        return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
         """Of equal attributes the same. Most are even the same object, and comparing by value is slow."""
@@ -99,6 +102,18 @@ def cse(
     return before - len(every_operation(module))
 
 
+def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> int:
+    """Merge twins of all phases, and drop dead operations, before anybody asks for phases; returns how many went.
+
+    `may_go`: whether an operation may be replaced by its first twin, whose value lives longer then.
+    """
+    before = len(every_operation(module))
+    for function in functions_of(module):
+        _merge_twins(single_block(function), lambda _: "", lambda _: None, may_go)
+        drop_dead_code(function.body)
+    return before - len(every_operation(module))
+
+
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
     """Twins merge within a phase only: a forward twin of a gradient operation would have to live until there."""
     if classified is None:
@@ -111,7 +126,10 @@ def _may_merge(op: Operation) -> bool:
 
 
 def _merge_twins(
-    block: Block, place: Callable[[Operation], str], call_of: Callable[[Operation], object]
+    block: Block,
+    place: Callable[[Operation], str],
+    call_of: Callable[[Operation], object],
+    may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
     """The kinds of the operations that are left, and may be merged."""
     kinds, kind_of = Kinds(), dict[Operation, int]()
@@ -122,11 +140,14 @@ def _merge_twins(
     for op in list(block.ops):
         for region in op.regions if call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "", call_of)
+                _merge_twins(inner, lambda _: "", call_of, may_go)
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
         kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
+        if kept is not op and not may_go(op):
+            kinds.same.update(zip(op.results, kept.results, strict=True))
+            continue
         if kept is op or _one_is_held(kept, op, place):
             kind_of[op] = kind
             continue

@@ -122,3 +122,18 @@ def as_backward(path: str) -> str:
         if _direction(wrappers) is Direction.FORWARD:
             return "/".join([*parts[:index], f"transpose({part})", "recompute", *parts[index + 1 :]])
     return "/".join([*parts[:-1], "transpose(jvp())", "recompute", parts[-1]])
+
+
+@lru_cache(maxsize=100_000)
+def as_forward(path: str) -> str:
+    """The path in the forward pass of what `jax.checkpoint` computes again.
+
+    `transpose(jvp(block0))/jvp(block0)/checkpoint/rematted_computation/tanh` -> `jvp(block0)/tanh`.
+    """
+    parts = list[str]()
+    for part in split_path(path):
+        is_backward = _direction(unwrap(part)[0]) is Direction.BACKWARD
+        forward = part.replace("transpose(", "", 1)[:-1] if is_backward else part
+        if part not in _PLUMBING and [forward] != parts[-1:]:
+            parts.append(forward)
+    return "/".join(parts)

@@ -18,8 +18,9 @@ SURE = 0.15
 
 
 class Way(Enum):
-    """What can be run, the most promising first; of two that need the same, the later is taken."""
+    """What can be run; of two that need the same, the later is taken."""
 
+    MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"
     KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
     PLAIN = "the plain step, just as jax.jit runs it"
@@ -27,10 +28,16 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class Choice:
-    """What is run, and why it is the plain step; None where it is the rewritten one."""
+    """What is run, and why it is the plain step; None where it is a rewritten one. `done`: what was done to it then.
+
+    sizes: bytes of temporaries of each way that was compiled, by the compiler; empty where nothing was measured.
+    """
 
     compiled: jax.stages.Compiled
     why: str | None
+    way: Way
+    done: Rewritten | None
+    sizes: Mapping[Way, int | None]
 
 
 def chosen(lowered: Lowered) -> Choice:
@@ -41,35 +48,39 @@ def chosen(lowered: Lowered) -> Choice:
     compiled = {way: _compiled(lowered, way) for way in _ways(lowered)}
     sizes = {way: temporary_bytes(one) for way, one in compiled.items()} if len(compiled) > 1 else {}
     best = _least(sizes) if sizes else next(iter(compiled))
-    if best is Way.RECOMPUTED or lowered.why is not None:
-        return Choice(compiled[best], lowered.why)
-    return Choice(compiled[best], _why_plain(lowered, sizes[best], sizes[Way.RECOMPUTED]))
+    done = lowered.merged if best is Way.MERGED else lowered.rewritten if best is Way.RECOMPUTED else None
+    why = None if done is not None else lowered.why or _why_plain(lowered, best, sizes)
+    return Choice(compiled[best], why, best, done, sizes)
 
 
 def _ways(lowered: Lowered) -> list[Way]:
     """What is compiled. With one nothing is measured."""
     measure, done = lowered.options.measure, lowered.rewritten
-    plain = [Way.KEEPING, Way.PLAIN] if lowered.drops_barriers and measure is not False else [Way.PLAIN]
+    own = lowered.drops_barriers and measure is not False
+    plain = [Way.KEEPING, Way.PLAIN] if own else [Way.PLAIN]
+    merged = [Way.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or done is None:
-        return plain
+        return [*merged, *plain]
     if measure == "auto":
         measure = lowered.drops_barriers or predicted_saving(done) < SURE
-    return [Way.RECOMPUTED, *(plain if measure else ())]
+    return [*merged, Way.RECOMPUTED, *(plain if measure else ())]
 
 
 def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
+    if way is Way.MERGED:
+        return lowered.compile_merged()
     return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=way is Way.KEEPING)
 
 
 def _least(sizes: Mapping[Way, int | None]) -> Way:
     known = {way: size for way, size in sizes.items() if size is not None}
     if len(known) < len(sizes):
-        return next(iter(sizes))
+        return next(way for way in sizes if way is not Way.MERGED)
     return min(reversed(known), key=known.__getitem__)
 
 
-def _why_plain(lowered: Lowered, plain: int | None, rewritten: int | None) -> str:
-    done = lowered.rewritten
+def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> str:
+    done, plain, rewritten = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
     assert done is not None and plain is not None and rewritten is not None, "both were measured"
     why = warning.plain_is_less(lowered.name, plain, rewritten, warning.last_reason(done.remarks))
     if lowered.options.request.strict:

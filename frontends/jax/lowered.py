@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -26,6 +27,7 @@ from ...driver.road import NotProved
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .marks import WRITTEN_AS_CALLS
+from .merged import merged
 from .options import Options
 from .progress import told
 
@@ -65,6 +67,17 @@ class Lowered:
         options = _keeping(self.plain, self.options, compiler_options) if keeping else compiler_options
         return _compiled(self.plain, None if options is None else dict(options))
 
+    @cached_property
+    def merged(self) -> Rewritten | None:
+        """The step with its own `jax.checkpoint` merged back, and rewritten; None where there is no such step."""
+        return merged(self.module, _searching(self.options, self.plain)) if self.drops_barriers else None
+
+    def compile_merged(self) -> jax.stages.Compiled:
+        """The merged step, which there is."""
+        assert self.merged is not None, "there is a merged step"
+        less = crossing.with_module(self.plain, self.merged.module)
+        return _compiled(less, _keeping(self.plain, self.options, None))
+
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
         return self.less.as_text(dialect, debug_info=debug_info)
@@ -95,7 +108,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
-        return _Left(name, options, traced.lower(), False).because(error)
+        return _Left(name, options, traced.lower(), False, None).because(error)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
@@ -105,7 +118,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _Left(name, options, plain, drops_barriers).because(error)
+        return _Left(name, options, plain, drops_barriers, module).because(error)
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
         return Lowered(name, options, plain, plain, done, done.remarks, why, drops_barriers, module)
@@ -134,6 +147,7 @@ class _Left:
     options: Options
     plain: jax.stages.Lowered
     drops_barriers: bool
+    module: ModuleOp | None
 
     def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
         """Raises the error where it is the user's to see."""
@@ -141,4 +155,5 @@ class _Left:
             raise error
         why = warning.refused(self.name, error)
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-        return Lowered(self.name, self.options, self.plain, self.plain, None, (remark,), why, self.drops_barriers)
+        plain, drops = self.plain, self.drops_barriers
+        return Lowered(self.name, self.options, plain, plain, None, (remark,), why, drops, self.module)

@@ -15,7 +15,7 @@ from ...analysis.explain.saved_values import SavedValue
 from ...analysis.memory.timeline import Timeline
 from ...dialects.diagnostics import Refusal, Remark
 from ...driver.api import Rewritten, explain
-from .choice import temporary_bytes
+from .choice import Way, chosen, temporary_bytes
 from .lowered import Lowered
 from .said import to_html, to_text
 
@@ -48,13 +48,16 @@ class Needs:
 
 @dataclass(frozen=True)
 class Report:
-    """`why`: why nothing is recomputed; None where something is. `again`: how many operations of which segment.
-    `kept`: what is saved for the backward pass, the largest first. `timelines`: by the model of XLA:CPU, before and
-    after. `budget`: bytes that the device has, or that were asked for."""
+    """Of what a call runs, `way`, and of the plain step. `measured`: temporaries of each way that was compiled to
+    choose, empty where one was. `why`: why nothing is recomputed; None where something is. `again`: how many operations
+    of which segment. `kept`: what is saved for the backward pass, the largest first. `timelines`: by the model of
+    XLA:CPU, before and after. `budget`: bytes that the device has, or that were asked for."""
 
     name: str
     plain: Needs
     less: Needs
+    way: Way
+    measured: tuple[tuple[Way, int | None], ...]
     why: str | None
     copies: int
     again: tuple[tuple[str, int], ...]
@@ -71,20 +74,23 @@ class Report:
 
 
 def report(lowered: Lowered, budget: int | None = None) -> Report:
-    """Compiles both: the plain step as `jax.jit` does. `budget`: in bytes; that of the device if nothing is said."""
-    less, done = lowered.compile(), lowered.rewritten
-    plain = lowered.compile_plain() if lowered.why is None else less
-    recomputed = done if lowered.why is None else None
+    """Compiles what a call does, and the plain step as `jax.jit` does. Raises as a call does. `budget`: in bytes; that
+    of the device if nothing is said."""
+    choice = chosen(lowered)
+    plain = choice.compiled if choice.way is Way.PLAIN else lowered.compile_plain()
+    done = choice.done
     return Report(
         name=lowered.name,
         plain=_needs(plain),
-        less=_needs(less),
-        why=lowered.why,
-        copies=0 if recomputed is None else recomputed.copies,
-        again=() if recomputed is None else _again(recomputed),
-        kept=_kept(lowered),
-        timelines=() if recomputed is None else _timelines(recomputed),
-        remarks=lowered.remarks,
+        less=_needs(choice.compiled),
+        way=choice.way,
+        measured=tuple(choice.sizes.items()),
+        why=choice.why,
+        copies=0 if done is None else done.copies,
+        again=() if done is None else _again(done),
+        kept=() if choice.way is Way.MERGED else _kept(lowered),
+        timelines=() if done is None else _timelines(done),
+        remarks=lowered.remarks if choice.way is not Way.MERGED or done is None else done.remarks,
         budget=_of_the_device() if budget is None else budget,
     )
 

@@ -40,7 +40,16 @@ def table(report: Report) -> Iterator[str]:
     yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
     if report.budget is not None:
         yield f"{'fits in ' + human_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
+    yield f"runs: {report.way.value}"
+    yield from _measured(report)
     yield report.why or f"computed again: {_again(report)}"
+
+
+def _measured(report: Report) -> Iterator[str]:
+    """The temporaries of each way, for which the one that runs was chosen."""
+    for way, size in report.measured:
+        said = "not told by the compiler" if size is None else human_bytes(size)
+        yield f"  {said:>10}  {way.value}"
 
 
 def _row(what: str, before: float | None, after: float | None, said: Callable[[Any], str]) -> str:
@@ -59,7 +68,7 @@ def _again(report: Report) -> str:
     """`12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
     rest = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
-    return f"{report.copies} operations: {', '.join([*named, *rest])}"
+    return f"{report.copies} operations: {', '.join([*named, *rest])}" if report.copies else "0 operations"
 
 
 def _kept(report: Report) -> Iterator[str]:

@@ -23,8 +23,8 @@ def run(snippet: str, folder: Path) -> None:
     runpy.run_path(str(folder / "snippet.py"))
 
 
-def test_there_are_four():
-    assert len(SNIPPETS) == 4
+def test_there_are_five():
+    assert len(SNIPPETS) == 5
 
 
 def test_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -40,8 +40,16 @@ def test_the_decorator(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert int(capsys.readouterr().out.splitlines()[-1]) > 0
 
 
-def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run(SNIPPETS[2], tmp_path)
+    first, *rest = capsys.readouterr().out.splitlines()
+    sizes = {way: int(size) for size, way in (line.split(" ", 1) for line in rest)}
+    assert len(sizes) == 4 and sizes[first.removeprefix("runs: ")] == min(sizes.values())
+    assert "merged back" in first
+
+
+def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run(SNIPPETS[3], tmp_path)
     said = capsys.readouterr().out
     assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", said, re.MULTILINE)
     assert "computed again: " in said
@@ -49,7 +57,7 @@ def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_the_warning(tmp_path: Path):
     with pytest.warns(recompute.jax.NothingSaved, match="<lambda> computes no gradient, .* take the gradient inside: "):
-        run(SNIPPETS[3], tmp_path)
+        run(SNIPPETS[4], tmp_path)
 
 
 def test_the_line_in_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

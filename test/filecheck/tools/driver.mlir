@@ -53,6 +53,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
 // LIST:      recompute-inline
+// LIST-NEXT: recompute-merge-remat
 // LIST-NEXT: recompute-take-scopes
 // LIST-NEXT: recompute-inline-segments
 // LIST-NEXT: recompute-inline-gradient

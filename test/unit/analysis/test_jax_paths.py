@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.step.direction import Direction
-from recompute.analysis.step.jax_paths import as_backward, parse_path
+from recompute.analysis.step.jax_paths import as_backward, as_forward, parse_path
 
 PATHS = {
     "jit(f)/jvp(block0)/tanh": (("block0",), (), Direction.FORWARD),
@@ -50,3 +50,20 @@ def test_a_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> 
     assert as_backward(forward) == backward
     assert parse_path(backward).direction is Direction.BACKWARD
     assert parse_path(backward).path == parse_path(forward).path
+
+
+@pytest.mark.parametrize(
+    ("again", "forward"),
+    [
+        ("jit(f)/transpose(jvp(b))/jvp(b)/checkpoint/rematted_computation/sin", "jit(f)/jvp(b)/sin"),
+        ("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/attn/sin", "jit(f)/jvp(b)/attn/sin"),
+        ("jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/jit(g)/sin", "jit(f)/jvp(jvp())/jit(g)/sin"),
+        ("jit(f)/vmap(transpose(jvp(a/b)))/checkpoint/rematted_computation/sin", "jit(f)/vmap(jvp(a/b))/sin"),
+        ("jit(f)/jvp(transpose(jvp(b)))/checkpoint/rematted_computation/sin", "jit(f)/jvp(transpose(jvp(b)))/sin"),
+        ("jit(f)/transpose(jvp())/remat2", "jit(f)/jvp()/remat2"),
+        ("", ""),
+    ],
+)
+def test_what_checkpoint_computes_again_is_located_in_the_forward_pass(again: str, forward: str) -> None:
+    assert as_forward(again) == forward
+    assert parse_path(forward).direction is not Direction.BACKWARD

@@ -231,11 +231,11 @@ def test_a_step_with_barriers_of_its_own(measure: bool | str):
         assert temporaries(choice.chosen(lowered).compiled) <= kept
 
 
-def test_of_three_ways_the_one_that_needs_least(monkeypatch: pytest.MonkeyPatch):
+def test_of_all_ways_the_one_that_needs_least(monkeypatch: pytest.MonkeyPatch):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     ways = choice._ways(lowered)  # pyright: ignore[reportPrivateUsage]
     order = [choice.Way.RECOMPUTED] if lowered.why is None else []
-    assert ways == [*order, choice.Way.KEEPING, choice.Way.PLAIN]
+    assert ways == [choice.Way.MERGED, *order, choice.Way.KEEPING, choice.Way.PLAIN]
     for least in range(len(ways)):
         sizes = iter([100 if way == least else 200 for way in range(len(ways))])
         monkeypatch.setattr(choice, "temporary_bytes", lambda compiled, sizes=sizes: next(sizes))
