@@ -9,15 +9,15 @@ as such. Loops inside of loops, branches and bodies per device are looked at too
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
-from ..analysis.request.in_loops import repeatable
+from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.functions import functions_of
 from ..analysis.step.stacks import links_of
@@ -51,8 +51,9 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
         while pending:
             block = pending.pop()
             remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block))
-            remarks.extend(_not_worth_it(block, may_repeat))
-            while (cut := _next_cut(block, may_repeat)) is not None:
+            whole = _run_again_whole(block, may_repeat, selection)
+            remarks.extend(_not_worth_it(block, may_repeat, whole))
+            while (cut := _next_cut(block, may_repeat, whole)) is not None:
                 remarks.append(_said(cut))
                 extra += cut.extra_flops
                 copies += len(repeat(cut, numbers).copies)
@@ -64,16 +65,31 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
 LEFT = "the loop is left as it is: {reason}"
 
 
-def _next_cut(block: Block, may_repeat: MayRepeat) -> LoopCut | None:
+def _next_cut(block: Block, may_repeat: MayRepeat, whole: Collection[Operation]) -> LoopCut | None:
     """A cut of the block that is worth it. It is found anew each time: loops are replaced when they are cut."""
-    cuts = (loop_cut(link, may_repeat) for link in links_of(block))
+    cuts = (loop_cut(link, may_repeat) for link in links_of(block) if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
-def _not_worth_it(block: Block, may_repeat: MayRepeat) -> Iterator[Remark]:
+def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operation]) -> Iterator[Remark]:
     for link in links_of(block):
-        if link.only_read and (reason := loop_cut(link, may_repeat).why_not) is not None:
+        if link.writer.op in whole:
+            yield Remark(link.writer.op, WHOLE)
+        elif link.only_read and (reason := loop_cut(link, may_repeat).why_not) is not None:
             yield Remark(link.writer.op, LEFT.format(reason=reason))
+
+
+WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+
+
+def _run_again_whole(block: Block, may_repeat: MayRepeat, selection: Selection) -> frozenset[Operation]:
+    """Loops in segments that need less if they are computed again as a whole, one after the other, than if all that
+    their cuts keep is held until each is done."""
+    links = [link for link in links_of(block) if asked_whole(link.writer.op, selection)]
+    cuts = [cut for link in links if (cut := loop_cut(link, may_repeat)).why_not is None]
+    held = sum(cut.kept_bytes for cut in cuts)
+    largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
+    return frozenset(link.writer.op for link in links) if held > largest else frozenset()
 
 
 def _said(cut: LoopCut) -> Remark:

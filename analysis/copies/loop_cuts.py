@@ -50,6 +50,12 @@ class LoopCut:
         return sum(value_bytes(value) for value in self.new) * self.link.writer.trips
 
     @property
+    def kept_bytes(self) -> int:
+        """Of all stacks that are held for the reading loop then."""
+        gone = {stack.index for stack in self.dropped}
+        return self.new_bytes + sum(stack.bytes for stack in self.link.stacks if stack.index not in gone)
+
+    @property
     def extra_flops(self) -> int:
         """Of all iterations."""
         groups = len({one.written for one in self.replaced})

@@ -38,6 +38,15 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
     return may_repeat
 
 
+def asked_whole(op: Operation, selection: Selection) -> bool:
+    """Whether somebody has asked for the whole loop to run again: it stands in a segment that was named."""
+    if Names.SEGMENT in op.attributes:
+        return True
+    if selection.segments in ("auto", "none") or selection.checkpoints is not None:
+        return False
+    return any(_matches(path, selection.segments) for path in _paths(op))
+
+
 def _is_kept(op: Operation) -> bool:
     return any(mark is not None and not mark.recomputes for mark in map(mark_of, op.results))
 

@@ -52,8 +52,8 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         segment_of = find_segments(phases, selection.segments)
     members = _grouped(_members(segment_of), 0 if given is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
-    if selection.segments == "auto":
-        saved |= {op for op in segment_of if Names.SEGMENT not in op.attributes and is_repeated_inside(op)}
+    # What is repeated iteration by iteration is not copied as a whole besides.
+    saved |= {op for op in segment_of if is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
     return Resolved(
         members=members,
