@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.context import Context
@@ -30,7 +30,9 @@ from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
-from ..planning.objective import ATTEMPTS, WORTH_IT
+from ..planning.graph import Graph
+from ..planning.objective import WORTH_IT
+from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json, to_json
 from ..rules.flops import flops
 from ..transforms.clone import Planner
@@ -42,44 +44,9 @@ from ..transforms.recompute import Recomputation, recomputed
 from ..transforms.take_marks import take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
-from .road import belief, take, take_apart
+from .request import Request
+from .road import NotProved, belief, take, take_apart
 from .verification import verify_module
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be recomputed, and for whom it is written: the options of the pass `recompute`.
-
-    selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
-    `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
-    was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
-    function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
-    an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
-    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
-    which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
-    back what the step's own `jax.checkpoint` computes again, first of all. pipeline: these passes, by name or as
-    objects, in place of `recompute` and all options of it.
-    """
-
-    selection: Selection = AUTO
-    copies: int = 2
-    target: str = "stablehlo"
-    stagger: bool = True
-    calls: bool = True
-    plan: str | Sequence[StepPlan] | None = None
-    planner: Planner | None = None
-    strict: bool = False
-    attempts: int = ATTEMPTS
-    measure: Callable[[ModuleOp], int] | None = None
-    workers: int = 1
-    proof: bool = True
-    merge_remat: bool = False
-    pipeline: Pipeline | None = None
-
-    def beside_pipeline(self) -> str | None:
-        """An option that says something besides the pipeline."""
-        default = Request(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
-        return next((one.name for one in fields(self) if getattr(self, one.name) != getattr(default, one.name)), None)
 
 
 @dataclass(frozen=True)
@@ -136,13 +103,21 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
             planned,
             asked.calls,
             asked.attempts,
+            asked.loops,
         )
         done.append(said)
         if asked.strict and not said.copies:
             raise Refusal(module, f"{said.remarks[-1].reason} (strict)")
         return start.clone() if work is None else work
 
-    module, proof = take_apart(original, write, asked.proof)
+    try:
+        module, proof = take_apart(original, write, asked.proof)
+    except NotProved as error:
+        if planned is not None or not done or not done[0].rolled.copies:
+            raise
+        left = rewrite(original, replace(asked, loops=False))
+        said = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
+        return replace(left, remarks=(*remarks, said, *left.remarks))
     remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
@@ -165,17 +140,17 @@ def _through(original: ModuleOp, asked: Request, pipeline: Pipeline, said: tuple
 def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """What needs least of all attempts, by what is measured; the step as it is where none is worth it."""
     emission = Emission(request.target, request.stagger, request.calls)
-    tried = [
-        one
-        for one in tried_plans(_start(original, request), request.selection, request.attempts, request.copies, emission)
-        if one.copies
-    ]
-    if not tried:
+    start = _start(original, request)
+    plans = tried_plans(start, request.selection, request.attempts, request.copies, emission, request.loops)
+    tried = [(str(one.attempt), replace(request, plan=one.plans, measure=None)) for one in plans if one.copies]
+    tried.append(("loops alone", replace(request, planner=_nothing, measure=None)))
+    named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
+    written = [one for _, one in named]
+    if not written:
         return rewrite(original, replace(request, measure=None))
-    written = [rewrite(original, replace(request, plan=one.plans, measure=None)) for one in tried]
     with ThreadPoolExecutor(request.workers) as pool:
         before, *sizes = pool.map(measure, [original, *(one.module for one in written)])
-    listed = "; ".join(f"{one.attempt}: {size}" for one, size in zip(tried, sizes, strict=True))
+    listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(named, sizes, strict=True))
     said = f"measured, in bytes: as it is: {before}; {listed}"
     if min(sizes) <= before * (1 - WORTH_IT):
         _, _, place = min((size, one.extra_flops, n) for n, (size, one) in enumerate(zip(sizes, written, strict=True)))
@@ -185,6 +160,10 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
         raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")
     left = original.clone()
     return Rewritten(left, (), (Remark(functions_of(left)[0], f"{said}: {LEFT}"),), None, 0, 0, original)
+
+
+def _nothing(graph: Graph) -> Plan:
+    return Plan()
 
 
 def _start(original: ModuleOp, request: Request) -> ModuleOp:

@@ -66,9 +66,11 @@ Refused otherwise, because equal text would not mean equal content: several bloc
 in unregistered attributes, symbols that name functions (other than `callee`), symbols inside of operations, functions
 without a body.
 
-Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified, a loop
-with other carries, even dead ones (that needs rules for loops), `custom_call` cloned, and collectives cloned inside of
-branches and loops.
+Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified but sums
+of loop counters, `custom_call` cloned, and collectives cloned inside of branches and loops.
+
+Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops: a result of a loop without effects is
+what its own carries compute, whatever else the loop carries, and reading a stack is computing what was stored there.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.

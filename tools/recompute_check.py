@@ -92,7 +92,9 @@ def verdict(proof: Proof) -> str:
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
-    text = f"proved equal: {results}, {proof.operations_before} operations before, {proof.operations_after} after"
+    rules = ", by the rules for loops" if proof.tier == 2 else ""
+    counts = f"{proof.operations_before} operations before, {proof.operations_after} after"
+    text = f"proved equal{rules}: {results}, {counts}"
     text = f"{text}; the text is the same" if proof.identical else text
     return f"{text}; pure on your word: {', '.join(proof.believed)}" if proof.believed else text
 

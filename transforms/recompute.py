@@ -81,10 +81,12 @@ def recompute(
     planned: Sequence[StepPlan] | Planner | None = None,
     calls: bool = True,
     attempts: int = ATTEMPTS,
+    loops: bool = True,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
     planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
-    `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out.
+    `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out. `loops`: what a
+    loop hands on to a later one is cut first of all.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -94,7 +96,7 @@ def recompute(
     """
     with part("verify"):
         verify_input(module)
-    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts)
+    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops)
     if work is not None:
         _replace(module, work)
     return done
@@ -109,6 +111,7 @@ def recomputed(
     planned: Sequence[StepPlan] | Planner | None = None,
     calls: bool = True,
     attempts: int = ATTEMPTS,
+    loops: bool = True,
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
@@ -117,7 +120,7 @@ def recomputed(
     said = take_marks(module).remarks
     if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
-    prepared = prepare(module, selection)
+    prepared = prepare(module, selection, loops)
     work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work)
     if planned is None:
@@ -210,6 +213,7 @@ class RecomputePass(MarkPass):
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
     strict: a step that stays as it is is an error.
     attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
+    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops.
     """
 
     name = "recompute"
@@ -221,12 +225,14 @@ class RecomputePass(MarkPass):
     plan: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
+    loops: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
         planned = read_plan(op, self.plan) if self.plan else None
-        done = recompute(op, self, self.copies, self.target, self.stagger, planned, self.calls, self.attempts)
+        how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops
+        done = recompute(op, self, *how)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)

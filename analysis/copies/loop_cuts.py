@@ -16,6 +16,7 @@ from ...dialects.guards import is_tensor
 from ...dialects.stablehlo.control import WhileOp
 from ...planning.min_cut import min_cut
 from ...planning.objective import WORTH_IT
+from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.order import Order, read_values
@@ -26,6 +27,7 @@ MayRepeat = Callable[[Operation], bool]
 
 SMALLEST = "no smaller set of stacks makes those that the later loop reads"
 NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
+EFFECTS = "it has effects, and no proof knows two loops with effects for the same"
 READ_WHOLE = "what it hands on to a later loop is not written, or not read, slice by slice with its counter"
 
 
@@ -64,6 +66,8 @@ class LoopCut:
     @property
     def why_not(self) -> str | None:
         """Why the loops are left as they are; None where the cut is worth it."""
+        if any(why_impure(op) for loop in (self.link.writer, self.link.reader) for op in loop.block.ops):
+            return EFFECTS
         saved = self.dropped_bytes - self.new_bytes
         return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects.every import every_operation
+from ...dialects.guards import is_tensor
 from ...dialects.names import Names
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
@@ -72,11 +73,15 @@ def _never(op: Operation) -> bool:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Views, casts, constants, and the slice of an iteration travel along."""
-    return is_constant(op) or is_cast(op) or name_of(op) in _SLICES
+    """Views, casts, constants, the slice of an iteration and single numbers travel along."""
+    return is_constant(op) or is_cast(op) or name_of(op) in _SHAPES or all(map(_is_number, op.results))
 
 
-_SLICES = frozenset({"stablehlo.dynamic_slice", "stablehlo.slice"})
+_SHAPES = frozenset({"stablehlo.dynamic_slice", "stablehlo.slice", "stablehlo.broadcast_in_dim"})
+
+
+def _is_number(value: SSAValue) -> bool:
+    return is_tensor(value.type) and not value.type.get_shape()
 
 
 def _paths(op: Operation) -> list[tuple[str, ...]]:

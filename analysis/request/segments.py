@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import NameLoc, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 from ...planning.objective import NEARLY_ALL
 from ...rules.names import name_of
@@ -44,7 +45,7 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     paths = {op: path for op, path in _paths(phases).items() if op not in stated}
     chosen = _auto(paths) if pattern == "auto" else _matching(pattern)
     segment_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
-    if not segment_path and not stated and pattern != "auto":
+    if not segment_path and not stated and pattern != "auto" and not any(map(chosen, _inner_paths(phases))):
         raise NoSuchSegment(pattern, scope_names(phases))
     found = numbered_repetitions(segment_path) | stated
     return {op: found[op] for op in phases.order.operations if op in found}
@@ -84,7 +85,7 @@ def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
 
 def scope_names(phases: Phases) -> tuple[str, ...]:
     """Every scope of the forward pass with its parents, sorted."""
-    paths = _paths(phases).values()
+    paths = [*_paths(phases).values(), *_inner_paths(phases)]
     return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
 
 
@@ -93,6 +94,13 @@ def _paths(phases: Phases) -> dict[Operation, Path]:
     scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
     scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
     return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
+
+
+def _inner_paths(phases: Phases) -> list[Path]:
+    """Scope paths of the operations inside of forward loops and branches."""
+    outer = [op for op in phases.order.operations if op.regions and phases.is_forward(op)]
+    found = dict.fromkeys(scope_of(one.location).path for op in outer for one in every_operation(op)[1:])
+    return [path for path in found if path]
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:

@@ -16,7 +16,7 @@ from ...planning.plan_file import StepPlan, from_json
 from ...transforms.phase import NoGradient
 from .policies import selected
 
-REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "pipeline")
+REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "loops", "pipeline")
 SELECTION = tuple(field.name for field in fields(Selection))
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 """What a plan replaces: the options that say what is recomputed."""
@@ -161,7 +161,7 @@ def _wrong(name: str, expected: str, value: Any) -> TypeError:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "segments": _text,
     "policy": _policy,
-    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
+    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof loops".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
     **dict.fromkeys("names save exclude".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),

@@ -7,6 +7,7 @@ As `value_numbering.py`, and besides, in both programs alike:
   others, dead stacks among them, do not count, nor does the order of the carries.
 * Reading a stack is computing what was stored; and two rules of shapes (`rules.py`).
 * Sums of a scalar integer and constants have one form (`integers.py`).
+* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
 two loops shared would let the one be taken for the other.
@@ -103,8 +104,9 @@ class LoopNumbering(Numbering):
         guessed = self._guess(body, bound, initial, condition, types, depth)
         after, following = self._block(body, done)
         for one in (asked, done):
-            if one.state != state or one.kept or one.risky:
+            if one.state != state or one.risky:
                 return None
+            scope.kept.update(dict.fromkeys(map(self._kept, one.kept)))
         head = self.heads.of("operation", op, attributes_of(op))
         ending = terms.head(Head("loop", "ends", types=(before, after)))
         loop = Opened(bound, initial, following, condition, state, types, depth, head, ending)
@@ -116,6 +118,11 @@ class LoopNumbering(Numbering):
         scope = Scope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
         scope.values.update(zip(block.args, bound, strict=True))
         return scope
+
+    def _kept(self, number: int) -> int:
+        """That something of this kind has to occur in a loop, whatever it is said of."""
+        head = self._terms.head_of(number)
+        return number if head.kind == "loop" else self._terms.term(head._replace(kind="loop"))
 
     def _guess(
         self,

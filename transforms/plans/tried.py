@@ -40,6 +40,7 @@ def tried_plans(
     attempts: int = ATTEMPTS,
     copies: int = 2,
     emission: Emission = FOR_XLA,
+    loops: bool = True,
 ) -> Iterator[TriedPlans]:
     """What `recompute` would choose from. Where a step has fewer attempts than another, its last one stands again.
 
@@ -48,7 +49,7 @@ def tried_plans(
     for index in count():
         found, said, peaks = list[StepPlan](), dict[str, None](), list[int]()
         more = False
-        for function, step in numbered_steps(prepare(module, selection).module):
+        for function, step in numbered_steps(prepare(module, selection, loops).module):
             forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
             try:
                 tried = choose(step, selection, forecast, attempts, copies).tried

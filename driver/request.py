@@ -1,0 +1,51 @@
+"""What a rewrite is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.request.selection import AUTO, Selection
+from ..planning.objective import ATTEMPTS
+from ..planning.plan_file import StepPlan
+from ..transforms.clone import Planner
+from .pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be recomputed, and for whom it is written: the options of the pass `recompute`.
+
+    selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
+    `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
+    was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
+    function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
+    an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
+    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
+    which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
+    back what the step's own `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later
+    loops. pipeline: these passes, by name or as objects, in place of `recompute` and all options of it.
+    """
+
+    selection: Selection = AUTO
+    copies: int = 2
+    target: str = "stablehlo"
+    stagger: bool = True
+    calls: bool = True
+    plan: str | Sequence[StepPlan] | None = None
+    planner: Planner | None = None
+    strict: bool = False
+    attempts: int = ATTEMPTS
+    measure: Callable[[ModuleOp], int] | None = None
+    workers: int = 1
+    proof: bool = True
+    merge_remat: bool = False
+    loops: bool = True
+    pipeline: Pipeline | None = None
+
+    def beside_pipeline(self) -> str | None:
+        """An option that says something besides the pipeline."""
+        default = Request(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
+        return next((one.name for one in fields(self) if getattr(self, one.name) != getattr(default, one.name)), None)
