@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..analysis.explain.explanation import Explanation, SegmentRow
+from ..analysis.explain.loop_rows import LoopRow
 from .bytes import human_bytes
 
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra FLOPs", "copies", "decision")
+
+_LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
 
 
 def to_text(explanation: Explanation) -> str:
@@ -28,9 +31,17 @@ def to_text(explanation: Explanation) -> str:
         f"  operations   {_counted(explanation)}",
         "",
     ]
+    if explanation.loops:
+        lines += [*_table([_LOOP_COLUMNS, *map(_loop_cells, explanation.loops)]), ""]
     if not explanation.segments:
         return "\n".join([*lines, "  no segments: the locations name no scope (see jax.named_scope)", ""])
     return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.segments)]), ""])
+
+
+def _loop_cells(row: LoopRow) -> tuple[str, ...]:
+    decision = "recompute" if row.reason is None else f"keep: {row.reason}"
+    per_loop = human_bytes(row.stack_bytes), human_bytes(row.kept_bytes), f"{row.extra_flops:.3g}", str(row.again)
+    return row.position, str(row.trips or ""), str(row.stacks), *per_loop, decision
 
 
 def _counted(explanation: Explanation) -> str:
@@ -87,4 +98,5 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "crossing": [one.value for one in explanation.values if one.crosses],
         "segments": [asdict(row) for row in explanation.segments],
         "values": [asdict(one) for one in explanation.values],
+        "loops": [asdict(row) for row in explanation.loops],
     }

@@ -18,6 +18,7 @@ from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.storage import storages, value_bytes
+from .loop_rows import LoopRow, loop_rows
 from .saved_values import OperationCounts, SavedValue, count_operations, saved_values
 
 
@@ -44,6 +45,7 @@ class Explanation:
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
     `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is saved, value by value.
+    `loops`: what loops hand on to later ones, slice by slice.
     """
 
     function: str
@@ -57,6 +59,7 @@ class Explanation:
     segments: tuple[SegmentRow, ...]
     operations: OperationCounts
     values: tuple[SavedValue, ...]
+    loops: tuple[LoopRow, ...] = ()
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Explanation:
@@ -85,6 +88,7 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         segments=tuple(_row(decision, by_segment.get(decision.segment, 0)) for decision in decisions),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
+        loops=loop_rows(function, selection),
     )
 
 
