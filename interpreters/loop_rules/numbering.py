@@ -15,7 +15,7 @@ two loops shared would let the one be taken for the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -71,8 +71,13 @@ class LoopNumbering(Numbering):
         if [len(end.operands) for end in ends if end is not None] != [1, len(op.operands)]:
             return None
         initial = self._operands(op, scope)
-        loop = self._numbered(op, cond, body, initial, scope)
-        if loop is None:
+        loop, invariant, more = None, frozenset[int](), frozenset(_handed_on(body))
+        while more:
+            invariant |= more
+            if (loop := self._numbered(op, cond, body, initial, scope, invariant)) is None:
+                return None
+            more = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index]) - invariant
+        if loop is None and (loop := self._numbered(op, cond, body, initial, scope, invariant)) is None:
             return None
         return [
             initial[index] if bound == initial[index] else self._result(op, loop, index)
@@ -87,16 +92,21 @@ class LoopNumbering(Numbering):
         return term
 
     def _numbered(
-        self, op: Operation, cond: Block, body: Block, initial: tuple[int, ...], scope: Scope
+        self,
+        op: Operation,
+        cond: Block,
+        body: Block,
+        initial: tuple[int, ...],
+        scope: Scope,
+        invariant: frozenset[int],
     ) -> Opened | None:
-        """The loop as terms; None where something in it has to occur, in an order or at all."""
+        """The loop as terms; None where something in it has to occur in an order. `invariant`: carries that an
+        iteration hands on as it got them."""
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
-        last = body.last_op
-        assert last is not None, "checked"
         bound = tuple(
-            initial[index] if last.operands[index] is argument else terms.bound("bound", (types[index],), depth)
-            for index, argument in enumerate(body.args)
+            initial[index] if index in invariant else terms.bound("bound", (type_,), depth)
+            for index, type_ in enumerate(types)
         )
         state = terms.bound("state", (), depth)
         asked, done = self._scope(cond, bound, state, scope), self._scope(body, bound, state, scope)
@@ -147,6 +157,12 @@ class LoopNumbering(Numbering):
         if counter is not None:
             integers.ranges[bound[counter.index]] = counter.start, counter.start + counter.trips - 1
         return counter
+
+
+def _handed_on(body: Block) -> Iterator[int]:
+    last = body.last_op
+    assert last is not None, "checked"
+    return (index for index, argument in enumerate(body.args) if last.operands[index] is argument)
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
