@@ -87,10 +87,10 @@ def loop_cut(link: Link, may_repeat: MayRepeat) -> LoopCut:
         flow.add(stack.slice)
     kept = min_cut([stack.slice for stack in optional], flow.needs, flow.cost)
     stays = {stack.slice for stack in optional if stack.slice in kept}
-    by_value = {_seen_through(stack.slice): stack for stack in link.stacks}
+    by_value = {seen_through(stack.slice): stack for stack in link.standing}
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
-        stack = by_value.get(_seen_through(value))
+        stack = by_value.get(seen_through(value))
         if stack is not None:
             stays.add(stack.slice)
             standing.append((value, stack))
@@ -110,7 +110,8 @@ class _Flow:
         self._link, self._may_repeat = link, may_repeat
         self._order = Order.of(link.writer.block)
         self._constants = self._order.constants
-        self._free = {stack.slice for stack in link.stacks if stack.index not in link.only_read}
+        staying = [stack for stack in link.standing if stack.index not in link.only_read]
+        self._free = {one for stack in staying for one in (stack.slice, seen_through(stack.slice))}
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
@@ -190,7 +191,7 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
     return block is loop.block
 
 
-def _seen_through(value: SSAValue) -> SSAValue:
+def seen_through(value: SSAValue) -> SSAValue:
     """The value that it looks at, where it holds the same elements in the same order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]

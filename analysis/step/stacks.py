@@ -8,7 +8,7 @@ So do the residuals of a `lax.scan` reach its backward pass. A `Link` says which
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -51,33 +51,47 @@ class Reading:
 
 @dataclass(frozen=True)
 class Link:
-    """The stacks of one loop that a later one reads. `only_read`: those that nobody needs for anything else."""
+    """A loop, and a later one that reads stacks of it. `standing`: all stacks that it writes. `only_read`: those of
+    which slices are read, here and in other loops, and nothing else is done with them."""
 
     writer: CountedLoop
     reader: CountedLoop
     readings: tuple[Reading, ...]
+    standing: tuple[Stack, ...]
     only_read: frozenset[int]
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """Each once, in the order of the carries."""
-        return tuple({one.stack.index: one.stack for one in sorted(self.readings, key=_index)}.values())
-
-
-def _index(reading: Reading) -> int:
-    return reading.stack.index
+        """Those that this loop reads."""
+        read = {one.stack.index for one in self.readings}
+        return tuple(stack for stack in self.standing if stack.index in read)
 
 
 def links_of(block: Block) -> Iterator[Link]:
     """The links between two loops of the block, in the order of the loops that write."""
-    loops = [loop for op in block.ops if (loop := counted_loop(op)) is not None]
-    for place, writer in enumerate(loops):
-        stacks = [stack for index in range(len(writer.op.results)) if (stack := stack_of(writer, index)) is not None]
-        if not stacks:
-            continue
-        for reader in loops[place + 1 :]:
-            if (link := _link(writer, reader, stacks)) is not None:
-                yield link
+    loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
+    for writer in loops.values():
+        found = (stack_of(writer, index) for index in range(len(writer.op.results)))
+        stacks = tuple(stack for stack in found if stack is not None)
+        readings = dict[Operation, list[Reading]]()
+        only_read = frozenset(stack.index for stack in stacks if _sort_in(stack, loops, readings))
+        for op, listed in readings.items():
+            yield Link(writer, loops[op], tuple(listed), stacks, only_read)
+
+
+def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[Reading]]) -> bool:
+    """Sort the readings of the stack in by the loops that read; whether that is all that is done with it."""
+    is_all, is_read = True, False
+    for source, user in _users(stack.value, loops):
+        holder = user.parent_op()
+        reader = loops.get(holder) if holder is not None else None
+        reading = None if reader is None else _reading(stack, reader, user, source)
+        if reading is None:
+            is_all = False
+        else:
+            is_read = True
+            readings.setdefault(reading.loop.op, []).append(reading)
+    return is_all and is_read
 
 
 def stack_of(loop: CountedLoop, index: int) -> Stack | None:
@@ -101,41 +115,17 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
     return all(scalar_integer(start) == 0 for start in starts)
 
 
-def _link(writer: CountedLoop, reader: CountedLoop, stacks: Sequence[Stack]) -> Link | None:
-    readings, only_read = list[Reading](), set[int]()
-    if writer.block.args[writer.counter].type != reader.block.args[reader.counter].type:
-        return None
-    for stack in stacks:
-        found, is_all = _readings(stack, reader)
-        readings.extend(found)
-        if found and is_all:
-            only_read.add(stack.index)
-    return Link(writer, reader, tuple(readings), frozenset(only_read)) if readings else None
-
-
-def _readings(stack: Stack, reader: CountedLoop) -> tuple[list[Reading], bool]:
-    """Where the loop reads slices of the stack, and whether that is all that is done with it."""
-    found, is_all = list[Reading](), True
-    for source, user in _users(stack.value, reader):
-        reading = _reading(stack, reader, user, source)
-        if reading is None:
-            is_all = False
-        else:
-            found.append(reading)
-    return found, is_all
-
-
-def _users(value: SSAValue, reader: CountedLoop) -> Iterator[tuple[SSAValue, Operation]]:
+def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
     """Who does something with the value, or with what holds the same elements; and as what it is seen there.
 
-    Where the loop hands it on unchanged, that is who reads it in the body.
+    Where a loop hands it on unchanged, that is who reads it in the regions.
     """
     for use in list(value.uses):
-        op = use.operation
-        if keeps_order(op) and op.parent is not reader.block:
-            yield from _users(op.results[0], reader)
-        elif op is reader.op and reader.is_invariant(use.index) and not any(reader.op.results[use.index].uses):
-            yield from ((one, user) for one, user in _in_regions(reader, use.index))
+        op, loop = use.operation, loops.get(use.operation)
+        if keeps_order(op) and op.parent_op() not in loops:
+            yield from _users(op.results[0], loops)
+        elif loop is not None and loop.is_invariant(use.index) and not any(loop.op.results[use.index].uses):
+            yield from _in_regions(loop, use.index)
         else:
             yield value, op
 
@@ -157,6 +147,8 @@ def keeps_order(op: Operation) -> bool:
 
 def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> Reading | None:
     if not isinstance(op, DynamicSliceOp) or op.operand is not source or op.parent is not reader.block:
+        return None
+    if stack.loop.block.args[stack.loop.counter].type != reader.block.args[reader.counter].type:
         return None
     shape = shape_of(stack.value)
     if shape_of(source) != shape or shape_of(op.result) != (1, *shape[1:]):
