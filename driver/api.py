@@ -143,7 +143,7 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
     start = _start(original, request)
     plans = tried_plans(start, request.selection, request.attempts, request.copies, emission, request.loops)
     tried = [(str(one.attempt), replace(request, plan=one.plans, measure=None)) for one in plans if one.copies]
-    tried.append(("loops alone", replace(request, planner=_nothing, measure=None)))
+    tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
     named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
     written = [one for _, one in named]
     if not written:
