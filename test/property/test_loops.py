@@ -1,0 +1,28 @@
+"""Edited loops, a few of them: `python -m recompute.test.property.loops` has as many as one likes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("jax")
+
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.prove import prove
+from recompute.test.property.loops import check, inputs_of, programs
+
+EDITS = 120
+
+
+def test_every_cut_is_proved_and_computes_the_same() -> None:
+    for name, (before, after) in programs().items():
+        proof = prove(before, after)
+        assert proof and proof.tier == 2, (name, proof.reason)
+        assert compare(before, after, inputs_of(before, 0)).equal, name
+
+
+def test_what_is_accepted_computes_the_same() -> None:
+    verdicts = Counter(check(seed) for seed in range(EDITS))
+    assert verdicts["other"] == 0
+    assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]
