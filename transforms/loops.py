@@ -10,7 +10,7 @@ as such. Loops inside of loops, branches and bodies per device are looked at too
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -26,17 +26,19 @@ from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Remark
 from .mark import MarkPass
 from .plans.apply_plan import Numbers
+from .rolled.carries import Replaced
 from .rolled.repeat import repeat
 
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: how many operations are repeated, how many FLOPs all iterations take for that, and what is said
-    of the loops."""
+    """What was done: how many operations are repeated, how many FLOPs all iterations take for that, what is said of
+    the loops, and which results stand for those of loops that are gone."""
 
     copies: int
     extra_flops: int
     remarks: tuple[Remark, ...]
+    replaced: Replaced = field(default_factory=Replaced)
 
 
 NOTHING_ROLLED = Rolled(0, 0, ())
@@ -45,7 +47,7 @@ NOTHING_ROLLED = Rolled(0, 0, ())
 def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
     """Cut every pair of loops that hands on stacks, in place, from the outside in. Raises `UnknownPolicy`."""
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
-    remarks, copies, extra = list[Remark](), 0, 0
+    remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
         pending = [function.body.block]
         while pending:
@@ -56,10 +58,10 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
             while (cut := _next_cut(block, may_repeat, whole)) is not None:
                 remarks.append(_said(cut))
                 extra += cut.extra_flops
-                copies += len(repeat(cut, numbers).copies)
+                copies += len(repeat(cut, numbers, replaced).copies)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         drop_dead_code(function.body)
-    return Rolled(copies, extra, tuple(remarks))
+    return Rolled(copies, extra, tuple(remarks), replaced)
 
 
 LEFT = "the loop is left as it is: {reason}"

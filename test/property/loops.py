@@ -130,11 +130,17 @@ def another_number(module: ModuleOp, dice: random.Random) -> bool:
     op = dice.choice(constants)
     assert isinstance(op.value, DenseAttr)
     array, type_ = to_numpy(op.value), op.value.type
-    changed = array + dice.choice([-1, 1]) if dice.random() < 0.8 else -array
+    changed = _near(array, dice)
     if np.array_equal(changed, array):
         return False
     op.properties["value"] = DenseAttr.from_numpy(changed.astype(array.dtype), type_.element_type)
     return True
+
+
+def _near(array: Any, dice: random.Random) -> Any:
+    if array.dtype == bool:
+        return ~array
+    return array + dice.choice([-1, 1]) if dice.random() < 0.8 else -array
 
 
 def _is_small(op: ConstantOp) -> bool:

@@ -9,12 +9,12 @@ module, keyed by operation: nothing is written on operations, so nothing of it c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from ...analysis.step.copied import is_copy
 from ...dialects.every import every_operation
@@ -81,10 +81,26 @@ class Origins:
                 inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index)
 
+    def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
+        """Loops have been replaced by others, and `replaced` says which result stands for which.
+
+        Calls that read what is gone without one stay inlined.
+        """
+        mapping, moved = dict(replaced), dict[Instance, Instance]()
+        for value in list(mapping):
+            while mapping[value] in replaced:
+                mapping[value] = replaced[mapping[value]]
+        for op, origin in list(self.of.items()):
+            if origin.instance is not None:
+                instance = _copied(origin.instance, mapping, moved)
+                self.of[op] = replace(origin, instance=instance)
+                if any(_is_gone(value) for one in _around(instance) for value in one.operands):
+                    del self.of[op]
+
     def follow_copies(self, module: ModuleOp) -> None:
         """Copies come from where their originals come from; both carry the same `recompute.id`.
 
-        Where originals share an id, nothing is known of their copies.
+        Where originals share an id, nothing is known of their copies; what one loop repeats of another stays inlined.
         """
         originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
         for op in every_operation(module):
@@ -94,7 +110,7 @@ class Origins:
                 originals.setdefault(identity, []).append(op)
         for copy in copies:
             found = originals.get(copy.attributes[Names.ID], [])
-            if len(found) == 1 and _are_alike(found[0], copy):
+            if len(found) == 1 and found[0].parent is copy.parent and _are_alike(found[0], copy):
                 self._follow(found[0], copy)
 
     def _follow(self, original: Operation, copy: Operation) -> None:
@@ -107,6 +123,21 @@ class Origins:
             if (origin := self.of.get(one)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index, number.value.data)
+
+
+def _around(instance: Instance) -> Iterator[Instance]:
+    """The instance, and the calls that it stands in."""
+    current: Instance | None = instance
+    while current is not None:
+        yield current
+        current = current.at.instance
+
+
+def _is_gone(value: SSAValue) -> bool:
+    """Whether nothing makes the value any more."""
+    if isinstance(value, OpResult):
+        return value.op.parent is None
+    return isinstance(value, BlockArgument) and value not in value.block.args
 
 
 def _are_alike(original: Operation, copy: Operation) -> bool:

@@ -57,6 +57,8 @@ def prepare(module: ModuleOp, selection: Selection, loops: bool = True) -> Prepa
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
     rolled = recompute_loops(work, selection) if loops else NOTHING_ROLLED
+    if rolled.copies:
+        origins.follow_loops(rolled.replaced)
     remarks = (*overridden, *dead, *rolled.remarks)
     return Prepared(work, selection, structured, remarks, origins, outline_nested_steps(work), rolled)
 

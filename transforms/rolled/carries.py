@@ -12,9 +12,13 @@ from ...dialects.dead_code import drop_dead_code
 from ...dialects.stablehlo.control import WhileOp
 from ...rules.effects import why_impure
 
+Replaced = dict[SSAValue, SSAValue]
+"""For results of loops that are gone those that stand for them."""
 
-def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue]) -> WhileOp:
-    """The loop with carries behind its own that begin as these values, and are handed on unchanged."""
+
+def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
+    """The loop with carries behind its own that begin as these values, and are handed on unchanged. `replaced` is added
+    to; below too."""
     if not initial:
         return loop
     for region in (loop.cond, loop.body):
@@ -24,10 +28,10 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue]) -> WhileOp:
     last = loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     last.operands = [*last.operands, *loop.body.block.args[len(loop.operands) :]]
-    return _rebuilt(loop, [*loop.operands, *initial], range(len(loop.operands)))
+    return _rebuilt(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
 
 
-def without_dead_carries(loop: WhileOp) -> WhileOp:
+def without_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
     """The loop without the carries that neither its condition, nor what it is run for, needs."""
     needed = _needed(loop)
     kept = [index for index in range(len(loop.operands)) if index in needed]
@@ -41,10 +45,10 @@ def without_dead_carries(loop: WhileOp) -> WhileOp:
         for argument in reversed(region.block.args):
             if argument.index not in needed:
                 region.block.erase_arg(argument)
-    return _rebuilt(loop, [loop.operands[index] for index in kept], kept)
+    return _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
 
 
-def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int]) -> WhileOp:
+def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
     """A loop with other operands around the same regions; its first results stand for those of `kept`."""
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
@@ -54,6 +58,7 @@ def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int]) -
     for index, result in zip(kept, new.results, strict=False):
         result.name_hint = loop.results[index].name_hint
         loop.results[index].replace_all_uses_with(result)
+        replaced[loop.results[index]] = result
     loop.detach()
     loop.erase()
     return new

@@ -32,7 +32,7 @@ from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
 from ..plans.apply_plan import Numbers
 from ..plans.copies import copy_of_original
-from .carries import with_more_carries, without_dead_carries
+from .carries import Replaced, with_more_carries, without_dead_carries
 from .sink import sink_broadcasts
 
 
@@ -45,11 +45,11 @@ class Written:
     copies: tuple[Operation, ...]
 
 
-def repeat(cut: LoopCut, numbers: Numbers) -> Written:
+def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> Written:
     """The loops are replaced by others; whatever was found out about them before is void."""
     link = cut.link
     first = link.stacks[0]
-    writer = with_more_carries(link.writer.op, [_empty_stack(value, link.writer) for value in cut.new])
+    writer = with_more_carries(link.writer.op, [_empty_stack(value, link.writer) for value in cut.new], replaced)
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write(writer, result.index, value, first)
@@ -61,8 +61,8 @@ def repeat(cut: LoopCut, numbers: Numbers) -> Written:
         group = [reading for reading in cut.replaced if reading.written == written]
         copies += _Repeated(cut, numbers, written).instead_of(group, kept)
     sink_broadcasts(link.reader.op)
-    reader = without_dead_carries(link.reader.op)  # It reads what the other hands on.
-    return Written(without_dead_carries(writer), reader, tuple(copies))
+    reader = without_dead_carries(link.reader.op, replaced)  # It reads what the other hands on.
+    return Written(without_dead_carries(writer, replaced), reader, tuple(copies))
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,20 @@ def with_keys(around: Around, w: Any, x: Any, kind: str = "threefry2x32") -> Any
     return _scan(around, body, (x, jax.random.key(3, impl=kind)), w)[0][0].sum()
 
 
+def one_after_the_other(around: Around, w: Any, x: Any) -> Any:
+    """The second loop goes on with the key of the first, which calls inside of it read."""
+
+    def body(carry: Any, w: Any) -> Any:
+        h, key = carry
+        key, own = jax.random.split(key)
+        return (jnp.where(jax.random.bernoulli(own, 0.8, h.shape), bend(h @ w), 0.0), key), None
+
+    carry = x, jax.random.key(3)
+    for _ in range(2):
+        carry = _scan(around, body, carry, w)[0]
+    return carry[0].sum()
+
+
 def with_condition(around: Around, w: Any, x: Any) -> Any:
     def body(h: Any, each: Any) -> Any:
         index, w = each
@@ -122,6 +136,7 @@ LOSSES: dict[str, Step] = {
     "several_outputs": several_outputs,
     "with_keys": with_keys,
     "with_keys_rbg": partial(with_keys, kind="rbg"),
+    "one_after_the_other": one_after_the_other,
     "with_condition": with_condition,
     "in_one_another": in_one_another,
     "in_two_types": in_two_types,
