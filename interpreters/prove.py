@@ -142,7 +142,8 @@ def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared
     rules = Rules(Terms(functions))
     one, other = (LoopNumbering(module, side, rules, pure, declared) for module, side in _sides(before, after))
     second = _compared(rules.terms, one, other)
-    return replace(second if second else first, tier=2)
+    # Where neither proves it, the first names operations, and the second terms of its own.
+    return replace(second or first, tier=2)
 
 
 def _sides(before: ModuleOp, after: ModuleOp) -> tuple[tuple[ModuleOp, Side], tuple[ModuleOp, Side]]:

@@ -58,7 +58,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
             while (cut := _next_cut(block, may_repeat, whole)) is not None:
                 remarks.append(_said(cut))
                 extra += cut.extra_flops
-                copies += len(repeat(cut, numbers, replaced).copies)
+                copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         drop_dead_code(function.body)
     return Rolled(copies, extra, tuple(remarks), replaced)

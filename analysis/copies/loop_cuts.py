@@ -153,7 +153,7 @@ class _Flow:
         return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
 
     def _lives_on(self, value: SSAValue) -> bool:
-        """Whether somebody reads it in the reading loop or later, or it comes from a constant."""
+        """Whether somebody reads it in the reading loop or later."""
         block, reader = self._link.writer.op.parent, self._link.reader.op
         assert block is not None, "a loop stands in a block"
         order = Order.of(block)
@@ -185,10 +185,9 @@ def _is_given(value: SSAValue, loop: CountedLoop) -> bool:
 
 
 def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
-    block = (
-        value.block if isinstance(value, BlockArgument) else value.op.parent if isinstance(value, OpResult) else None
-    )
-    return block is loop.block
+    if isinstance(value, BlockArgument):
+        return value.block is loop.block
+    return isinstance(value, OpResult) and value.op.parent is loop.block
 
 
 def seen_through(value: SSAValue) -> SSAValue:

@@ -100,9 +100,8 @@ def stack_of(loop: CountedLoop, index: int) -> Stack | None:
     op = update.op if isinstance(update, OpResult) else None
     if not isinstance(op, DynamicUpdateSliceOp) or op.operand is not argument or op.parent is not loop.block:
         return None
-    if any(use.operation is not op for use in argument.uses) or sum(1 for _ in argument.uses) > 1:
-        return None  # Somebody else reads what earlier iterations have written.
-    if sum(1 for _ in loop.op.cond.block.args[index].uses) or sum(1 for _ in update.uses) > 1:
+    looks = [*argument.uses, *loop.op.cond.block.args[index].uses, *update.uses]
+    if len(looks) > 2:  # Somebody else reads what earlier iterations have written.
         return None
     shape, part = shape_of(argument), shape_of(op.update)
     if shape[:1] != (loop.trips,) or part != (1, *shape[1:]) or not _start_at_zero(op.start_indices[1:]):

@@ -71,18 +71,14 @@ class LoopNumbering(Numbering):
         if [len(end.operands) for end in ends if end is not None] != [1, len(op.operands)]:
             return None
         initial = self._operands(op, scope)
-        loop, invariant, more = None, frozenset[int](), frozenset(_handed_on(body))
-        while more:
-            invariant |= more
-            if (loop := self._numbered(op, cond, body, initial, scope, invariant)) is None:
-                return None
-            more = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index]) - invariant
-        if loop is None and (loop := self._numbered(op, cond, body, initial, scope, invariant)) is None:
-            return None
-        return [
-            initial[index] if bound == initial[index] else self._result(op, loop, index)
-            for index, bound in enumerate(loop.bound)
-        ]
+        invariant = frozenset(_handed_on(body))
+        while (loop := self._numbered(op, cond, body, initial, scope, invariant)) is not None:
+            found = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index])
+            if found <= invariant:
+                return [initial[i] if i in invariant else self._result(op, loop, i) for i in range(len(initial))]
+            # Only as terms they come out as they went in: what is computed from them may do so too.
+            invariant |= found
+        return None
 
     def _result(self, op: Operation, loop: Opened, index: int) -> int:
         if not any(op.results[index].uses):

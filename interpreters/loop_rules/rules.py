@@ -130,6 +130,8 @@ class Rules:
         if within is None or within[0] < 0 or within[1] >= stored.counter.trips:
             return None
         counter = self.terms.head_of(stored.loop.bound[stored.counter.index])
+        if read.scale and self.terms.head_of(read.base).types != counter.types:
+            return None
         return self._at(stored, self.integers.written(stored.counter_at(read), counter))
 
     def _at(self, stored: Stored, counter: int) -> int:

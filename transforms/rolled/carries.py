@@ -31,12 +31,12 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
     return _rebuilt(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
 
 
-def without_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
-    """The loop without the carries that neither its condition, nor what it is run for, needs."""
+def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
+    """Take away the carries that neither its condition, nor what it is run for, needs."""
     needed = _needed(loop)
     kept = [index for index in range(len(loop.operands)) if index in needed]
     if len(kept) == len(loop.operands):
-        return loop
+        return
     last = loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     last.operands = [last.operands[index] for index in kept]
@@ -45,7 +45,7 @@ def without_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
         for argument in reversed(region.block.args):
             if argument.index not in needed:
                 region.block.erase_arg(argument)
-    return _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
+    _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
 
 
 def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:

@@ -36,17 +36,8 @@ from .carries import Replaced, with_more_carries, without_dead_carries
 from .sink import sink_broadcasts
 
 
-@dataclass(frozen=True)
-class Written:
-    """Both loops as they are now, and the copies in the body of the second."""
-
-    writer: WhileOp
-    reader: WhileOp
-    copies: tuple[Operation, ...]
-
-
-def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> Written:
-    """The loops are replaced by others; whatever was found out about them before is void."""
+def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
+    """How many copies are made. The loops are replaced by others; whatever was found out about them before is void."""
     link = cut.link
     first = link.stacks[0]
     writer = with_more_carries(link.writer.op, [_empty_stack(value, link.writer) for value in cut.new], replaced)
@@ -56,13 +47,14 @@ def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> Written:
     kept = [Standing(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
     kept += [Standing(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
     cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
-    copies = list[Operation]()
+    copies = 0
     for written in dict.fromkeys(reading.written for reading in cut.replaced):
         group = [reading for reading in cut.replaced if reading.written == written]
         copies += _Repeated(cut, numbers, written).instead_of(group, kept)
     sink_broadcasts(link.reader.op)
-    reader = without_dead_carries(link.reader.op, replaced)  # It reads what the other hands on.
-    return Written(without_dead_carries(writer, replaced), reader, tuple(copies))
+    without_dead_carries(link.reader.op, replaced)  # First: it reads what the other hands on.
+    without_dead_carries(writer, replaced)
+    return copies
 
 
 @dataclass(frozen=True)
@@ -88,10 +80,10 @@ def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
 def _write(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
     """Have the carry take the value in each iteration, at the same place as another stack does."""
     block, last = writer.body.block, writer.body.block.last_op
-    update = like.slice.uses
     assert last is not None, "verified: a body ends"
-    starts = next(use.operation for use in update if isinstance(use.operation, DynamicUpdateSliceOp)).start_indices
-    shape = shape_of(value)
+    beside = last.operands[like.index].owner
+    assert isinstance(beside, DynamicUpdateSliceOp), "what a stack is"
+    starts, shape = beside.start_indices, shape_of(value)
     slice_ = BroadcastInDimOp(value, range(1, len(shape) + 1), TensorType(element_of(value), [1, *shape]))
     zero = _constant(0, starts[0])
     updated = DynamicUpdateSliceOp(block.args[index], slice_.result, [starts[0], *[zero.output] * len(shape)])
@@ -102,8 +94,7 @@ def _write(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
 
 
 def _constant(number: int, like: SSAValue) -> ConstantOp:
-    element = element_of(like)
-    return ConstantOp(DenseAttr.from_numpy(np.array(number), element))
+    return ConstantOp(DenseAttr.from_numpy(np.array(number), element_of(like)))
 
 
 @dataclass(frozen=True)
@@ -114,8 +105,8 @@ class _Repeated:
     numbers: Numbers
     written: Affine
 
-    def instead_of(self, readings: Sequence[Reading], kept: Sequence[Standing]) -> list[Operation]:
-        """Copies in front of the first of the readings, which go."""
+    def instead_of(self, readings: Sequence[Reading], kept: Sequence[Standing]) -> int:
+        """Copies in front of the first of the readings, which go; how many."""
         place = readings[0].op
         mapping = self._known(kept, place)
         copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping) for op in self.cut.again]
@@ -124,7 +115,7 @@ class _Repeated:
             reading.op.result.replace_all_uses_with(mapping[reading.stack.slice])
             reading.op.detach()
             reading.op.erase()
-        return copies
+        return len(copies)
 
     def _known(self, kept: Sequence[Standing], before: Operation) -> dict[SSAValue, SSAValue]:
         """What the copies begin with: what is the same in each iteration, the counter, and slices of stacks."""
@@ -169,14 +160,13 @@ class _Repeated:
 
     def _slice(self, one: Standing, before: Operation) -> SSAValue:
         """The slice that is kept in the stack, in the shape of the value."""
-        shape = shape_of(one.value)
         own = shape_of(one.stack)[1:]
-        index_type = self.cut.link.reader.block.args[self.cut.link.reader.counter]
-        place = self._number(self._of_reader(one.place.scale, one.place.offset), index_type, before)
-        zero = _constant(0, index_type)
+        counter = self.cut.link.reader.block.args[self.cut.link.reader.counter]
+        place = self._number(self._of_reader(one.place.scale, one.place.offset), counter, before)
+        zero = _constant(0, counter)
         slice_ = DynamicSliceOp(one.stack, [place, *[zero.output] * len(own)], [1, *own])
         new: list[Operation] = [zero, slice_]
-        if shape != shape_of(slice_.result):
+        if slice_.result.type != one.value.type:
             new.append(ReshapeOp(slice_.result, one.value.type))
         _insert(new, before, before.location)
         return new[-1].results[0]
