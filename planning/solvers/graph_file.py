@@ -1,0 +1,185 @@
+"""Graphs as JSON, as partitioners of joint graphs see them: nodes in the order of execution.
+
+    {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
+
+`kind`: input, tangent, op or output. `alias`: the node whose storage a view shares, or -1. A `split` node takes one
+result, with a storage of `obytes`, out of an operation with several. `bwd`: of the backward pass. `again`: false where
+an operation may run once only. `shape` of a view and of its storage says how many bytes the view has. Nodes of the
+inputs and tangents, and what looks at them, are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, cast
+
+from .problem import OperationRow, Problem, View, problem_of
+
+KINDS = ("input", "tangent", "op", "output")
+Node = dict[str, Any]
+
+
+class BadGraph(ValueError):
+    """A graph that cannot be read: `file:line:col: error:` where the text is no JSON, else the node."""
+
+
+@dataclass
+class _Reading:
+    """What is known after the nodes before. `storage`: by id, the storage that a node is or looks at; None where it is
+    not counted, or where it is an operation of which splits take the results. `splits`: the splits of an operation."""
+
+    name: str
+    splits: dict[int, list[Node]]
+    seen: dict[int, Node] = field(default_factory=dict[int, Node])
+    storage: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
+    value_names: list[str] = field(default_factory=list[str])
+    value_shapes: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    rows: list[OperationRow] = field(default_factory=list[OperationRow])
+    outputs: list[int] = field(default_factory=list[int])
+    read_views: dict[int, tuple[Node, int, int, list[int]]] = field(
+        default_factory=dict[int, tuple[Node, int, int, list[int]]]
+    )
+    plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+
+    def bad(self, node: Node, what: str) -> BadGraph:
+        return BadGraph(f"{self.name}: error: node {node['id']}: {what}")
+
+
+def read_graph(text: str, name: str = "graph") -> Problem:
+    """Raises `BadGraph`."""
+    nodes = _nodes(text, name)
+    splits = dict[int, list[Node]]()
+    for node in nodes:
+        if node.get("split"):
+            splits.setdefault(node.get("alias", -1), []).append(node)
+    reading = _Reading(name, splits)
+    for node in nodes:
+        _read_node(reading, node)
+        reading.seen[node["id"]] = node
+    if not reading.rows:
+        raise BadGraph(f"{name}: error: there are no operations")
+    return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading))
+
+
+def _nodes(text: str, name: str) -> list[Node]:
+    try:
+        data: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadGraph(f"{name}:{error.lineno}:{error.colno}: error: this is no JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadGraph(f"{name}:1:1: error: this is no JSON: {error}") from error
+    found: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
+    if not isinstance(found, list):
+        raise BadGraph(f"{name}: error: a graph is an object with a list of nodes: {{\"nodes\": […]}}")
+    nodes = cast(list[object], found)
+    for at, node in enumerate(nodes):
+        if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:
+            raise BadGraph(f"{name}: error: nodes[{at}] is no object with a number as its id")
+    return cast(list[Node], nodes)
+
+
+def _read_node(reading: _Reading, node: Node) -> None:
+    if node["id"] in reading.seen:
+        raise reading.bad(node, "there are two nodes with this id")
+    kind = node.get("kind")
+    if kind not in KINDS:
+        raise reading.bad(node, f"kind is {kind!r}, not one of {', '.join(KINDS)}")
+    deps = _deps(reading, node)
+    alias = node.get("alias", -1)
+    if kind == "output":
+        reading.outputs += [value for dep in deps for value in _values(reading, dep)]
+    elif kind != "op":
+        reading.storage[node["id"]] = None
+    elif node.get("split"):
+        if alias not in deps:
+            raise reading.bad(node, f"it splits node {alias}, which is not among its deps")
+    elif alias != -1:
+        if alias not in reading.seen:
+            raise reading.bad(node, f"alias is {alias}, which is no node before it")
+        reading.storage[node["id"]] = reading.storage.get(alias)
+    else:
+        _read_operation(reading, node, deps)
+
+
+def _deps(reading: _Reading, node: Node) -> list[int]:
+    deps = node.get("deps")
+    if not isinstance(deps, list):
+        raise reading.bad(node, "deps is missing, or no list")
+    listed = cast(list[int], deps)
+    for dep in listed:
+        if dep not in reading.seen:
+            raise reading.bad(node, f"dep {dep} is no node before it: nodes stand in the order of execution")
+    return listed
+
+
+def _values(reading: _Reading, dep: int) -> list[int]:
+    """The storages that a read of the node reads."""
+    value = reading.storage.get(dep)
+    if value is not None:
+        return [value]
+    return [one for split in reading.splits.get(dep, ()) if (one := reading.storage[split["id"]]) is not None]
+
+
+def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
+    op = len(reading.rows)
+    results = reading.splits.get(node["id"])
+    sizes = [_amount(reading, one, "obytes") for one in results] if results else [_amount(reading, node, "bytes")]
+    for made, size in zip(results or [node], sizes, strict=True):
+        reading.storage[made["id"]] = len(reading.value_names)
+        reading.value_names.append(f"{made.get('name') or made['id']} (node {made['id']})")
+        reading.value_shapes.append((size, _elements(made)))
+    reading.rows.append(
+        OperationRow(
+            name=str(node.get("name") or node.get("target") or node["id"]),
+            cost=_amount(reading, node, "cost"),
+            reads=[value for dep in deps for value in _values(reading, dep)],
+            makes=sizes,
+            again=node.get("again", True) is not False,
+            backward=bool(node.get("bwd")),
+            label=str(node["id"]),
+        )
+    )
+    for dep in deps:
+        _note_view(reading, dep, op)
+
+
+def _amount(reading: _Reading, node: Node, name: str) -> int:
+    found = node.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise reading.bad(node, f"{name} is missing, or no number")
+    if not 0 <= found < 2**62 or found != int(found):
+        raise reading.bad(node, f"{name} is {found}, not a whole number from 0 on")
+    return int(found)
+
+
+def _elements(node: Node) -> int:
+    shape = node.get("shape")
+    return prod(cast(list[int], shape)) if isinstance(shape, list) else 0
+
+
+def _note_view(reading: _Reading, dep: int, op: int) -> None:
+    """Who reads which storage, through a view that is smaller than it or otherwise."""
+    node, value = reading.seen[dep], reading.storage.get(dep)
+    if value is None:
+        return
+    size, elements = reading.value_shapes[value]
+    own = _elements(node)
+    if node.get("alias", -1) != -1 and not node.get("split") and 0 < own < elements and size % elements == 0:
+        # Views can stand anywhere: their storage is there from its maker on.
+        reading.read_views.setdefault(dep, (node, value, own * (size // elements), []))[3].append(op)
+    else:
+        reading.plain_readers.setdefault(value, set()).add(op)
+
+
+def _views(reading: _Reading) -> list[View]:
+    made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
+    found = list[View]()
+    for node, value, size, readers in reading.read_views.values():
+        others = {op for other, same, _, listed in reading.read_views.values() if same == value and other is not node
+                  for op in listed}  # fmt: skip
+        alone = sorted(set(readers) - others - reading.plain_readers.get(value, set()))
+        if alone:
+            found.append(View(str(node["id"]), value, size, made_by[value], tuple(alone)))
+    return found

@@ -1,0 +1,177 @@
+"""A step as a solver sees it: operations in order with costs, the storages that they read and make with bytes.
+
+Conventions, as everywhere in this package. An operation is executed and charged as a whole and writes all its results;
+unused results die after it. First executions follow the order. Copies are pairs (t, i): operation i runs again in stage
+t, which is right before operation t; within a stage they run in the order of the operations, each at most once; stage n
+is the end of the step. Each use reads the latest copy. A storage lives from its execution to its last use before the
+next execution of the same operation; outputs live to the end. Inputs, parameters and tangents are not counted; views
+are looked through. Any set of pairs with i < t is a program, since every value has been computed once before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class View:
+    """A view that is smaller than its storage: `label`, its node; `value`, the storage; `bytes`, its own size;
+    `after`, the operation behind whose first execution it can be copied; `readers`, who reads the storage through it,
+    and not otherwise."""
+
+    label: str
+    value: int
+    bytes: int
+    after: int
+    readers: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Operations 0 … n - 1 in the order of their first executions, storages 0 … m - 1 in the order of their makers.
+
+    For each operation: `names`; `labels`, what a file with an order calls it; `costs` of one execution; `inner`, bytes
+    that it needs while it runs beyond what it reads and makes; `again`, whether it may run twice; `backward`. The
+    storages that it reads, each once, are `reads[read_start[i]:read_start[i + 1]]`, those that it makes
+    `range(make_start[i], make_start[i + 1])`. For each storage: `value_names`, `sizes` in bytes, `output`.
+
+    `earliest`: the first stage in which copies may run. `views`: what could be copied to free the rest of a storage.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    costs: Ints
+    inner: Ints
+    read_start: Ints
+    reads: Ints
+    make_start: Ints
+    again: Ints
+    backward: Ints
+    value_names: tuple[str, ...]
+    sizes: Ints
+    output: Ints
+    earliest: int = 0
+    views: tuple[View, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def maker(self) -> Ints:
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.make_start))
+
+    @cached_property
+    def reader(self) -> Ints:
+        """For each entry of `reads` the operation that reads."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.read_start))
+
+    @cached_property
+    def users(self) -> Ints:
+        """The operations that read each storage, in order, one storage after the other; see `user_start`."""
+        return self.reader[np.argsort(self.reads, kind="stable")]
+
+    @cached_property
+    def user_start(self) -> Ints:
+        counts = np.bincount(self.reads, minlength=len(self.sizes))
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @cached_property
+    def total_cost(self) -> int:
+        return int(self.costs.sum())
+
+    @cached_property
+    def working_bytes(self) -> Ints:
+        """For each operation what it reads, makes and needs inside: no schedule peaks below the largest of them."""
+        read = _sums(self.sizes[self.reads], self.read_start)
+        return read + _sums(self.sizes, self.make_start) + self.inner
+
+    def reads_of(self, op: int) -> list[int]:
+        return self.reads[self.read_start[op] : self.read_start[op + 1]].tolist()
+
+    def makes_of(self, op: int) -> range:
+        return range(int(self.make_start[op]), int(self.make_start[op + 1]))
+
+    def users_of(self, value: int) -> list[int]:
+        return self.users[self.user_start[value] : self.user_start[value + 1]].tolist()
+
+    def cost_of(self, pairs: Iterable[Pair]) -> int:
+        """What the copies cost."""
+        return sum(int(self.costs[op]) for _, op in pairs)
+
+    def percent(self, cost: float) -> float:
+        """A cost in percent of one plain execution of the step."""
+        return 100.0 * cost / self.total_cost if self.total_cost else 0.0
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """One operation, for who builds a problem: reads storages by number, makes storages of these sizes."""
+
+    name: str
+    cost: int
+    reads: Sequence[int] = ()
+    makes: Sequence[int] = ()
+    inner: int = 0
+    again: bool = True
+    backward: bool = False
+    label: str = ""
+
+
+def problem_of(
+    rows: Sequence[OperationRow],
+    outputs: Iterable[int],
+    value_names: Sequence[str] | None = None,
+    earliest: int | None = None,
+    views: Sequence[View] = (),
+) -> Problem:
+    """A problem from rows. Storages are numbered as the rows make them; `earliest` is the first backward operation
+    where it is not given, and 0 where there is none. Raises `ValueError` for a read of what is not made yet."""
+    make_start = _starts([len(row.makes) for row in rows])
+    reads = [sorted(set(row.reads)) for row in rows]
+    for at, (row, values) in enumerate(zip(rows, reads, strict=True)):
+        if values and (values[0] < 0 or values[-1] >= make_start[at]):
+            raise ValueError(f"operation {at} ({row.name}) reads a value that is not made before it")
+    sizes = np.array([size for row in rows for size in row.makes], np.int64)
+    output = np.zeros(len(sizes), np.int64)
+    output[list(outputs)] = 1
+    first = next((at for at, row in enumerate(rows) if row.backward), 0)
+    return Problem(
+        names=tuple([row.name for row in rows]),
+        labels=tuple([row.label or str(at) for at, row in enumerate(rows)]),
+        costs=np.array([row.cost for row in rows], np.int64),
+        inner=np.array([row.inner for row in rows], np.int64),
+        read_start=_starts([len(values) for values in reads]),
+        reads=np.array([value for values in reads for value in values], np.int64),
+        make_start=make_start,
+        again=np.array([row.again for row in rows], np.int64),
+        backward=np.array([row.backward for row in rows], np.int64),
+        value_names=tuple(value_names) if value_names is not None else _names(rows),
+        sizes=sizes,
+        output=output,
+        earliest=first if earliest is None else earliest,
+        views=tuple(views),
+    )
+
+
+def _names(rows: Sequence[OperationRow]) -> tuple[str, ...]:
+    return tuple(
+        [row.name if len(row.makes) == 1 else f"{row.name}#{at}" for row in rows for at in range(len(row.makes))]
+    )
+
+
+def _starts(counts: Sequence[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _sums(values: Ints, starts: Ints) -> Ints:
+    """The sum of each slice between two starts."""
+    total = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+    return total[starts[1:]] - total[starts[:-1]]

@@ -1,0 +1,104 @@
+"""The search over sets of copies: greedy, reverse delete, ruin and recreate, on the arrays of `kernels/`.
+
+A `Search` holds the room for one problem; every call is deterministic. Work is counted in rounds; a clock is looked at
+only where one is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import cast
+
+import numpy as np
+
+from .kernels.board import BEST, COST, LOG, OVER, SAVED, SEED, empty_state, facts_of
+from .kernels.delete import reverse_delete
+from .kernels.greedy import greedy
+from .kernels.ruin import remember, rounds
+from .kernels.start import add_all, list_pairs, most_bytes, reset
+from .problem import Ints, Pair, Problem
+
+Stop = Callable[[], bool]
+LARGE = 5000
+"""From so many operations on a slightly worse candidate is taken without trying the next."""
+TRIALS = 1 << 60
+
+
+def never() -> bool:
+    return False
+
+
+class Search:
+    """Greedy, deletion and annealing on one problem. Raises nothing; what is found is for `evaluate` to confirm."""
+
+    def __init__(self, problem: Problem, earliest: int | None = None):
+        self.problem = problem
+        self._facts = facts_of(problem, earliest)
+        self._state = empty_state(problem)
+        self._tolerance = 0.1 if len(problem) > LARGE else 0.0
+
+    def peak_bytes(self, pairs: Collection[Pair]) -> int:
+        self._fill(0, pairs)
+        return most_bytes(self._facts, self._state)
+
+    def repaired(self, budget: int, pairs: Collection[Pair] = (), trials: int = TRIALS) -> frozenset[Pair] | None:
+        """The copies, with more of them until the peak is within the budget, and without those that are not needed.
+        None where the greedy does not get there."""
+        self._fill(budget, pairs)
+        greedy(self._facts, self._state, self._tolerance, 0.0, True, trials)
+        if self._state.reg[OVER] > 0:
+            return None
+        reverse_delete(self._facts, self._state, True, 10)
+        return self._pairs()
+
+    def annealed(
+        self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
+    ) -> frozenset[Pair] | None:
+        """The cheapest copies after `count` rounds of ruin and recreate, or when one costs at most `good`; from copies
+        above the budget the first goal is to come within it. None where that fails."""
+        self._fill(budget, pairs)
+        facts, state = self._facts, self._state
+        state.reg[SEED] = 1 + seed * 7919 % 1_000_003
+        state.reg[BEST] = -1
+        if state.reg[OVER] == 0:
+            remember(facts, state)
+        chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
+        for first in range(0, count, chunk):
+            if stop() or 0 <= state.reg[BEST] <= good:
+                break
+            rounds(facts, state, first, min(count, first + chunk), count, whole)
+        if state.reg[BEST] < 0:
+            return None
+        return self._decoded(state.saved, state.reg[SAVED])
+
+    @property
+    def cost(self) -> int:
+        """Of the copies that the last call ended with."""
+        return int(self._state.reg[COST])
+
+    def _fill(self, budget: int, pairs: Iterable[Pair]) -> None:
+        listed = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+        reset(self._facts, self._state, budget)
+        if len(listed):
+            add_all(self._facts, self._state, _column(listed, 0), _column(listed, 1))
+        self._state.reg[LOG] = 0
+
+    def _pairs(self) -> frozenset[Pair]:
+        count = list_pairs(self._facts, self._state, self._state.order)
+        return self._decoded(self._state.order, count)
+
+    def _decoded(self, encoded: list[int], count: int) -> frozenset[Pair]:
+        stride = len(self.problem) + 1
+        return frozenset([(int(one) // stride, int(one) % stride) for one in encoded[:count]])
+
+
+def _column(listed: Ints, at: int) -> list[int]:
+    from .kernels.compiled import PATH
+
+    column = np.ascontiguousarray(listed[:, at])
+    return cast("list[int]", column.tolist() if PATH == "plain" else column)
+
+
+def _chunk(operations: int) -> int:
+    """Rounds between two looks at the clock."""
+    return max(1, min(200, 20_000 // max(1, operations)))

@@ -1,0 +1,123 @@
+"""The flat order of execution that a set of copies says, and what it really needs: counted without the search's books.
+
+    evaluate(problem, sequence)         peak bytes and cost of any order of execution, copies repeated
+
+A use reads the latest execution before it. An order that uses what was not computed, or that leaves something out, is
+no program: `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .problem import Ints, Pair, Problem
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`peak_bytes` and where it is, a position in the sequence; `cost` of all executions, `extra_cost` of those beyond
+    the first of each operation; `bytes_at`, alive at each position, what runs there included."""
+
+    peak_bytes: int
+    position: int
+    cost: int
+    extra_cost: int
+    bytes_at: Ints
+
+
+def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
+    """The operations as they run: before each operation its stage's copies, in the order of the operations.
+
+    Raises `ValueError` for a copy of what has not run, of what may not run twice, or of what is there already.
+    """
+    n = len(problem)
+    listed = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    stages, copied = listed[:, 0], listed[:, 1]
+    if len(listed) and (stages.max() > n or copied.min() < 0 or bool((copied >= stages).any())):
+        raise ValueError("a copy stands before the operation that it copies")
+    if len(set(map(tuple, listed.tolist()))) != len(listed):
+        raise ValueError("an operation is copied twice in one stage")
+    if len(listed) and not problem.again[copied].all():
+        raise ValueError("an operation that may run once only is copied")
+    own = np.arange(n, dtype=np.int64)
+    keys = np.concatenate([stages * (n + 1) + copied, own * (n + 1) + n])
+    return np.concatenate([copied, own])[np.argsort(keys, kind="stable")]
+
+
+def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
+    """Raises `ValueError` for an order that is no program: see the module."""
+    _check(problem, sequence)
+    births, deaths, values = _lives(problem, sequence)
+    sizes = problem.sizes[values].astype(np.float64)
+    length = len(sequence)
+    # Doubles are exact here: bytes are far below 2 ** 53.
+    change = np.bincount(births, sizes, length + 1) - np.bincount(deaths + 1, sizes, length + 2)[: length + 1]
+    alive = np.cumsum(change[:length]).astype(np.int64) + problem.inner[sequence]
+    cost = int(problem.costs[sequence].sum())
+    position = int(alive.argmax()) if length else 0
+    peak = int(alive[position]) if length else 0
+    return Evaluation(peak, position, cost, cost - problem.total_cost, alive)
+
+
+def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
+    """The sequence that a file says, one label a line. Raises `ValueError`, with the line."""
+    numbers = {label: op for op, label in enumerate(problem.labels)}
+    found = list[int]()
+    for at, line in enumerate(text.splitlines(), 1):
+        word = line.split("#")[0].strip()
+        if word and word not in numbers:
+            raise ValueError(f"{name}:{at}:1: error: {word!r} is no operation of the graph")
+        if word:
+            found.append(numbers[word])
+    return np.array(found, np.int64)
+
+
+def order_text(problem: Problem, sequence: Iterable[int]) -> str:
+    return "".join([f"{problem.labels[op]}\n" for op in sequence])
+
+
+def _check(problem: Problem, sequence: Ints) -> None:
+    n = len(problem)
+    if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
+        raise ValueError("the order names an operation that is not there")
+    first = np.full(n, -1, np.int64)
+    first[sequence[::-1]] = np.arange(len(sequence), dtype=np.int64)[::-1]
+    if (first < 0).any():
+        missing = int(np.flatnonzero(first < 0)[0])
+        raise ValueError(f"the order leaves out operation {missing} ({problem.names[missing]})")
+    late = np.flatnonzero(first[problem.maker[problem.reads]] > first[problem.reader])
+    if len(late):
+        reader, value = int(problem.reader[late[0]]), int(problem.reads[late[0]])
+        raise ValueError(
+            f"operation {reader} ({problem.names[reader]}) uses {problem.value_names[value]} before its definition"
+        )
+
+
+def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
+    """Birth, last use and storage of every instance: definitions and uses sorted by storage and time, each definition
+    the head of its group."""
+    steps = np.arange(len(sequence), dtype=np.int64)
+    made_at, made = _expand(problem.make_start, None, sequence, steps)
+    used_at, used = _expand(problem.read_start, problem.reads, sequence, steps)
+    ends = np.flatnonzero(problem.output)
+    values = np.concatenate([made, used, ends])
+    when = np.concatenate([made_at, used_at, np.full(len(ends), len(sequence) - 1, np.int64)])
+    head = np.concatenate([np.ones(len(made), np.bool_), np.zeros(len(used) + len(ends), np.bool_)])
+    order = np.lexsort((~head, when, values))
+    values, when, head = values[order], when[order], head[order]
+    heads = np.flatnonzero(head)
+    lasts = np.concatenate([heads[1:] - 1, [len(values) - 1]]) if len(heads) else heads
+    assert bool((values[heads] == values[lasts]).all()), "a storage is used before its definition"
+    return when[heads], when[lasts], values[heads]
+
+
+def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> tuple[Ints, Ints]:
+    """For each execution its entries of a table of rows: when, and which."""
+    counts = starts[sequence + 1] - starts[sequence]
+    when = np.repeat(steps, counts)
+    offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = starts[sequence][when] + offset
+    return when, found if entries is None else entries[found]
