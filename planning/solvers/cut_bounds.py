@@ -1,0 +1,127 @@
+"""Lower bounds by the coarse-stage program, and the copies that its solutions say.
+
+First the relaxation at about a dozen single cuts, then the integer program at the best few of them: whole operations
+matter more than more time steps. Then pairs of cuts, and on small problems many cuts at once, with the best plan as a
+start. Every one of them is sound; the highest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .integer_program import Answer, solve
+from .materialise import at_first_need
+from .problem import Pair, Problem
+from .search import Stop, never
+from .sequence import evaluate, sequence_of
+from .stage_program import StageProgram, stage_program
+
+BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
+"""Cuts that are tried, counted from the first backward operation: the best is mostly a few operations behind it."""
+BEST_CUTS = 3
+TOLERANCE = 1e-3
+"""Points between cost and bound at which the integer program stops."""
+ROUNDING = 1e-5
+"""What is taken off a bound, in points, for arithmetic in doubles."""
+
+
+@dataclass
+class CutBounds:
+    """What is proved so far, in percent of the step: `percent` and `by`; `infeasible`, by which cuts no schedule keeps
+    the budget; `starts`, copies that solutions say, not within the budget everywhere; `best_cut`."""
+
+    problem: Problem
+    budget: int
+    stop: Stop = never
+    seconds: float | None = None
+    nodes: int = 2000
+    percent: float = 0.0
+    by: str = "nothing is free"
+    infeasible: str = ""
+    starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
+    best_cut: int = -1
+
+    def single_cuts(self) -> None:
+        """One cut each; raises what is proved, and adds starts."""
+        relaxed = list[tuple[float, int, StageProgram]]()
+        for cut in cuts_to_try(self.problem):
+            if self.stop():
+                return
+            stages = stage_program(self.problem, self.budget, [cut])
+            answer = solve(stages.program, integral=False, seconds=self.seconds, stop=self.stop)
+            if self._take(answer, [cut], "relaxed"):
+                return
+            relaxed.append((answer.bound, cut, stages))
+        relaxed.sort(key=lambda one: (-one[0], one[1]))
+        for _, cut, stages in relaxed[:BEST_CUTS]:
+            if not self.stop() and self._integral(stages, ()):
+                return
+
+    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> Answer | None:
+        """The integer program at these cuts, with a plan as its start; what it says as a start is kept."""
+        stages = stage_program(self.problem, self.budget, cuts)
+        return self._solved(stages, plan, self.nodes if nodes is None else nodes)
+
+    def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
+        answer = self._solved(stages, plan, self.nodes)
+        return bool(self.infeasible) or answer.values is None
+
+    def _solved(self, stages: StageProgram, plan: Collection[Pair], nodes: int) -> Answer:
+        start = stages.point(self.problem, plan) if plan else None
+        answer = solve(
+            stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=TOLERANCE, stop=self.stop
+        )
+        self._take(answer, stages.cuts, "integral")
+        if answer.values is not None:
+            self.starts.append((_named(stages.cuts), _copies(self.problem, stages, answer)))
+        return answer
+
+    def _take(self, answer: Answer, cuts: Sequence[int], how: str) -> bool:
+        if answer.infeasible:
+            self.infeasible = f"{_named(cuts)} ({how})"
+        elif answer.bound - ROUNDING > self.percent:
+            self.percent, self.by = answer.bound - ROUNDING, f"{_named(cuts)}, {how}"
+            self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
+        return answer.infeasible
+
+
+def cuts_to_try(problem: Problem) -> list[int]:
+    """Around the beginning of the backward pass, and around the peak of the plain step."""
+    n = len(problem)
+    first = problem.earliest if problem.earliest > 0 else n // 2
+    plain = evaluate(problem, sequence_of(problem, ()))
+    top = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
+    wanted = [*(first + step for step in BEHIND), *(at + step for at in top for step in (0, 1))]
+    return sorted({cut for cut in wanted if 0 <= cut < n})
+
+
+def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
+    """Pairs with one more cut, spread over what is behind the first and a little before it."""
+    n = len(problem)
+    for share in range(1, count + 1):
+        other = cut + (n - 1 - cut) * share // (count + 1)
+        if other != cut:
+            yield cut, other
+
+
+def many_cuts(problem: Problem, cut: int, every: int) -> list[int]:
+    """One cut per `every` operations of the backward pass."""
+    return sorted({cut, *range(max(1, problem.earliest + 1), len(problem) - 1, every)})
+
+
+def _named(cuts: Sequence[int]) -> str:
+    shown = ", ".join(map(str, cuts)) if len(cuts) <= 2 else f"{cuts[0]} … {cuts[-1]}"
+    return f"cut at {shown}" if len(cuts) == 1 else f"{len(cuts)} cuts at {shown}"
+
+
+def _copies(problem: Problem, stages: StageProgram, answer: Answer) -> frozenset[Pair]:
+    """What the solution says, each operation at its first need in its segment."""
+    assert answer.values is not None
+    found, ends = set[Pair](), (*stages.cuts[1:], len(problem))
+    for k, cut in enumerate(stages.cuts):
+        copies = at_first_need(problem, cut, stages.alive(answer.values, k), stages.recomputed(answer.values, k))
+        found |= {(t, op) for t, op in copies if t <= ends[k]}
+    return frozenset(found)

@@ -1,0 +1,140 @@
+"""Linear and integer programs for HiGHS, and what it says of them: the one module that knows it.
+
+`available()` tells whether highspy is installed (`pip install 'xdsl-recompute[plan]'`). HiGHS is deterministic; work is
+limited in nodes of the branching, and by a clock only where one is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+DUAL_TOLERANCE = 1e-9
+"""Allowed reduced cost of the wrong sign; times the columns, that is what a bound may be too high by."""
+
+
+def available() -> bool:
+    return find_spec("highspy") is not None
+
+
+@dataclass
+class Rows:
+    """The rows of a program as they are written down: `sum of weights times columns` between `low` and `high`."""
+
+    starts: list[int] = field(default_factory=lambda: [0])
+    columns: list[int] = field(default_factory=list[int])
+    weights: list[float] = field(default_factory=list[float])
+    low: list[float] = field(default_factory=list[float])
+
+    def at_least(self, bound: float, terms: list[tuple[int, float]]) -> None:
+        self.columns += [column for column, _ in terms]
+        self.weights += [weight for _, weight in terms]
+        self.low.append(bound)
+        self.starts.append(len(self.columns))
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds."""
+
+    costs: Doubles
+    low: Doubles
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`infeasible`: proved. `bound`: no solution costs less. `values`: the best found, or None; `optimal`: its cost is
+    the bound, within the tolerance."""
+
+    infeasible: bool
+    optimal: bool
+    bound: float
+    objective: float
+    values: Doubles | None
+
+
+def solve(
+    program: Program,
+    integral: bool = True,
+    start: Doubles | None = None,
+    seconds: float | None = None,
+    nodes: int | None = None,
+    gap: float = 1e-4,
+    stop: Callable[[], bool] | None = None,
+) -> Answer:
+    """`start`: a feasible point to begin with. `gap`: how far apart cost and bound may stay."""
+    import highspy  # pyright: ignore[reportMissingImports]
+
+    solver: Any = highspy.Highs()
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "threads": 1,
+        "random_seed": 1,
+        "dual_feasibility_tolerance": DUAL_TOLERANCE,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": gap,
+        "mip_max_nodes": 2**31 - 1 if nodes is None else nodes,
+        "time_limit": float("inf") if seconds is None else max(0.01, seconds),
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(_model(highspy, program, integral))
+    if start is not None and integral:
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        solver.setSolution(solution)
+    if stop is not None:
+        _listen(solver, stop)
+    solver.run()
+    return _answer(highspy, solver, integral, len(program.costs))
+
+
+def _model(highspy: Any, program: Program, integral: bool) -> Any:
+    count, rows = len(program.costs), program.rows
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = count, len(rows)
+    model.col_cost_, model.col_lower_ = program.costs, program.low
+    model.col_upper_ = np.ones(count)
+    model.row_lower_ = np.array(rows.low, np.float64)
+    model.row_upper_ = np.full(len(rows), highspy.kHighsInf)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.array(rows.starts, np.int32)
+    model.a_matrix_.index_ = np.array(rows.columns, np.int32)
+    model.a_matrix_.value_ = np.array(rows.weights, np.float64)
+    if integral:
+        model.integrality_ = [highspy.HighsVarType.kInteger] * count
+    return model
+
+
+def _listen(solver: Any, stop: Callable[[], bool]) -> None:
+    def asked(event: Any) -> None:
+        if stop():
+            event.data_in.user_interrupt = True
+
+    solver.cbMipInterrupt.subscribe(asked)
+    solver.cbSimplexInterrupt.subscribe(asked)
+
+
+def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> Answer:
+    status, info = solver.getModelStatus(), solver.getInfo()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return Answer(True, False, float("inf"), float("inf"), None)
+    optimal = status == highspy.HighsModelStatus.kOptimal
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    objective = float(info.objective_function_value) if found else float("inf")
+    bound = float(info.mip_dual_bound) if integral else objective if optimal else 0.0
+    if not np.isfinite(bound):
+        bound = 0.0
+    values = np.array(solver.getSolution().col_value, np.float64) if found else None
+    # Sound against the tolerance with which reduced costs are compared with 0.
+    return Answer(False, optimal, max(0.0, bound - columns * DUAL_TOLERANCE), objective, values)

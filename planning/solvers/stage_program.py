@@ -1,0 +1,197 @@
+"""The coarse-stage program: what is in memory at some cuts of the step, and what runs again between them.
+
+Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is alive while p_k runs for the first time. X[k, i] = 1:
+operation i, made at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
+schedule, with copies anywhere and of any operation, gives a feasible point of at most its cost: X says "at least once".
+So the optimum, and the dual bound of whoever solves it, is a lower bound for any choice of cuts, and infeasible means
+that no schedule keeps the budget. With K = 1, relaxed, it is the minimum cut between saving and recomputing.
+
+    minimise sum cost_i X[k, i]
+    (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for what p_k reads and makes
+    (2) S[k, v] + X[k, maker v] >= 1 for what an operation behind p_k, up to p_k+1, reads from before; outputs at the end
+    (3) X[k, i] <= S[k, v] + X[k, maker v] for every input v of i
+    (4) S[k+1, v] <= S[k, v] + X[k, maker v]
+    (5) bytes of i and of what is held throughout the segment <= B where X[k, i] = 1:
+        H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
+
+Storages below a ten-thousandth of the budget count as free, which can only lower the optimum. Bytes are in units of the
+budget, costs in percent of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .integer_program import Doubles, Program, Rows
+from .problem import Pair, Problem
+
+NEGLIGIBLE = 1e-4
+
+
+@dataclass(frozen=True)
+class StageProgram:
+    """`cuts`; `saved[k]` and `again[k]`: the columns of S[k, v] and X[k, i]; `held[k]`: of H[k, v]."""
+
+    cuts: tuple[int, ...]
+    program: Program
+    saved: tuple[dict[int, int], ...]
+    again: tuple[dict[int, int], ...]
+    held: tuple[dict[int, int], ...]
+
+    def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
+        """The feasible point of a schedule."""
+        return _point(self, problem, pairs)
+
+    def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
+        """The operations that run again behind a cut, of a solution."""
+        return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
+
+    def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
+        """The storages that are in memory at a cut, of a solution."""
+        return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
+
+
+def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
+    return _Writer(problem, budget, tuple(sorted(cuts)), negligible).written()
+
+
+class _Writer:
+    """Writes the program down, cut by cut."""
+
+    def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
+        self.problem, self.budget, self.cuts = problem, budget, cuts
+        n = len(problem)
+        self.sizes = (problem.sizes / budget).tolist()
+        self.counted = [size >= negligible for size in self.sizes]
+        self.maker: list[int] = problem.maker.tolist()
+        self.reads = [problem.reads_of(op) for op in range(n)]
+        self.low, self.costs, self.rows = list[float](), list[float](), Rows()
+        self.percent = [problem.percent(int(cost)) for cost in problem.costs]
+
+    def written(self) -> StageProgram:
+        wanted = [self._wanted(k) for k in range(len(self.cuts))]
+        saved = tuple([self._saved(k, wanted[k]) for k in range(len(self.cuts))])
+        again = tuple([self._again(k, wanted[k]) for k in range(len(self.cuts))])
+        held = tuple([self._held(k, saved, again) for k in range(len(self.cuts))])
+        for k in range(len(self.cuts)):
+            self._capacity(k, saved[k])
+            self._needs(k, saved, again)
+            self._working_sets(k, again[k], held[k])
+        program = Program(np.array(self.costs), np.array(self.low), self.rows)
+        return StageProgram(self.cuts, program, saved, again, held)
+
+    def _column(self, cost: float = 0.0, low: float = 0.0) -> int:
+        self.costs.append(cost)
+        self.low.append(low)
+        return len(self.costs) - 1
+
+    def _wanted(self, k: int) -> tuple[set[int], set[int]]:
+        """Storages of before the cut that matter behind it, and operations that could make them again."""
+        cut, problem = self.cuts[k], self.problem
+        values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
+        values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
+        values = {v for v in values if self.counted[v]}
+        stack, operations = list(values), set[int]()
+        while stack:
+            op = self.maker[stack.pop()]
+            if op in operations or not problem.again[op]:
+                continue
+            operations.add(op)
+            fresh = [v for v in self.reads[op] if self.counted[v] and v not in values]
+            values.update(fresh)
+            stack += fresh
+        return values, operations
+
+    def _saved(self, k: int, wanted: tuple[set[int], set[int]]) -> dict[int, int]:
+        cut, problem = self.cuts[k], self.problem
+        present = {*self.reads[cut], *problem.makes_of(cut)}
+        forced = {v for v in present if self.counted[v]}
+        return {v: self._column(low=1.0 if v in forced else 0.0) for v in sorted(wanted[0] | forced)}
+
+    def _again(self, k: int, wanted: tuple[set[int], set[int]]) -> dict[int, int]:
+        return {op: self._column(self.percent[op]) for op in sorted(wanted[1])}
+
+    def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
+        """Rows (5), first half."""
+        cut, found = self.cuts[k], dict[int, int]()
+        last = k + 1 == len(self.cuts)
+        kept = [v for v in saved[k] if self.problem.output[v]] if last else [v for v in saved[k + 1] if v in saved[k]]
+        for v in kept:
+            if self.maker[v] <= cut:
+                found[v] = self._column()
+                remade = self._make(again[k], v)
+                if last:
+                    self.rows.at_least(1.0, [(found[v], 1.0), *remade])
+                else:
+                    self.rows.at_least(0.0, [(found[v], 1.0), (saved[k + 1][v], -1.0), *remade])
+        return found
+
+    def _make(self, again: dict[int, int], v: int) -> list[tuple[int, float]]:
+        return [(again[self.maker[v]], 1.0)] if self.maker[v] in again else []
+
+    def _capacity(self, k: int, saved: dict[int, int]) -> None:
+        inner = float(self.problem.inner[self.cuts[k]]) / self.budget
+        self.rows.at_least(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
+
+    def _needs(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> None:
+        cut, last = self.cuts[k], k + 1 == len(self.cuts)
+        end = len(self.problem) - 1 if last else self.cuts[k + 1]
+        needed = {v for op in range(cut + 1, end + 1) for v in self.reads[op] if self.maker[v] <= cut}
+        if last:
+            needed |= {v for v in np.flatnonzero(self.problem.output).tolist() if self.maker[v] <= cut}
+        for v in sorted(needed):
+            if self.counted[v]:
+                self.rows.at_least(1.0, [(saved[k][v], 1.0), *self._make(again[k], v)])
+        for op, column in again[k].items():
+            for v in self.reads[op]:
+                if self.counted[v]:
+                    self.rows.at_least(0.0, [(column, -1.0), (saved[k][v], 1.0), *self._make(again[k], v)])
+        for v, column in () if last else saved[k + 1].items():
+            if self.maker[v] <= cut:
+                here = [(saved[k][v], 1.0)] if v in saved[k] else []
+                self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
+
+    def _working_sets(self, k: int, again: dict[int, int], held: dict[int, int]) -> None:
+        """Rows (5), second half; left out where they always hold."""
+        working, problem = self.problem.working_bytes, self.problem
+        together = sum(self.sizes[v] for v in held)
+        for op, column in again.items():
+            own = float(working[op]) / self.budget
+            if own + together <= 1.0:
+                continue
+            inside = {*self.reads[op], *problem.makes_of(op)}
+            terms = [(h, -self.sizes[v]) for v, h in held.items() if v not in inside]
+            self.rows.at_least(-1.0, [(column, -own), *terms])
+
+
+def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:
+    point = stages.program.low.copy()
+    runs = dict[int, list[int]]()
+    for t, op in sorted(pairs):
+        runs.setdefault(op, []).append(t)
+    ends = (*stages.cuts[1:], len(problem))
+    for k, cut in enumerate(stages.cuts):
+        for op, column in stages.again[k].items():
+            point[column] = float(any(cut < t <= ends[k] for t in runs.get(op, ())))
+        for v, column in stages.saved[k].items():
+            if _alive_at(problem, runs, v, cut):
+                point[column] = 1.0
+    for k in range(len(stages.cuts)):
+        for v, column in stages.held[k].items():
+            op = int(problem.maker[v])
+            later = 1.0 if k + 1 == len(stages.cuts) else point[stages.saved[k + 1][v]]
+            point[column] = max(0.0, later - (point[stages.again[k][op]] if op in stages.again[k] else 0.0))
+    return point
+
+
+def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
+    """Whether the storage is read, or kept, behind the first execution of `cut`, from an execution before it."""
+    op = int(problem.maker[v])
+    until = next((t for t in runs.get(op, ()) if t > cut), None)
+    if until is None and problem.output[v]:
+        return True
+    limit = len(problem) + 1 if until is None else until
+    return any(cut <= t < limit for user in problem.users_of(v) for t in (user, *runs.get(user, ())))

@@ -1,0 +1,76 @@
+"""Small random problems, and their optima by exhaustive search: Dijkstra over what is in memory.
+
+Any order of executions is allowed there, first ones in the given order: so no plan is cheaper, and no bound is higher.
+"""
+
+from __future__ import annotations
+
+import random
+from heapq import heappop, heappush
+
+from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
+
+
+def random_problem(seed: int, most: int = 9) -> Problem:
+    """Multi-result operations, storages of every size, several outputs, now and then one that may run once only."""
+    draw = random.Random(seed)
+    rows, made = list[OperationRow](), 0
+    count = draw.randint(4, most)
+    half = count // 2
+    for at in range(count):
+        near = range(max(0, made - 4), made) if draw.random() < 0.7 else range(made)
+        reads = draw.sample(list(near), min(len(near), draw.choice((1, 1, 2, 3)))) if made else []
+        makes = [draw.randint(1, 9) for _ in range(draw.choice((1, 1, 1, 2)))]
+        again = draw.random() < 0.93
+        rows.append(OperationRow(f"f{at}", draw.randint(1, 12), reads, makes, draw.choice((0, 0, 0, 2)), again, at >= half))
+        made += len(makes)
+    used = {value for row in rows for value in row.reads}
+    outputs = [v for v in range(made) if v == made - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05]
+    return problem_of(rows, outputs, earliest=draw.choice((0, half)))
+
+
+def optimum(problem: Problem, budget: int) -> int | None:
+    """The least extra cost of any schedule within the budget, or None."""
+    n, sizes = len(problem), problem.sizes.tolist()
+    reads = [_mask(problem.reads_of(op)) for op in range(n)]
+    makes = [_mask(problem.makes_of(op)) for op in range(n)]
+    outputs = _mask([v for v in range(len(sizes)) if problem.output[v]])
+    queue: list[tuple[int, int, int]] = [(0, 0, 0)]
+    best: dict[tuple[int, int], int] = {(0, 0): 0}
+    weigh = dict[int, int]()
+
+    def weight(mask: int) -> int:
+        if mask not in weigh:
+            weigh[mask] = sum(size for v, size in enumerate(sizes) if mask >> v & 1)
+        return weigh[mask]
+
+    def reach(cost: int, done: int, memory: int) -> None:
+        if best.get((done, memory), 1 << 60) > cost:
+            best[done, memory] = cost
+            heappush(queue, (cost, done, memory))
+
+    while queue:
+        cost, done, memory = heappop(queue)
+        if best[done, memory] < cost:
+            continue
+        if done == n and memory & outputs == outputs:
+            return cost
+        for op in range(min(done + 1, n)):
+            first = op == done
+            if reads[op] & ~memory or not (first or problem.again[op]):
+                continue
+            if weight(memory | makes[op]) + int(problem.inner[op]) <= budget:
+                reach(cost + (0 if first else int(problem.costs[op])), done + first, memory | makes[op])
+        rest = memory
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            reach(cost, done, memory ^ bit)
+    return None
+
+
+def _mask(values: object) -> int:
+    found = 0
+    for value in values:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+        found |= 1 << value
+    return found
