@@ -1,0 +1,165 @@
+"""All that fits the size: starts from nothing, from cuts, from Chen's segments, from another plan; each repaired and
+cleaned; then ruin and recreate, then tighter bounds, until the proof meets the plan or the work is done.
+
+    solve(problem, budget)                         a Result, or a Refusal with the proven minimum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from . import integer_program
+from .chen import chen
+from .cut_bounds import CutBounds, many_cuts, second_cuts
+from .flows import FlowBounds
+from .incumbent import Incumbent
+from .kernels.compiled import PATH
+from .problem import Pair, Problem
+from .result import Refusal, Result
+from .search import Search
+from .working_set import held_up_by, largest_working_set
+
+INTEGER = 5000
+"""Up to so many operations cuts are solved as integer programs."""
+SMALL = 400
+"""Up to so many, with many cuts at once."""
+CLOSED = 0.005
+"""Points between plan and bound at which nobody looks further."""
+PLAIN = "the plain step"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work: `rounds` of ruin and recreate for each of the `seeds`; None for what suits the size. `nodes` of
+    each integer program. `many`: whether many cuts at once are tried on small problems."""
+
+    rounds: int | None = None
+    seeds: int = 2
+    nodes: int = 2000
+    many: bool = True
+
+    def rounds_for(self, operations: int) -> int:
+        if self.rounds is not None:
+            return self.rounds
+        return max(0, min(1500, 300_000 // max(1, operations))) if operations <= INTEGER else 0
+
+
+def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Refusal:
+    """Fill the incumbent, and say what it is. `starts`: plans for other budgets, or somebody's."""
+    effort = effort or Effort()
+    problem, budget = best.problem, best.budget
+    refused = refusal(problem, budget)
+    if refused is not None:
+        return refused
+    if best.offer((), PLAIN):
+        return result_of(best, 0.0, "nothing runs again")
+    search, bounds = Search(problem), bounds_for(best, effort)
+    if bounds.infeasible:
+        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+    _from_starts(best, search, bounds, starts)
+    _anneal(best, search, effort, bounds)
+    _tighten(best, search, effort, bounds)
+    if bounds.infeasible:
+        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+    if best.evaluation is None:
+        return nothing_found(problem, "auto")
+    return result_of(best, bounds.percent, bounds.by)
+
+
+def refusal(problem: Problem, budget: int) -> Refusal | None:
+    """Why no schedule at all keeps the budget, where one operation alone needs more."""
+    least = largest_working_set(problem)
+    return _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True) if least.bytes > budget else None
+
+
+def nothing_found(problem: Problem, solver: str) -> Refusal:
+    return _impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
+
+
+def _impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
+    least = largest_working_set(problem)
+    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
+
+
+def result_of(best: Incumbent, bound: float, by: str) -> Result:
+    assert best.evaluation is not None and best.pairs is not None, "only what was found is a result"
+    return Result(
+        pairs=best.pairs,
+        budget=best.budget,
+        peak_bytes=best.evaluation.peak_bytes,
+        extra_cost=best.evaluation.extra_cost,
+        percent=best.percent,
+        bound_percent=min(bound, best.percent),
+        bound_by=by,
+        solver=best.solver,
+        seconds=best.elapsed,
+        path=PATH,
+        finished=not best.cut_short,
+    )
+
+
+Bounds = CutBounds | FlowBounds
+
+
+def bounds_for(best: Incumbent, effort: Effort) -> Bounds:
+    """What single cuts prove, and the starts that they say."""
+    if len(best.problem) <= INTEGER and integer_program.available():
+        bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
+    else:
+        bounds = FlowBounds(best.problem, best.budget, best.stopped)
+    best.progress(f"bounds by single cuts: {len(best.problem)} operations")
+    bounds.single_cuts()
+    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed:.1f} s")
+    return bounds
+
+
+def _closed(best: Incumbent, bounds: Bounds) -> bool:
+    return best.percent - bounds.percent <= CLOSED
+
+
+def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
+    problem, budget = best.problem, best.budget
+    for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
+        if not _closed(best, bounds) and not best.stopped():
+            best.offer(search.repaired(budget, pairs), by)
+    if not _closed(best, bounds) and not best.stopped() and (len(problem) <= 4 * INTEGER or best.pairs is None):
+        best.offer(search.repaired(budget), "greedy")
+    if not _closed(best, bounds) and not best.stopped() and len(problem) <= INTEGER:
+        best.offer(chen(problem, budget), "chen")
+
+
+def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    problem, rounds = best.problem, effort.rounds_for(len(best.problem))
+    good = (bounds.percent + CLOSED) * problem.total_cost / 100
+    for seed in range(effort.seeds if rounds else 0):
+        if _closed(best, bounds) or best.stopped():
+            return
+        start = best.pairs if best.pairs is not None else frozenset[Pair]()
+        best.progress(f"ruin and recreate, seed {seed + 1}: {rounds} rounds")
+        found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
+        best.offer(found, f"{best.solver or 'greedy'} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+
+
+def _tighten(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Two cuts, then many, with the best plan as a start; what they say is a start for the search again."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0:
+        return
+    bounds.seconds = best.left
+    for cuts in second_cuts(best.problem, bounds.best_cut):
+        if _closed(best, bounds) or best.stopped():
+            return
+        _with_cuts(best, search, bounds, cuts, effort.nodes // 4)
+    for every in (12, 8, 5) if effort.many and len(best.problem) <= SMALL else ():
+        if _closed(best, bounds) or best.stopped():
+            return
+        _with_cuts(best, search, bounds, many_cuts(best.problem, bounds.best_cut, every), effort.nodes // 4)
+
+
+def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> None:
+    best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
+    bounds.seconds = best.left
+    bounds.starts.clear()
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes)
+    for by, pairs in bounds.starts:
+        best.offer(search.repaired(best.budget, pairs), by)

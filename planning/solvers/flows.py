@@ -1,0 +1,197 @@
+"""Bounds and starts by minimum cuts, for problems that are too large for integer programs.
+
+At a cut of the step each storage that is needed behind it is saved or computed again, and what is computed again needs
+its inputs: for a price mu of a byte the cheapest choice is a minimum cut, and
+
+    mincut(mu) - mu (budget - what the cut's own operation needs)
+
+is a lower bound for every mu. The best mu is found on the hull by Newton's method (Dinkelbach). Costs are made a little
+different for starts, never for bounds: equal layers would all flip at one price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .materialise import at_first_need
+from .problem import Ints, Pair, Problem
+from .search import Stop, never
+
+RESOLUTION = 2**30
+"""Capacities are whole numbers: the largest sum that matters becomes this."""
+STEPS = 14
+PERTURBATION = 0.003
+
+
+@dataclass(frozen=True)
+class Choice:
+    """At a price: the storages saved and their bytes, the operations that run again and their cost; `value`, a number
+    that no choice is below: cost + price * bytes."""
+
+    saved: frozenset[int]
+    again: frozenset[int]
+    bytes: int
+    cost: int
+    value: float
+
+
+class CutNetwork:
+    """The choice at one cut as a flow network: source, storages, operations, sink."""
+
+    def __init__(self, problem: Problem, cut: int, costs: Ints):
+        self.problem, self.cut, self.costs = problem, cut, costs
+        made = int(problem.make_start[cut + 1])
+        early = problem.maker[problem.reads] <= cut
+        needed = np.unique(problem.reads[early & (problem.reader > cut)])
+        outputs = np.flatnonzero(problem.output[:made])
+        present = np.concatenate([problem.reads[problem.reader == cut], np.arange(problem.make_start[cut], made)])
+        self.present = np.unique(present)
+        self.present_bytes = int(problem.sizes[self.present].sum()) + int(problem.inner[cut])
+        free = np.zeros(made, np.bool_)
+        free[self.present] = True
+        self.needed = np.setdiff1d(np.union1d(needed, outputs), self.present)
+        self.free, self.made = free, made
+        self._edges()
+
+    def _edges(self) -> None:
+        problem, cut, made = self.problem, self.cut, self.made
+        count = int(problem.read_start[cut + 1])
+        values = np.flatnonzero(~self.free)
+        readers, read = problem.reader[:count], problem.reads[:count]
+        inner = ~self.free[read] & (problem.again[readers] == 1)
+        # Nodes: storages 0 … made - 1, operations behind them, source, sink.
+        self.source, self.sink = made + cut + 1, made + cut + 2
+        operations = np.arange(cut + 1, dtype=np.int64)
+        self.tails = np.concatenate(
+            [np.full(len(self.needed), self.source), values, made + readers[inner], made + operations]
+        )
+        self.heads = np.concatenate(
+            [self.needed, made + problem.maker[values], read[inner], np.full(cut + 1, self.sink)]
+        )
+        self.values, self.operations, self.inner_count = values, operations, int(inner.sum())
+
+    def choose(self, price: float) -> Choice:
+        """The cheapest choice where a byte costs `price`."""
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import maximum_flow
+
+        problem = self.problem
+        weights = problem.sizes[self.values] * price
+        costs = self.costs[self.operations].astype(np.float64)
+        unit = self._unit(weights, costs)
+        endless = np.int64(2**31 - 2)
+        frozen = np.where(problem.again[self.operations] == 1, np.floor(costs / unit), endless)
+        capacity = np.concatenate(
+            [
+                np.full(len(self.needed), endless),
+                np.minimum(np.floor(weights / unit), endless),
+                np.full(self.inner_count, endless),
+                np.minimum(frozen, endless),
+            ]
+        ).astype(np.int32)
+        size = self.sink + 1
+        network: Any = csr_matrix((capacity, (self.tails, self.heads)), shape=(size, size))
+        flow: Any = maximum_flow(network, self.source, self.sink)
+        side = _reachable(network - flow.flow, self.source, size)
+        again = np.flatnonzero(side[self.made : self.made + self.cut + 1])
+        wanted = side[: self.made] & ~self.free
+        saved = np.flatnonzero(wanted & ~side[self.made + problem.maker[: self.made]])
+        return Choice(
+            frozenset(saved.tolist()),
+            frozenset(again.tolist()),
+            int(problem.sizes[saved].sum()),
+            int(problem.costs[again].sum()),
+            float(flow.flow_value) * unit,
+        )
+
+    def _unit(self, weights: Any, costs: Any) -> float:
+        """So coarse that no flow overflows: at most the cost of all, or the price of all that is needed."""
+        reach = float(weights.sum())
+        if self.problem.again[: self.cut + 1].all():
+            reach = min(reach, float(costs.sum()))
+        return max(reach, 1e-9) / RESOLUTION
+
+
+def _reachable(residual: Any, source: int, size: int) -> Any:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    residual.data = np.maximum(residual.data, 0)
+    residual.eliminate_zeros()
+    order = breadth_first_order(residual, source, return_predecessors=False)
+    side = np.zeros(size, np.bool_)
+    side[order] = True
+    return side
+
+
+@dataclass
+class FlowBounds:
+    """As `CutBounds`, by minimum cuts: bounds from the costs as they are, starts from perturbed ones."""
+
+    problem: Problem
+    budget: int
+    stop: Stop = never
+    percent: float = 0.0
+    by: str = "nothing is free"
+    infeasible: str = ""
+    starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
+    best_cut: int = -1
+
+    def single_cuts(self) -> None:
+        first = self.problem.earliest if self.problem.earliest > 0 else len(self.problem) // 2
+        for cut in (first, first + 1):
+            if cut < len(self.problem) and not self.stop():
+                self._bound(cut)
+        if self.best_cut >= 0 and not self.stop():
+            self._start(self.best_cut)
+
+    def _bound(self, cut: int) -> None:
+        network = CutNetwork(self.problem, cut, self.problem.costs)
+        room = self.budget - network.present_bytes
+        for price, choice in _hull(network, room, self.stop):
+            found = self.problem.percent(choice.value - price * room) - 1e-6
+            if found > self.percent:
+                self.percent, self.by, self.best_cut = found, f"cut at {cut}, by prices", cut
+
+    def _start(self, cut: int) -> None:
+        ramp = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
+        network = CutNetwork(self.problem, cut, (self.problem.costs * ramp * 64).astype(np.int64))
+        room = self.budget - network.present_bytes
+        above, below = None, None
+        for _, choice in _hull(network, room, self.stop):
+            if choice.bytes <= room and (below is None or choice.bytes > below.bytes):
+                below = choice
+            if choice.bytes > room and (above is None or choice.bytes < above.bytes):
+                above = choice
+        for name, choice in (("minimum cut", below), ("minimum cut, a little too much", above)):
+            if choice is not None:
+                alive: Collection[int] = choice.saved | set(network.present.tolist())
+                self.starts.append((name, at_first_need(self.problem, cut, alive, choice.again)))
+
+
+def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, Choice]]:
+    """Choices at the prices of Newton's method: between too much and little enough the price at which both cost the
+    same is the next."""
+    scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)
+    whole = float(network.costs[: network.cut + 1].sum())
+    cheap, dear = network.choose(0.0), network.choose(whole)
+    found = [(0.0, cheap), (whole, dear)]
+    low, high = dear, cheap
+    if dear.bytes > room:
+        return found
+    for _ in range(STEPS):
+        if stop() or low.bytes == high.bytes:
+            break
+        price = scale * (low.cost - high.cost) / (high.bytes - low.bytes)
+        choice = network.choose(price)
+        found.append((price, choice))
+        if choice.bytes in (low.bytes, high.bytes):
+            break
+        if choice.bytes <= room:
+            low = choice
+        else:
+            high = choice
+    return found

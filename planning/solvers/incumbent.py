@@ -1,0 +1,65 @@
+"""The best copies so far. Only the flat sequence counts: what it says to be above the budget is not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from .problem import Pair, Problem
+from .result import Progress
+from .sequence import Evaluation, evaluate, sequence_of
+
+
+def silent(_: str) -> None:
+    return None
+
+
+@dataclass
+class Incumbent:
+    """`offer` what was found: it is kept if it is within the budget and cheaper. `stopped`: whether to end; a clock
+    only where `seconds` are given, and `interrupted` set from outside. `found`: what each solver ended with."""
+
+    problem: Problem
+    budget: int
+    seconds: float | None = None
+    progress: Progress = silent
+    interrupted: bool = False
+    pairs: frozenset[Pair] | None = None
+    evaluation: Evaluation | None = None
+    solver: str = ""
+    found: dict[str, int] = field(default_factory=dict[str, int])
+    began: float = field(default_factory=perf_counter)
+    cut_short: bool = False
+
+    def offer(self, pairs: Collection[Pair] | None, solver: str) -> bool:
+        """Whether it is the best now."""
+        if pairs is None:
+            return False
+        evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
+        if evaluation.peak_bytes > self.budget:
+            return False
+        self.found[solver] = min(evaluation.extra_cost, self.found.get(solver, evaluation.extra_cost))
+        if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
+            return False
+        self.pairs, self.evaluation, self.solver = frozenset(pairs), evaluation, solver
+        self.progress(f"{solver}: extra cost {self.percent:.4f} %, {self.elapsed:.1f} s")
+        return True
+
+    @property
+    def percent(self) -> float:
+        """Extra cost of the best, infinite where there is none."""
+        return float("inf") if self.evaluation is None else self.problem.percent(self.evaluation.extra_cost)
+
+    @property
+    def elapsed(self) -> float:
+        return perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
+
+    def stopped(self) -> bool:
+        if self.interrupted or (self.seconds is not None and self.elapsed > self.seconds):
+            self.cut_short = True
+        return self.cut_short

@@ -1,0 +1,86 @@
+"""The solvers by name: each a function from a problem and a budget to copies, or None where it finds none.
+
+What they find is evaluated by whoever runs them; `solve` does, and puts the proven bound beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from .at_peak import at_peak
+from .auto import PLAIN, Effort, auto, bounds_for, nothing_found, refusal, result_of
+from .chen import chen
+from .eviction import eviction
+from .flows import FlowBounds
+from .incumbent import Incumbent
+from .problem import Pair, Problem
+from .result import Refusal, Result
+from .search import Search
+
+Solver = Callable[[Problem, int], frozenset[Pair] | None]
+
+
+def greedy(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Overflow-integral greedy and reverse delete, from nothing."""
+    return Search(problem).repaired(budget)
+
+
+def anneal(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Several copies of what pays: the greedy, then ruin and recreate."""
+    search = Search(problem)
+    found = search.repaired(budget)
+    rounds = max(20, Effort().rounds_for(len(problem)))
+    return search.annealed(budget, found or frozenset(), rounds)
+
+
+def mincut(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Lagrangian minimum cuts between saving and computing again, repaired and cleaned."""
+    bounds, search = FlowBounds(problem, budget), Search(problem)
+    bounds.single_cuts()
+    found = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
+    return min((one for one in found if one is not None), key=problem.cost_of, default=None)
+
+
+def evicted(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Look-ahead eviction, repaired and cleaned."""
+    found = eviction(problem, budget)
+    return None if found is None else Search(problem).repaired(budget, found)
+
+
+SOLVERS: dict[str, Solver] = {
+    "chen": chen,
+    "mincut": mincut,
+    "at-peak": at_peak,
+    "eviction": evicted,
+    "greedy": greedy,
+    "anneal": anneal,
+}
+NAMES = ("auto", *SOLVERS)
+
+
+def solve(
+    problem: Problem,
+    budget: int,
+    solver: str = "auto",
+    best: Incumbent | None = None,
+    starts: Iterable[Collection[Pair]] = (),
+    effort: Effort | None = None,
+) -> Result | Refusal:
+    """The cheapest copies that the solver finds within the budget, beside a proven bound. `best`: where progress, a
+    clock and an interrupt come in. Raises `ValueError` for an unknown solver or a budget below 1."""
+    if solver not in NAMES:
+        raise ValueError(f"solver is '{solver}', not one of {', '.join(NAMES)}")
+    if budget < 1:
+        raise ValueError(f"budget is {budget}: it has to be above 0 bytes")
+    best = best or Incumbent(problem, budget)
+    if solver == "auto":
+        return auto(best, starts, effort)
+    refused = refusal(problem, budget)
+    if refused is not None:
+        return refused
+    if not best.offer((), PLAIN):
+        best.offer(SOLVERS[solver](problem, budget), solver)
+    if best.evaluation is None:
+        return nothing_found(problem, solver)
+    bounds = bounds_for(best, effort or Effort())
+    return result_of(best, bounds.percent, bounds.by)
