@@ -32,6 +32,6 @@ def compiled(function: Function) -> Function:
     if _NUMBA is None:
         return function
     try:
-        return _NUMBA.njit(cache=True, nogil=True)(function)
+        return _NUMBA.njit(cache=True, nogil=True, _nrt=False)(function)
     except RuntimeError:  # No folder can be written for the cache.
-        return _NUMBA.njit(nogil=True)(function)
+        return _NUMBA.njit(nogil=True, _nrt=False)(function)
