@@ -70,7 +70,9 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 def refusal(problem: Problem, budget: int) -> Refusal | None:
     """Why no schedule at all keeps the budget, where one operation alone needs more."""
     least = largest_working_set(problem)
-    return _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True) if least.bytes > budget else None
+    return (
+        _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True) if least.bytes > budget else None
+    )
 
 
 def nothing_found(problem: Problem, solver: str) -> Refusal:

@@ -71,9 +71,7 @@ class CutBounds:
 
     def _solved(self, stages: StageProgram, plan: Collection[Pair], nodes: int) -> Answer:
         start = stages.point(self.problem, plan) if plan else None
-        answer = solve(
-            stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=TOLERANCE, stop=self.stop
-        )
+        answer = solve(stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=TOLERANCE, stop=self.stop)
         self._take(answer, stages.cuts, "integral")
         if answer.values is not None:
             self.starts.append((_named(stages.cuts), _copies(self.problem, stages, answer)))

@@ -49,7 +49,11 @@ class _Run:
         made = [v for v in self.problem.makes_of(op) if v not in self.memory]
         self._make_room(sum(self.sizes[v] for v in made) + int(self.problem.inner[op]))
         if copy:
-            if not self.problem.again[op] or len(self.pairs) > MOST * len(self.reads) or self.stage < self.problem.earliest:
+            if (
+                not self.problem.again[op]
+                or len(self.pairs) > MOST * len(self.reads)
+                or self.stage < self.problem.earliest
+            ):
                 raise _Short
             self.pairs.add((self.stage, op))
         self.memory.update(made)

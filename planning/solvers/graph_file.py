@@ -72,7 +72,7 @@ def _nodes(text: str, name: str) -> list[Node]:
         raise BadGraph(f"{name}:1:1: error: this is no JSON: {error}") from error
     found: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
     if not isinstance(found, list):
-        raise BadGraph(f"{name}: error: a graph is an object with a list of nodes: {{\"nodes\": […]}}")
+        raise BadGraph(f'{name}: error: a graph is an object with a list of nodes: {{"nodes": […]}}')
     nodes = cast(list[object], found)
     for at, node in enumerate(nodes):
         if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:

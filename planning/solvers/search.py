@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from .kernels.board import BEST, COST, LOG, OVER, SAVED, SEED, empty_state, facts_of
+from .kernels.board import BEST, COST, KEPT, LOG, ORDERED, OVER, SAVED, SEED, board_of
 from .kernels.delete import reverse_delete
 from .kernels.greedy import greedy
 from .kernels.ruin import remember, rounds
@@ -33,22 +33,21 @@ class Search:
 
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
-        self._facts = facts_of(problem, earliest)
-        self._state = empty_state(problem)
+        self._board, self._keys = board_of(problem, earliest)
         self._tolerance = 0.1 if len(problem) > LARGE else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
         self._fill(0, pairs)
-        return most_bytes(self._facts, self._state)
+        return most_bytes(self._board)
 
     def repaired(self, budget: int, pairs: Collection[Pair] = (), trials: int = TRIALS) -> frozenset[Pair] | None:
         """The copies, with more of them until the peak is within the budget, and without those that are not needed.
         None where the greedy does not get there."""
         self._fill(budget, pairs)
-        greedy(self._facts, self._state, self._tolerance, 0.0, True, trials)
-        if self._state.reg[OVER] > 0:
+        greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
+        if self._board[OVER] > 0:
             return None
-        reverse_delete(self._facts, self._state, True, 10)
+        reverse_delete(self._board, True, 10)
         return self._pairs()
 
     def annealed(
@@ -57,39 +56,40 @@ class Search:
         """The cheapest copies after `count` rounds of ruin and recreate, or when one costs at most `good`; from copies
         above the budget the first goal is to come within it. None where that fails."""
         self._fill(budget, pairs)
-        facts, state = self._facts, self._state
-        state.reg[SEED] = 1 + seed * 7919 % 1_000_003
-        state.reg[BEST] = -1
-        if state.reg[OVER] == 0:
-            remember(facts, state)
+        board = self._board
+        board[SEED] = 1 + seed * 7919 % 1_000_003
+        board[BEST] = -1
+        if board[OVER] == 0:
+            remember(board)
         chunk, whole = _chunk(len(self.problem)), float(self.problem.total_cost)
         for first in range(0, count, chunk):
-            if stop() or 0 <= state.reg[BEST] <= good:
+            if stop() or 0 <= board[BEST] <= good:
                 break
-            rounds(facts, state, first, min(count, first + chunk), count, whole)
-        if state.reg[BEST] < 0:
+            rounds(board, self._keys, first, min(count, first + chunk), count, whole)
+        if board[BEST] < 0:
             return None
-        return self._decoded(state.saved, state.reg[SAVED])
+        return self._decoded(KEPT, board[SAVED])
 
     @property
     def cost(self) -> int:
         """Of the copies that the last call ended with."""
-        return int(self._state.reg[COST])
+        return int(self._board[COST])
 
     def _fill(self, budget: int, pairs: Iterable[Pair]) -> None:
         listed = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-        reset(self._facts, self._state, budget)
+        reset(self._board, budget)
         if len(listed):
-            add_all(self._facts, self._state, _column(listed, 0), _column(listed, 1))
-        self._state.reg[LOG] = 0
+            add_all(self._board, _column(listed, 0), _column(listed, 1))
+        self._board[LOG] = 0
 
     def _pairs(self) -> frozenset[Pair]:
-        count = list_pairs(self._facts, self._state, self._state.order)
-        return self._decoded(self._state.order, count)
+        count = list_pairs(self._board, ORDERED)
+        return self._decoded(ORDERED, count)
 
-    def _decoded(self, encoded: list[int], count: int) -> frozenset[Pair]:
-        stride = len(self.problem) + 1
-        return frozenset([(int(one) // stride, int(one) % stride) for one in encoded[:count]])
+    def _decoded(self, part: int, count: int) -> frozenset[Pair]:
+        stride, start = len(self.problem) + 1, self._board[part]
+        encoded = self._board[start : start + count]
+        return frozenset([(int(one) // stride, int(one) % stride) for one in encoded])
 
 
 def _column(listed: Ints, at: int) -> list[int]:

@@ -6,82 +6,99 @@ through, and each once however many changes it has seen.
 
 from __future__ import annotations
 
-from .board import BLOCK, BUDGET, DIRTY, OVER, State
+from .board import (
+    ALIVE,
+    BLOCK,
+    BLOCK_OVER,
+    BUDGET,
+    DIRTY,
+    DIRTY_LIST,
+    IS_DIRTY,
+    LAZY,
+    LEAST,
+    MOST,
+    OVER,
+    OVER_WEIGHT,
+    WEIGHT,
+    WEIGHTED,
+    WEIGHTS,
+    Board,
+)
 from .compiled import compiled
 
 
 @compiled
-def raise_range(s: State, first: int, last: int, change: int) -> None:
+def raise_range(m: Board, first: int, last: int, change: int) -> None:
     """Add to what is alive in the stages from first to last, both included."""
     if first > last or change == 0:
         return
     left, right = first // BLOCK, last // BLOCK
     if left == right:
-        raise_part(s, left, first, last, change)
+        raise_part(m, left, first, last, change)
         return
-    raise_part(s, left, first, (left + 1) * BLOCK - 1, change)
+    raise_part(m, left, first, (left + 1) * BLOCK - 1, change)
     for block in range(left + 1, right):
-        _raise_block(s, block, change)
-    raise_part(s, right, right * BLOCK, last, change)
+        _raise_block(m, block, change)
+    raise_part(m, right, right * BLOCK, last, change)
 
 
 @compiled
-def raise_part(s: State, block: int, first: int, last: int, change: int) -> None:
+def raise_part(m: Board, block: int, first: int, last: int, change: int) -> None:
     for t in range(first, last + 1):
-        s.alive[t] += change
-    soil(s, block)
+        m[m[ALIVE] + t] += change
+    soil(m, block)
 
 
 @compiled
-def soil(s: State, block: int) -> None:
+def soil(m: Board, block: int) -> None:
     """Note that the block is to be looked through."""
-    if s.dirty[block] == 0:
-        s.dirty[block] = 1
-        s.dirty_list[s.reg[DIRTY]] = block
-        s.reg[DIRTY] += 1
+    if m[m[IS_DIRTY] + block] == 0:
+        m[m[IS_DIRTY] + block] = 1
+        m[m[DIRTY_LIST] + m[DIRTY]] = block
+        m[DIRTY] += 1
 
 
 @compiled
-def _raise_block(s: State, block: int, change: int) -> None:
-    s.lazy[block] += change
-    if s.dirty[block] == 1:
+def _raise_block(m: Board, block: int, change: int) -> None:
+    m[m[LAZY] + block] += change
+    if m[m[IS_DIRTY] + block] == 1:
         return
-    s.most[block] += change
-    s.least[block] += change
-    s.weighted[block] += change * s.weights[block]
-    budget = s.reg[BUDGET]
-    if s.most[block] <= budget:
-        _set_over(s, block, 0, 0)
-    elif s.least[block] > budget:
-        _set_over(s, block, s.weighted[block] - budget * s.weights[block], s.weights[block])
+    m[m[MOST] + block] += change
+    m[m[LEAST] + block] += change
+    m[m[WEIGHTED] + block] += change * m[m[WEIGHTS] + block]
+    budget = m[BUDGET]
+    if m[m[MOST] + block] <= budget:
+        _set_over(m, block, 0, 0)
+    elif m[m[LEAST] + block] > budget:
+        _set_over(m, block, m[m[WEIGHTED] + block] - budget * m[m[WEIGHTS] + block], m[m[WEIGHTS] + block])
     else:
-        soil(s, block)
+        soil(m, block)
 
 
 @compiled
-def _set_over(s: State, block: int, over: int, weight: int) -> None:
-    s.reg[OVER] += over - s.over[block]
-    s.over[block] = over
-    s.over_weight[block] = weight
+def _set_over(m: Board, block: int, over: int, weight: int) -> None:
+    m[OVER] += over - m[m[BLOCK_OVER] + block]
+    m[m[BLOCK_OVER] + block] = over
+    m[m[OVER_WEIGHT] + block] = weight
 
 
 @compiled
-def clean(s: State) -> None:
+def clean(m: Board) -> None:
     """Look through what was noted: then `OVER` is right."""
-    for at in range(s.reg[DIRTY]):
-        look_through(s, s.dirty_list[at])
-    s.reg[DIRTY] = 0
+    for at in range(m[DIRTY]):
+        look_through(m, m[m[DIRTY_LIST] + at])
+    m[DIRTY] = 0
 
 
 @compiled
-def look_through(s: State, block: int) -> None:
-    s.dirty[block] = 0
+def look_through(m: Board, block: int) -> None:
+    m[m[IS_DIRTY] + block] = 0
     start = block * BLOCK
-    allowed = s.reg[BUDGET] - s.lazy[block]
-    most, least = s.alive[start], s.alive[start]
+    allowed = m[BUDGET] - m[m[LAZY] + block]
+    most, least = m[m[ALIVE] + start], m[m[ALIVE] + start]
     weighted, weights, over, over_weight = 0, 0, 0, 0
     for t in range(start, start + BLOCK):
-        alive, weight = s.alive[t], s.weight[t]
+        alive, weight = m[m[ALIVE] + t], m[m[WEIGHT] + t]
         most = max(most, alive)
         least = min(least, alive)
         weighted += weight * alive
@@ -89,31 +106,31 @@ def look_through(s: State, block: int) -> None:
         if alive > allowed:
             over += weight * (alive - allowed)
             over_weight += weight
-    s.most[block] = most + s.lazy[block]
-    s.least[block] = least + s.lazy[block]
-    s.weighted[block] = weighted + s.lazy[block] * weights
-    s.weights[block] = weights
-    _set_over(s, block, over, over_weight)
+    m[m[MOST] + block] = most + m[m[LAZY] + block]
+    m[m[LEAST] + block] = least + m[m[LAZY] + block]
+    m[m[WEIGHTED] + block] = weighted + m[m[LAZY] + block] * weights
+    m[m[WEIGHTS] + block] = weights
+    _set_over(m, block, over, over_weight)
 
 
 @compiled
-def overflow_in(s: State, first: int, last: int) -> tuple[int, int]:
+def overflow_in(m: Board, first: int, last: int) -> tuple[int, int]:
     """How far the stages from first to last, both included, are above the budget: the sum, and their weights."""
     over, weight, t = 0, 0, first
     while t <= last:
         block = t // BLOCK
-        if s.over[block] == 0:
+        if m[m[BLOCK_OVER] + block] == 0:
             t = (block + 1) * BLOCK
         elif t == block * BLOCK and t + BLOCK - 1 <= last:
-            over += s.over[block]
-            weight += s.over_weight[block]
+            over += m[m[BLOCK_OVER] + block]
+            weight += m[m[OVER_WEIGHT] + block]
             t += BLOCK
         else:
             stop = min(last, (block + 1) * BLOCK - 1)
-            allowed = s.reg[BUDGET] - s.lazy[block]
+            allowed = m[BUDGET] - m[m[LAZY] + block]
             while t <= stop:
-                if s.alive[t] > allowed:
-                    over += s.weight[t] * (s.alive[t] - allowed)
-                    weight += s.weight[t]
+                if m[m[ALIVE] + t] > allowed:
+                    over += m[m[WEIGHT] + t] * (m[m[ALIVE] + t] - allowed)
+                    weight += m[m[WEIGHT] + t]
                 t += 1
     return over, weight

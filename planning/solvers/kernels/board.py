@@ -1,6 +1,9 @@
-"""What the search knows: the problem, and the state for one set of copies, as flat arrays.
+"""What the search knows, the problem and the state for one set of copies: the board, one flat row of whole numbers.
 
-The arrays are numpy's where the loops are compiled, and lists, which Python reads faster, where they are not.
+Its first entries are numbers, `m[COST]`; then one entry for each of its parts says where that part begins, so that
+`m[m[SIZES] + v]` is the size of storage v. One array, since compiled functions are handed each array as seven words:
+with forty of them calls cost more than what they do. It is numpy's where the loops are compiled, and a list, which
+Python reads faster, where they are not.
 
 Rows, one pool for all (`rows.py`): row i < n has the stages in which operation i runs, in order, its own among them;
 row n + t has the copies of stage t, 0 … n; row 2 n + 1 + v the stage of the last use of each instance of storage v, one
@@ -9,159 +12,99 @@ for each entry of its maker's row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..problem import Problem
-from .compiled import PATH
+from .compiled import PATH, compiled
+
+Board = list[int]
+Keys = list[float]
+"""The scores of the candidates on the heap."""
 
 BLOCK = 64
 """Stages in a block of `blocks.py`."""
-BUDGET, OVER, COST, PAIRS, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(16)
-"""Fields of `State.reg`. OVER: the overflow, by the weights of the stages. BEST: the cost of the copies in `saved`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED:
-how much of an array is in use. TOP: where the pool is free. FULL: something is, and copies are no longer added."""
 CLASSES = 48
+"""Sizes of rows, as powers of two."""
+
+BUDGET, OVER, COST, PAIRS, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(16)
+"""Numbers. OVER: the overflow, by the weights of the stages. COST, PAIRS: of the copies. BEST: the cost of those in
+`KEPT`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: how much of a part is in use. TOP: where the pool is free. STAMP:
+the last one given. FULL: something is, and copies are no longer added."""
+N, EARLIEST = 16, 17
+"""How many operations there are, and the first stage in which copies may run."""
+
+FACTS = range(18, 30)
+COSTS, INNER, READ_START, READS, MAKE_START, SIZES, OUTPUT, MAY_AGAIN, MAKER, USER_START, USERS, MINUS_LOG = FACTS
+"""The problem, as `Problem` explains it. MINUS_LOG: of evenly spread shares, in millionths."""
+POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
+"""Of each row: where on the board it begins, and how long it is and may become. FREE: by size, the first place that
+was given back."""
+ALIVE, LOCALS, WEIGHT, IS_PENDING, PENDING_LIST = range(35, 40)
+"""By stage: ALIVE, the most bytes alive in it, less LAZY of its block; LOCALS, how much of that is beyond what is alive
+at its start; IS_PENDING, whether that is to be counted again."""
+LAZY, MOST, LEAST, WEIGHTED, WEIGHTS, BLOCK_OVER, OVER_WEIGHT, IS_DIRTY, DIRTY_LIST = range(40, 49)
+"""By block: LAZY, a change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of WEIGHTS; BLOCK_OVER,
+the overflow, and OVER_WEIGHT, the weights of what is above the budget."""
+LOGGED, MARKS, SEEN, CLOSED, SCRATCH, ORDERED = range(49, 55)
+"""LOGGED: what was done, three entries each: kind, stage, operation or former value. MARKS: by storage, SEEN: by
+operation, a stamp. CLOSED: what runs again together. SCRATCH and ORDERED: room to sort."""
+HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, VERSION, KEPT = range(55, 60)
+"""Candidates; by storage, which VERSION of them still holds. KEPT: the best copies."""
+END = 60
 
 
-class Facts(NamedTuple):
-    """The problem; `Problem` explains the fields."""
-
-    n: int
-    earliest: int
-    cost: list[int]
-    inner: list[int]
-    read_start: list[int]
-    reads: list[int]
-    make_start: list[int]
-    sizes: list[int]
-    output: list[int]
-    again: list[int]
-    maker: list[int]
-    user_start: list[int]
-    users: list[int]
+@compiled
+def space(m: Board, part: int) -> int:
+    """How many entries a part has."""
+    return m[part + 1] - m[part]
 
 
-class State(NamedTuple):
-    """`at`, `length`, `room` of each row in `pool`; `free`: by size, the first pool entry that was given back.
-
-    By stage: `alive`, the most bytes alive in it, less `lazy` of its block; `local`, how much of that is beyond what is
-    alive at its start; `weight`; `pending`, whether `local` is to be counted again. By block: `lazy`, `most`, `least`
-    bytes, `weighted` sum of bytes, `weights`, `over` and `over_weight` (weights of what is above the budget), `dirty`.
-
-    `log`: what was done, three entries each: kind, stage, operation or former value. `mark`: by storage, a stamp.
-    `seen`: by operation, a stamp. `heap_*`: candidates; `version`: by storage, which of them still hold.
-    """
-
-    reg: list[int]
-    pool: list[int]
-    at: list[int]
-    length: list[int]
-    room: list[int]
-    free: list[int]
-    alive: list[int]
-    local: list[int]
-    weight: list[int]
-    pending: list[int]
-    pending_list: list[int]
-    lazy: list[int]
-    most: list[int]
-    least: list[int]
-    weighted: list[int]
-    weights: list[int]
-    over: list[int]
-    over_weight: list[int]
-    dirty: list[int]
-    dirty_list: list[int]
-    log: list[int]
-    mark: list[int]
-    seen: list[int]
-    closure: list[int]
-    scratch: list[int]
-    order: list[int]
-    heap_key: list[float]
-    heap_value: list[int]
-    heap_stage: list[int]
-    heap_version: list[int]
-    version: list[int]
-    saved: list[int]
-    minus_log: list[float]
+def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
+    """Room for a search on the problem; `reset` of `start.py` fills it. `earliest`: the first stage in which copies may
+    run, where it is not the problem's."""
+    parts = [*_facts(problem), *map(_zeros, _rooms(problem))]
+    assert len(parts) == END - FACTS.start, "each part has a place"
+    starts = END + 1 + np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    head = np.zeros(END + 1, np.int64)
+    head[N], head[EARLIEST] = len(problem), problem.earliest if earliest is None else earliest
+    head[FACTS.start : END + 1] = starts
+    board: Any = np.concatenate([head, *parts]).astype(np.int64)
+    keys: Any = np.zeros(len(parts[HEAP_VALUE - FACTS.start]), np.float64)
+    return (board.tolist(), keys.tolist()) if PATH == "plain" else (board, keys)
 
 
-def facts_of(problem: Problem, earliest: int | None = None) -> Facts:
-    """`earliest`: the first stage in which copies may run, where it is not the problem's."""
-    return Facts(
-        len(problem),
-        problem.earliest if earliest is None else earliest,
-        _array(problem.costs),
-        _array(problem.inner),
-        _array(problem.read_start),
-        _array(problem.reads),
-        _array(problem.make_start),
-        _array(problem.sizes),
-        _array(problem.output),
-        _array(problem.again),
-        _array(problem.maker),
-        _array(problem.user_start),
-        _array(problem.users),
-    )
+def _facts(problem: Problem) -> list[Any]:
+    """In the order of their names."""
+    minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
+    return [
+        problem.costs,
+        problem.inner,
+        problem.read_start,
+        problem.reads,
+        problem.make_start,
+        problem.sizes,
+        problem.output,
+        problem.again,
+        problem.maker,
+        problem.user_start,
+        problem.users,
+        minus_log,
+    ]
 
 
-def empty_state(problem: Problem) -> State:
-    """Room for a search on the problem; `reset` of `moves.py` fills it."""
+def _rooms(problem: Problem) -> list[int]:
+    """How many entries each part of the state has, in the order of their names."""
     n, m, reads = len(problem), len(problem.sizes), len(problem.reads)
     blocks, rows = (n + BLOCK) // BLOCK + 1, 2 * n + 1 + m
+    scratch, heap = 16 * (n + reads) + 4096, 6 * (reads + m) + 4096
     pool = 64 * (n + m) + 200_000
-    heap = 6 * (reads + m) + 4096
-    scratch = 16 * (n + reads) + 4096
-    minus_log = [float(x) for x in -np.log((np.arange(1024) + 0.5) / 1024)]
-    return State(
-        reg=_zeros(16),
-        pool=_zeros(pool),
-        at=_zeros(rows),
-        length=_zeros(rows),
-        room=_zeros(rows),
-        free=_zeros(CLASSES),
-        alive=_zeros(blocks * BLOCK),
-        local=_zeros(n + 1),
-        weight=_zeros(blocks * BLOCK),
-        pending=_zeros(n + 1),
-        pending_list=_zeros(n + 1),
-        lazy=_zeros(blocks),
-        most=_zeros(blocks),
-        least=_zeros(blocks),
-        weighted=_zeros(blocks),
-        weights=_zeros(blocks),
-        over=_zeros(blocks),
-        over_weight=_zeros(blocks),
-        dirty=_zeros(blocks),
-        dirty_list=_zeros(blocks),
-        log=_zeros(3 * (24 * n + 300_000)),
-        mark=_zeros(m),
-        seen=_zeros(n),
-        closure=_zeros(n + 64),
-        scratch=_zeros(scratch),
-        order=_zeros(scratch),
-        heap_key=_floats(heap),
-        heap_value=_zeros(heap),
-        heap_stage=_zeros(heap),
-        heap_version=_zeros(heap),
-        version=_zeros(m),
-        saved=_zeros(scratch),
-        minus_log=_floats(minus_log),
-    )
+    by_row = [pool, rows, rows, rows, CLASSES]
+    by_stage = [blocks * BLOCK, n + 1, blocks * BLOCK, n + 1, n + 1]
+    to_work_with = [3 * (24 * n + 300_000), m, n, n + 64, scratch, scratch]
+    return [*by_row, *by_stage, *[blocks] * 9, *to_work_with, heap, heap, heap, m, scratch]
 
 
-def _array(values: Any) -> list[int]:
-    return values.tolist() if PATH == "plain" else np.ascontiguousarray(values, np.int64)
-
-
-def _zeros(count: int) -> list[int]:
-    return [0] * count if PATH == "plain" else _array(np.zeros(count, np.int64))
-
-
-def _floats(values: int | Sequence[float]) -> list[float]:
-    listed = [0.0] * values if isinstance(values, int) else list(values)
-    found: Any = listed if PATH == "plain" else np.array(listed, np.float64)
-    return found
+def _zeros(count: int) -> Any:
+    return np.zeros(count, np.int64)

@@ -6,86 +6,103 @@ CHEAPER: each is, if that leaves less overflow than holding it.
 
 from __future__ import annotations
 
-from .board import CLOSURE, FULL, LOG, OVER, STAMP, Facts, State
+from .board import (
+    CLOSED,
+    CLOSURE,
+    FULL,
+    LOG,
+    LOGGED,
+    MAKER,
+    MAY_AGAIN,
+    OVER,
+    READ_START,
+    READS,
+    ROW_AT,
+    SEEN,
+    STAMP,
+    Board,
+    N,
+    space,
+)
 from .compiled import compiled
 from .moves import add, settle, undo
 from .order import sort_keys
 from .rows import below, has
 
 HOLD, AGAIN, CHEAPER = 0, 1, 2
-MOST = 48
+LARGEST = 48
 """Copies that one move adds at most: without a limit irregular graphs explode."""
 
 
 @compiled
-def is_dead(p: Facts, s: State, u: int, t: int) -> bool:
+def is_dead(m: Board, u: int, t: int) -> bool:
     """Whether storage u is not there any more in stage t, and could be made again."""
-    maker = p.maker[u]
-    if p.again[maker] == 0 or maker >= t:
+    maker = m[m[MAKER] + u]
+    if m[m[MAY_AGAIN] + maker] == 0 or maker >= t:
         return False
-    j = below(s, maker, t + 1) - 1
-    return s.pool[s.at[2 * p.n + 1 + u] + j] < t
+    j = below(m, maker, t + 1) - 1
+    return m[m[m[ROW_AT] + 2 * m[N] + 1 + u] + j] < t
 
 
 @compiled
-def drop(p: Facts, s: State, t: int, i: int, mode: int) -> bool:
+def drop(m: Board, t: int, i: int, mode: int) -> bool:
     """Carry the move out and settle it. Whether another mode could do otherwise: something dead is needed."""
-    if s.reg[FULL] == 1 or s.reg[LOG] * 4 > 3 * len(s.log):
-        s.reg[FULL] = 1
+    if m[FULL] == 1 or m[LOG] * 4 > 3 * space(m, LOGGED):
+        m[FULL] = 1
         return False
     if mode == CHEAPER:
-        return _drop_cheaper(p, s, t, i)
-    needy = _close(p, s, t, i, MOST if mode == AGAIN else 1)
-    for at in range(s.reg[CLOSURE]):
-        add(p, s, t, s.closure[at])
-    settle(p, s)
+        return _drop_cheaper(m, t, i)
+    needy = _close(m, t, i, LARGEST if mode == AGAIN else 1)
+    for at in range(m[CLOSURE]):
+        add(m, t, m[m[CLOSED] + at])
+    settle(m)
     return needy
 
 
 @compiled
-def _close(p: Facts, s: State, t: int, i: int, most: int) -> bool:
+def _close(m: Board, t: int, i: int, most: int) -> bool:
     """In `closure` the operation and, up to `most`, what makes its dead inputs, in their order."""
-    s.reg[STAMP] += 1
-    stamp = s.reg[STAMP]
-    s.closure[0] = i
-    s.seen[i] = stamp
+    m[STAMP] += 1
+    stamp = m[STAMP]
+    m[m[CLOSED]] = i
+    m[m[SEEN] + i] = stamp
     count, at, needy = 1, 0, False
     while at < count:
-        op = s.closure[at]
+        op = m[m[CLOSED] + at]
         at += 1
-        for r in range(p.read_start[op], p.read_start[op + 1]):
-            maker = p.maker[p.reads[r]]
-            if s.seen[maker] != stamp and is_dead(p, s, p.reads[r], t):
+        for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
+            maker = m[m[MAKER] + m[m[READS] + r]]
+            if m[m[SEEN] + maker] != stamp and is_dead(m, m[m[READS] + r], t):
                 needy = True
                 if count < most:
-                    s.seen[maker] = stamp
-                    s.closure[count] = maker
+                    m[m[SEEN] + maker] = stamp
+                    m[m[CLOSED] + count] = maker
                     count += 1
-    s.reg[CLOSURE] = count
+    m[CLOSURE] = count
     if count > 1:
-        sort_keys(s.closure, count)
+        sort_keys(m, m[CLOSED], count)
     return needy
 
 
 @compiled
-def _drop_cheaper(p: Facts, s: State, t: int, i: int) -> bool:
-    """Depth first, the inputs of the last one added first; never more than `MOST`."""
-    s.closure[0] = i
+def _drop_cheaper(m: Board, t: int, i: int) -> bool:
+    """Depth first, the inputs of the last one added first; never more than `LARGEST`."""
+    m[m[CLOSED]] = i
     count, added, first = 1, 0, True
-    while count > 0 and added < MOST:
+    while count > 0 and added < LARGEST:
         count -= 1
-        op = s.closure[count]
-        if has(s, op, t):
+        op = m[m[CLOSED] + count]
+        if has(m, op, t):
             continue
-        before, mark, base = s.reg[OVER], s.reg[LOG], count
-        for r in range(p.read_start[op], p.read_start[op + 1]):
-            if count + 1 < len(s.closure) and is_dead(p, s, p.reads[r], t):
-                s.closure[count] = p.maker[p.reads[r]]
+        before, mark, base = m[OVER], m[LOG], count
+        for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
+            if count + 1 < space(m, CLOSED) and is_dead(m, m[m[READS] + r], t):
+                m[m[CLOSED] + count] = m[m[MAKER] + m[m[READS] + r]]
                 count += 1
-        add(p, s, t, op)
-        settle(p, s)
-        if not first and s.reg[OVER] >= before:
-            undo(p, s, mark)
+        add(m, t, op)
+        settle(m)
+        if not first and m[OVER] >= before:
+            undo(m, mark)
             count = base
         else:
             added += 1

@@ -7,68 +7,87 @@ at least per byte of overflow that it takes away: optimistic, so that trying the
 from __future__ import annotations
 
 from .blocks import overflow_in
-from .board import HEAP, Facts, State
+from .board import (
+    COSTS,
+    EARLIEST,
+    HEAP,
+    MAKE_START,
+    MAKER,
+    MAY_AGAIN,
+    OUTPUT,
+    ROW_AT,
+    ROW_LENGTH,
+    SCRATCH,
+    SIZES,
+    USER_START,
+    USERS,
+    VERSION,
+    Board,
+    Keys,
+    N,
+    space,
+)
 from .compiled import compiled
 from .order import push, sort_keys
 
 
 @compiled
-def list_gaps(p: Facts, s: State, v: int) -> None:
+def list_gaps(m: Board, keys: Keys, v: int) -> None:
     """Put the storage's candidates on the heap; those that it has there do not hold any more."""
-    s.version[v] += 1
-    maker = p.maker[v]
-    if p.again[maker] == 0 or p.sizes[v] == 0:
+    m[m[VERSION] + v] += 1
+    maker = m[m[MAKER] + v]
+    if m[m[MAY_AGAIN] + maker] == 0 or m[m[SIZES] + v] == 0:
         return
-    count = _accesses(p, s, v)
-    keys = s.scratch
-    at, before = 1, keys[0] // 2
+    count = _accesses(m, v)
+    first = m[SCRATCH]
+    at, before = 1, m[first] // 2
     while at < count:
-        b, defines = keys[at] // 2, keys[at] % 2 == 0
-        while at < count and keys[at] // 2 == b:
+        b, defines = m[first + at] // 2, m[first + at] % 2 == 0
+        while at < count and m[first + at] // 2 == b:
             at += 1
-        if not defines and b > before and b >= p.earliest:
-            _offer(p, s, v, before, b)
+        if not defines and b > before and b >= m[EARLIEST]:
+            _offer(m, keys, v, before, b)
         before = b
-    if p.output[v] == 1 and before < p.n:
-        _offer(p, s, v, before, p.n)
+    if m[m[OUTPUT] + v] == 1 and before < m[N]:
+        _offer(m, keys, v, before, m[N])
 
 
 @compiled
-def _accesses(p: Facts, s: State, v: int) -> int:
+def _accesses(m: Board, v: int) -> int:
     """The stages that make the storage (even numbers) or use it (odd ones), in order, in `scratch`; how many."""
-    maker, count, room = p.maker[v], 0, len(s.scratch)
-    for k in range(s.length[maker]):
-        s.scratch[count] = 2 * s.pool[s.at[maker] + k]
+    maker, count, room = m[m[MAKER] + v], 0, space(m, SCRATCH)
+    for k in range(m[m[ROW_LENGTH] + maker]):
+        m[m[SCRATCH] + count] = 2 * m[m[m[ROW_AT] + maker] + k]
         count += 1
-    for at in range(p.user_start[v], p.user_start[v + 1]):
-        user = p.users[at]
-        for k in range(s.length[user]):
+    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
+        user = m[m[USERS] + at]
+        for k in range(m[m[ROW_LENGTH] + user]):
             if count < room:
-                s.scratch[count] = 2 * s.pool[s.at[user] + k] + 1
+                m[m[SCRATCH] + count] = 2 * m[m[m[ROW_AT] + user] + k] + 1
                 count += 1
-    sort_keys(s.scratch, count)
+    sort_keys(m, m[SCRATCH], count)
     return count
 
 
 @compiled
-def _offer(p: Facts, s: State, v: int, a: int, b: int) -> None:
-    last = b if s.length[p.n + b] > 0 else b - 1
+def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
+    last = b if m[m[ROW_LENGTH] + m[N] + b] > 0 else b - 1
     if last <= a:
         return
-    over, weight = overflow_in(s, a + 1, last)
-    size = s.reg[HEAP]
-    if over <= 0 or size >= len(s.heap_key):
+    over, weight = overflow_in(m, a + 1, last)
+    size = m[HEAP]
+    if over <= 0 or size >= len(keys):
         return
-    maker, freed = p.maker[v], 0
-    for one in range(p.make_start[maker], p.make_start[maker + 1]):
-        freed += p.sizes[one]
-    push(s, size, p.cost[maker] / min(freed * weight, over), v, b, s.version[v])
-    s.reg[HEAP] = size + 1
+    maker, freed = m[m[MAKER] + v], 0
+    for one in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
+        freed += m[m[SIZES] + one]
+    push(m, keys, size, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[VERSION] + v])
+    m[HEAP] = size + 1
 
 
 @compiled
-def list_all(p: Facts, s: State) -> None:
+def list_all(m: Board, keys: Keys) -> None:
     """The candidates of all storages."""
-    s.reg[HEAP] = 0
-    for v in range(len(p.sizes)):
-        list_gaps(p, s, v)
+    m[HEAP] = 0
+    for v in range(space(m, SIZES)):
+        list_gaps(m, keys, v)

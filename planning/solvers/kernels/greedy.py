@@ -7,7 +7,27 @@ out if it is still within (1 + tolerance) of the next, otherwise put back (lazy 
 
 from __future__ import annotations
 
-from .board import COST, FULL, HEAP, LOG, MOVES, OVER, Facts, State
+from .board import (
+    COST,
+    FULL,
+    HEAP,
+    HEAP_STAGE,
+    HEAP_VALUE,
+    HEAP_VERSION,
+    LOG,
+    LOGGED,
+    MAKE_START,
+    MAKER,
+    MOVES,
+    OVER,
+    READ_START,
+    READS,
+    ROW_AT,
+    VERSION,
+    Board,
+    Keys,
+    N,
+)
 from .compiled import compiled
 from .drops import AGAIN, CHEAPER, HOLD, drop
 from .gaps import list_all, list_gaps
@@ -19,58 +39,58 @@ NEVER = 1e300
 
 
 @compiled
-def greedy(p: Facts, s: State, tolerance: float, noise: float, forget: bool, limit: int) -> int:
+def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, limit: int) -> int:
     """Add copies until nothing is above the budget, no move helps, or `limit` trials are spent: trials left.
 
     `noise`: scores are worse by up to this factor, at random. `forget`: the log is not needed to take all this back.
     """
-    list_all(p, s)
+    list_all(m, keys)
     moved = False
-    while s.reg[OVER] > 0 and s.reg[FULL] == 0 and limit > 0:
-        if s.reg[HEAP] == 0:
+    while m[OVER] > 0 and m[FULL] == 0 and limit > 0:
+        if m[HEAP] == 0:
             if not moved:
                 break
-            list_all(p, s)
+            list_all(m, keys)
             moved = False
             continue
-        v, t, version = s.heap_value[0], s.heap_stage[0], s.heap_version[0]
-        sink(s, s.reg[HEAP])
-        s.reg[HEAP] -= 1
-        i = p.maker[v]
-        if version != s.version[v] or has(s, i, t) or not _is_held(p, s, v, t):
+        v, t, version = m[m[HEAP_VALUE]], m[m[HEAP_STAGE]], m[m[HEAP_VERSION]]
+        sink(m, keys, m[HEAP])
+        m[HEAP] -= 1
+        i = m[m[MAKER] + v]
+        if version != m[m[VERSION] + v] or has(m, i, t) or not _is_held(m, v, t):
             continue
         limit -= 1
-        score, mode = trial(p, s, t, i)
+        score, mode = trial(m, t, i)
         if score >= NEVER:
             continue
         if noise > 0.0:
-            score *= 1.0 + noise * draw(s, 1024) / 1024.0
-        if s.reg[HEAP] > 0 and score > (1.0 + tolerance) * s.heap_key[0]:
-            push(s, s.reg[HEAP], score, v, t, version)
-            s.reg[HEAP] += 1
+            score *= 1.0 + noise * draw(m, 1024) / 1024.0
+        if m[HEAP] > 0 and score > (1.0 + tolerance) * keys[0]:
+            push(m, keys, m[HEAP], score, v, t, version)
+            m[HEAP] += 1
             continue
-        _carry_out(p, s, t, i, mode, forget)
+        _carry_out(m, keys, t, i, mode, forget)
         moved = True
     return limit
 
 
 @compiled
-def _is_held(p: Facts, s: State, v: int, t: int) -> bool:
+def _is_held(m: Board, v: int, t: int) -> bool:
     """Whether storage v is alive when stage t begins, and used in it or later."""
-    maker = p.maker[v]
-    k = below(s, maker, t) - 1
-    return k >= 0 and s.pool[s.at[2 * p.n + 1 + v] + k] >= t
+    maker = m[m[MAKER] + v]
+    k = below(m, maker, t) - 1
+    return k >= 0 and m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= t
 
 
 @compiled
-def trial(p: Facts, s: State, t: int, i: int) -> tuple[float, int]:
+def trial(m: Board, t: int, i: int) -> tuple[float, int]:
     """The best score of the move, and its mode; `NEVER` where it frees nothing. All is as before."""
     best, chosen = NEVER, HOLD
     for mode in (HOLD, AGAIN, CHEAPER):
-        mark, over, cost = s.reg[LOG], s.reg[OVER], s.reg[COST]
-        needy = drop(p, s, t, i, mode)
-        less, more = over - s.reg[OVER], s.reg[COST] - cost
-        undo(p, s, mark)
+        mark, over, cost = m[LOG], m[OVER], m[COST]
+        needy = drop(m, t, i, mode)
+        less, more = over - m[OVER], m[COST] - cost
+        undo(m, mark)
         if less > 0 and more / less < best:
             best, chosen = more / less, mode
         if mode == HOLD and not needy:
@@ -79,16 +99,16 @@ def trial(p: Facts, s: State, t: int, i: int) -> tuple[float, int]:
 
 
 @compiled
-def _carry_out(p: Facts, s: State, t: int, i: int, mode: int, forget: bool) -> None:
-    mark = s.reg[LOG]
-    drop(p, s, t, i, mode)
-    s.reg[MOVES] += 1
-    for at in range(mark, s.reg[LOG], 3):
-        if s.log[at] != LOCAL:
-            op = s.log[at + 2]
-            for v in range(p.make_start[op], p.make_start[op + 1]):
-                list_gaps(p, s, v)
-            for r in range(p.read_start[op], p.read_start[op + 1]):
-                list_gaps(p, s, p.reads[r])
+def _carry_out(m: Board, keys: Keys, t: int, i: int, mode: int, forget: bool) -> None:
+    mark = m[LOG]
+    drop(m, t, i, mode)
+    m[MOVES] += 1
+    for at in range(mark, m[LOG], 3):
+        if m[m[LOGGED] + at] != LOCAL:
+            op = m[m[LOGGED] + at + 2]
+            for v in range(m[m[MAKE_START] + op], m[m[MAKE_START] + op + 1]):
+                list_gaps(m, keys, v)
+            for r in range(m[m[READ_START] + op], m[m[READ_START] + op + 1]):
+                list_gaps(m, keys, m[m[READS] + r])
     if forget:
-        s.reg[LOG] = 0
+        m[LOG] = 0

@@ -8,7 +8,33 @@ inside of a stage is counted again there, and where an instance ends now or ende
 from __future__ import annotations
 
 from .blocks import clean, raise_range, soil
-from .board import BLOCK, COST, LOG, PAIRS, PENDING, STAMP, Facts, State
+from .board import (
+    ALIVE,
+    BLOCK,
+    COST,
+    COSTS,
+    INNER,
+    IS_PENDING,
+    LOCALS,
+    LOG,
+    LOGGED,
+    MAKE_START,
+    MAKER,
+    MARKS,
+    PAIRS,
+    PENDING,
+    PENDING_LIST,
+    READ_START,
+    READS,
+    ROW_AT,
+    ROW_LENGTH,
+    SIZES,
+    STAMP,
+    USER_START,
+    USERS,
+    Board,
+    N,
+)
 from .compiled import compiled
 from .rows import below, has, put, take
 
@@ -17,188 +43,186 @@ ADDED, REMOVED, LOCAL = 0, 1, 2
 
 
 @compiled
-def last_use(p: Facts, s: State, v: int, start: int, until: int) -> int:
+def last_use(m: Board, v: int, start: int, until: int) -> int:
     """The last stage before `until` in which storage v is used; `start` where there is none after it."""
     found = start
-    for at in range(p.user_start[v], p.user_start[v + 1]):
-        user = p.users[at]
+    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
+        user = m[m[USERS] + at]
         if user < until:
-            k = below(s, user, until)
-            found = max(found, s.pool[s.at[user] + k - 1])
+            k = below(m, user, until)
+            found = max(found, m[m[m[ROW_AT] + user] + k - 1])
     return found
 
 
 @compiled
-def touch(s: State, t: int) -> None:
-    if s.pending[t] == 0:
-        s.pending[t] = 1
-        s.pending_list[s.reg[PENDING]] = t
-        s.reg[PENDING] += 1
+def touch(m: Board, t: int) -> None:
+    if m[m[IS_PENDING] + t] == 0:
+        m[m[IS_PENDING] + t] = 1
+        m[m[PENDING_LIST] + m[PENDING]] = t
+        m[PENDING] += 1
 
 
 @compiled
-def note(s: State, kind: int, a: int, b: int) -> None:
-    at = s.reg[LOG]
-    s.log[at] = kind
-    s.log[at + 1] = a
-    s.log[at + 2] = b
-    s.reg[LOG] = at + 3
+def note(m: Board, kind: int, a: int, b: int) -> None:
+    at = m[LOG]
+    m[m[LOGGED] + at] = kind
+    m[m[LOGGED] + at + 1] = a
+    m[m[LOGGED] + at + 2] = b
+    m[LOG] = at + 3
 
 
 @compiled
-def add(p: Facts, s: State, t: int, i: int) -> None:
+def add(m: Board, t: int, i: int) -> None:
     """Run operation i again in stage t, in which it does not run yet."""
-    _add(p, s, t, i)
-    note(s, ADDED, t, i)
+    _add(m, t, i)
+    note(m, ADDED, t, i)
 
 
 @compiled
-def remove(p: Facts, s: State, t: int, i: int) -> None:
-    _remove(p, s, t, i)
-    note(s, REMOVED, t, i)
+def remove(m: Board, t: int, i: int) -> None:
+    _remove(m, t, i)
+    note(m, REMOVED, t, i)
 
 
 @compiled
-def _add(p: Facts, s: State, t: int, i: int) -> None:
-    n = p.n
-    k = below(s, i, t)
-    before = s.pool[s.at[i] + k - 1]
-    put(s, i, k, t)
-    put(s, n + t, below(s, n + t, i), i)
-    for v in range(p.make_start[i], p.make_start[i + 1]):
+def _add(m: Board, t: int, i: int) -> None:
+    n = m[N]
+    k = below(m, i, t)
+    before = m[m[m[ROW_AT] + i] + k - 1]
+    put(m, i, k, t)
+    put(m, n + t, below(m, n + t, i), i)
+    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
         row = 2 * n + 1 + v
-        until = s.pool[s.at[row] + k - 1]
+        until = m[m[m[ROW_AT] + row] + k - 1]
         if until < t:
-            put(s, row, k, t)
+            put(m, row, k, t)
             continue
-        now = last_use(p, s, v, before, t)
-        s.pool[s.at[row] + k - 1] = now
-        put(s, row, k, until)
-        raise_range(s, now + 1, t, -p.sizes[v])
-        touch(s, now)
-    for at in range(p.read_start[i], p.read_start[i + 1]):
-        u = p.reads[at]
-        maker, row = p.maker[u], 2 * n + 1 + u
-        j = below(s, maker, t + 1) - 1
-        until = s.pool[s.at[row] + j]
+        now = last_use(m, v, before, t)
+        m[m[m[ROW_AT] + row] + k - 1] = now
+        put(m, row, k, until)
+        raise_range(m, now + 1, t, -m[m[SIZES] + v])
+        touch(m, now)
+    for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
+        u = m[m[READS] + at]
+        maker, row = m[m[MAKER] + u], 2 * n + 1 + u
+        j = below(m, maker, t + 1) - 1
+        until = m[m[m[ROW_AT] + row] + j]
         if until < t:
-            s.pool[s.at[row] + j] = t
-            raise_range(s, until + 1, t, p.sizes[u])
-            touch(s, until)
-    touch(s, t)
-    s.reg[COST] += p.cost[i]
-    s.reg[PAIRS] += 1
+            m[m[m[ROW_AT] + row] + j] = t
+            raise_range(m, until + 1, t, m[m[SIZES] + u])
+            touch(m, until)
+    touch(m, t)
+    m[COST] += m[m[COSTS] + i]
+    m[PAIRS] += 1
 
 
 @compiled
-def used_in(p: Facts, s: State, v: int, t: int) -> bool:
+def used_in(m: Board, v: int, t: int) -> bool:
     """Whether storage v is used in stage t."""
-    for at in range(p.user_start[v], p.user_start[v + 1]):
-        if p.users[at] <= t and has(s, p.users[at], t):
+    for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
+        if m[m[USERS] + at] <= t and has(m, m[m[USERS] + at], t):
             return True
     return False
 
 
 @compiled
-def _remove(p: Facts, s: State, t: int, i: int) -> None:
-    n = p.n
-    k = below(s, i, t)
-    for v in range(p.make_start[i], p.make_start[i + 1]):
+def _remove(m: Board, t: int, i: int) -> None:
+    n = m[N]
+    k = below(m, i, t)
+    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
         row = 2 * n + 1 + v
-        until = s.pool[s.at[row] + k]
-        before = s.pool[s.at[row] + k - 1]
-        take(s, row, k)
-        if until > t or used_in(p, s, v, t):
-            s.pool[s.at[row] + k - 1] = until
-            raise_range(s, before + 1, t, p.sizes[v])
-            touch(s, before)
-    take(s, i, k)
-    take(s, n + t, below(s, n + t, i))
-    for at in range(p.read_start[i], p.read_start[i + 1]):
-        u = p.reads[at]
-        maker, row = p.maker[u], 2 * n + 1 + u
-        j = below(s, maker, t + 1) - 1
-        if s.pool[s.at[row] + j] == t:
-            now = last_use(p, s, u, s.pool[s.at[maker] + j], t + 1)
-            s.pool[s.at[row] + j] = now
-            raise_range(s, now + 1, t, -p.sizes[u])
-            touch(s, now)
-    touch(s, t)
-    s.reg[COST] -= p.cost[i]
-    s.reg[PAIRS] -= 1
+        until = m[m[m[ROW_AT] + row] + k]
+        before = m[m[m[ROW_AT] + row] + k - 1]
+        take(m, row, k)
+        if until > t or used_in(m, v, t):
+            m[m[m[ROW_AT] + row] + k - 1] = until
+            raise_range(m, before + 1, t, m[m[SIZES] + v])
+            touch(m, before)
+    take(m, i, k)
+    take(m, n + t, below(m, n + t, i))
+    for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
+        u = m[m[READS] + at]
+        maker, row = m[m[MAKER] + u], 2 * n + 1 + u
+        j = below(m, maker, t + 1) - 1
+        if m[m[m[ROW_AT] + row] + j] == t:
+            now = last_use(m, u, m[m[m[ROW_AT] + maker] + j], t + 1)
+            m[m[m[ROW_AT] + row] + j] = now
+            raise_range(m, now + 1, t, -m[m[SIZES] + u])
+            touch(m, now)
+    touch(m, t)
+    m[COST] -= m[m[COSTS] + i]
+    m[PAIRS] -= 1
 
 
 @compiled
-def settle(p: Facts, s: State) -> None:
+def settle(m: Board) -> None:
     """Count what was touched: then `OVER` is right."""
-    for at in range(s.reg[PENDING]):
-        t = s.pending_list[at]
-        s.pending[t] = 0
-        now = local_bytes(p, s, t)
-        if now != s.local[t]:
-            note(s, LOCAL, t, s.local[t])
-            set_local(s, t, now)
-    s.reg[PENDING] = 0
-    clean(s)
+    for at in range(m[PENDING]):
+        t = m[m[PENDING_LIST] + at]
+        m[m[IS_PENDING] + t] = 0
+        now = local_bytes(m, t)
+        if now != m[m[LOCALS] + t]:
+            note(m, LOCAL, t, m[m[LOCALS] + t])
+            set_local(m, t, now)
+    m[PENDING] = 0
+    clean(m)
 
 
 @compiled
-def set_local(s: State, t: int, now: int) -> None:
-    s.alive[t] += now - s.local[t]
-    s.local[t] = now
-    soil(s, t // BLOCK)
+def set_local(m: Board, t: int, now: int) -> None:
+    m[m[ALIVE] + t] += now - m[m[LOCALS] + t]
+    m[m[LOCALS] + t] = now
+    soil(m, t // BLOCK)
 
 
 @compiled
-def undo(p: Facts, s: State, mark: int) -> None:
+def undo(m: Board, mark: int) -> None:
     """Take back what was done since the log was `mark` long. Nothing is pending, before and after."""
-    at = s.reg[LOG]
+    at = m[LOG]
     while at > mark:
         at -= 3
-        kind = s.log[at]
+        kind = m[m[LOGGED] + at]
         if kind == LOCAL:
-            set_local(s, s.log[at + 1], s.log[at + 2])
+            set_local(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
         elif kind == ADDED:
-            _remove(p, s, s.log[at + 1], s.log[at + 2])
+            _remove(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
         else:
-            _add(p, s, s.log[at + 1], s.log[at + 2])
-    for j in range(s.reg[PENDING]):
-        s.pending[s.pending_list[j]] = 0
-    s.reg[PENDING] = 0
-    s.reg[LOG] = mark
-    clean(s)
+            _add(m, m[m[LOGGED] + at + 1], m[m[LOGGED] + at + 2])
+    for j in range(m[PENDING]):
+        m[m[IS_PENDING] + m[m[PENDING_LIST] + j]] = 0
+    m[PENDING] = 0
+    m[LOG] = mark
+    clean(m)
 
 
 @compiled
-def local_bytes(p: Facts, s: State, t: int) -> int:
+def local_bytes(m: Board, t: int) -> int:
     """How much more is alive inside of stage t at most than at its start: one look backwards through it."""
-    s.reg[STAMP] += 1
-    stamp, n = s.reg[STAMP], p.n
-    copies, base = s.length[n + t], s.at[n + t]
+    m[STAMP] += 1
+    stamp, n = m[STAMP], m[N]
+    copies, base = m[m[ROW_LENGTH] + n + t], m[m[ROW_AT] + n + t]
     alive, most, k = 0, -(1 << 62), copies
     if t == n:
         k -= 1
     while k >= 0:
-        i = t if k == copies else s.pool[base + k]
+        i = t if k == copies else m[base + k]
         k -= 1
-        during = alive + p.inner[i]
-        for v in range(p.make_start[i], p.make_start[i + 1]):
+        during = alive + m[m[INNER] + i]
+        for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
             row = 2 * n + 1 + v
-            if s.pool[s.at[row] + below(s, i, t)] > t:
-                alive -= p.sizes[v]
-            elif s.mark[v] == stamp:
-                alive -= p.sizes[v]
+            if m[m[m[ROW_AT] + row] + below(m, i, t)] > t or m[m[MARKS] + v] == stamp:
+                alive -= m[m[SIZES] + v]
             else:
-                during += p.sizes[v]
-        for at in range(p.read_start[i], p.read_start[i + 1]):
-            u = p.reads[at]
-            if s.mark[u] == stamp:
+                during += m[m[SIZES] + v]
+        for at in range(m[m[READ_START] + i], m[m[READ_START] + i + 1]):
+            u = m[m[READS] + at]
+            if m[m[MARKS] + u] == stamp:
                 continue
-            until = s.pool[s.at[2 * n + 1 + u] + below(s, p.maker[u], t + 1) - 1]
+            until = m[m[m[ROW_AT] + 2 * n + 1 + u] + below(m, m[m[MAKER] + u], t + 1) - 1]
             if until == t:
-                s.mark[u] = stamp
-                alive += p.sizes[u]
-                during += p.sizes[u]
+                m[m[MARKS] + u] = stamp
+                alive += m[m[SIZES] + u]
+                during += m[m[SIZES] + u]
         most = max(most, during)
     if copies == 0 and t == n:
         return 0

@@ -2,90 +2,89 @@
 
 from __future__ import annotations
 
-from .board import SEED, State
+from .board import HEAP_STAGE, HEAP_VALUE, HEAP_VERSION, SEED, Board, Keys
 from .compiled import compiled
 
 MODULUS = 2147483647
 
 
 @compiled
-def draw(s: State, count: int) -> int:
+def draw(m: Board, count: int) -> int:
     """A number from 0 to count - 1 (Park and Miller's generator)."""
-    s.reg[SEED] = s.reg[SEED] * 48271 % MODULUS
-    return s.reg[SEED] * count // MODULUS
+    m[SEED] = m[SEED] * 48271 % MODULUS
+    return m[SEED] * count // MODULUS
 
 
 @compiled
-def sort_keys(keys: list[int], count: int) -> None:
-    """Shell's sort of the first entries, in place, smallest first (gaps of Tokuda)."""
+def sort_keys(m: Board, start: int, count: int) -> None:
+    """Shell's sort of `count` entries from `start` on, in place, smallest first (gaps of Tokuda)."""
     gap = 1
     while gap < count:
         gap = gap * 9 // 4 + 1
     while gap > 1:
         gap = gap * 4 // 9 if gap > 2 else 1
-        if gap < 1:
-            gap = 1
+        gap = max(gap, 1)
         for at in range(gap, count):
-            key, j = keys[at], at
-            while j >= gap and keys[j - gap] > key:
-                keys[j] = keys[j - gap]
+            key, j = m[start + at], at
+            while j >= gap and m[start + j - gap] > key:
+                m[start + j] = m[start + j - gap]
                 j -= gap
-            keys[j] = key
-    return
+            m[start + j] = key
 
 
 @compiled
-def push(s: State, size: int, key: float, value: int, stage: int, version: int) -> None:
+def push(m: Board, keys: Keys, size: int, key: float, value: int, stage: int, version: int) -> None:
     """Put a candidate on the heap of `size` entries; the smallest key is on top, ties by storage and stage."""
     at = size
     while at > 0:
         up = (at - 1) // 2
-        if not _less(s, up, key, value, stage):
-            _copy(s, at, up)
+        if not _less(m, keys, up, key, value, stage):
+            _copy(m, keys, at, up)
             at = up
         else:
             break
-    s.heap_key[at] = key
-    s.heap_value[at] = value
-    s.heap_stage[at] = stage
-    s.heap_version[at] = version
+    keys[at] = key
+    m[m[HEAP_VALUE] + at] = value
+    m[m[HEAP_STAGE] + at] = stage
+    m[m[HEAP_VERSION] + at] = version
 
 
 @compiled
-def _less(s: State, at: int, key: float, value: int, stage: int) -> bool:
+def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> bool:
     """Whether the entry is before this one, or the same."""
-    if s.heap_key[at] != key:
-        return s.heap_key[at] < key
-    if s.heap_value[at] != value:
-        return s.heap_value[at] < value
-    return s.heap_stage[at] <= stage
+    if keys[at] != key:
+        return keys[at] < key
+    if m[m[HEAP_VALUE] + at] != value:
+        return m[m[HEAP_VALUE] + at] < value
+    return m[m[HEAP_STAGE] + at] <= stage
 
 
 @compiled
-def _copy(s: State, to: int, source: int) -> None:
-    s.heap_key[to] = s.heap_key[source]
-    s.heap_value[to] = s.heap_value[source]
-    s.heap_stage[to] = s.heap_stage[source]
-    s.heap_version[to] = s.heap_version[source]
+def _copy(m: Board, keys: Keys, to: int, source: int) -> None:
+    keys[to] = keys[source]
+    m[m[HEAP_VALUE] + to] = m[m[HEAP_VALUE] + source]
+    m[m[HEAP_STAGE] + to] = m[m[HEAP_STAGE] + source]
+    m[m[HEAP_VERSION] + to] = m[m[HEAP_VERSION] + source]
 
 
 @compiled
-def sink(s: State, size: int) -> None:
+def sink(m: Board, keys: Keys, size: int) -> None:
     """Take the top of a heap of `size` entries; its last entry is put in its place and sinks."""
     last = size - 1
-    key, value, stage, version = s.heap_key[last], s.heap_value[last], s.heap_stage[last], s.heap_version[last]
+    key, value = keys[last], m[m[HEAP_VALUE] + last]
+    stage, version = m[m[HEAP_STAGE] + last], m[m[HEAP_VERSION] + last]
     at = 0
     while True:
         down = 2 * at + 1
         if down >= last:
             break
-        if down + 1 < last and _less(s, down + 1, s.heap_key[down], s.heap_value[down], s.heap_stage[down]):
+        if down + 1 < last and _less(m, keys, down + 1, keys[down], m[m[HEAP_VALUE] + down], m[m[HEAP_STAGE] + down]):
             down += 1
-        if not _less(s, down, key, value, stage):
+        if not _less(m, keys, down, key, value, stage):
             break
-        _copy(s, at, down)
+        _copy(m, keys, at, down)
         at = down
-    s.heap_key[at] = key
-    s.heap_value[at] = value
-    s.heap_stage[at] = stage
-    s.heap_version[at] = version
+    keys[at] = key
+    m[m[HEAP_VALUE] + at] = value
+    m[m[HEAP_STAGE] + at] = stage
+    m[m[HEAP_VERSION] + at] = version

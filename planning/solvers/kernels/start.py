@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from .blocks import look_through
 from .board import (
+    ALIVE,
     BLOCK,
+    BLOCK_OVER,
     BUDGET,
     CLASSES,
     COST,
     DIRTY,
+    FREE,
     FULL,
+    IS_PENDING,
+    LAZY,
+    LOCALS,
     LOG,
+    LOGGED,
+    MAKER,
+    MOST,
+    OUTPUT,
     OVER,
     PAIRS,
     PENDING,
+    POOL,
+    ROW_AT,
+    ROW_LENGTH,
+    ROW_ROOM,
+    SIZES,
     TOP,
-    Facts,
-    State,
+    WEIGHT,
+    Board,
+    N,
+    space,
 )
 from .compiled import compiled
 from .moves import add, last_use, local_bytes, settle
@@ -24,110 +41,111 @@ from .rows import has
 
 
 @compiled
-def reset(p: Facts, s: State, budget: int) -> None:
+def reset(m: Board, budget: int) -> None:
     """The plain step, without copies."""
-    n, m = p.n, len(p.sizes)
-    for field in (OVER, COST, PAIRS, LOG, PENDING, DIRTY, TOP, FULL):
-        s.reg[field] = 0
-    s.reg[BUDGET] = budget
+    n, values = m[N], space(m, SIZES)
+    for field in (OVER, COST, PAIRS, LOG, PENDING, DIRTY, FULL):
+        m[field] = 0
+    m[TOP] = m[POOL]
+    m[BUDGET] = budget
     for size_class in range(CLASSES):
-        s.free[size_class] = -1
-    for row in range(2 * n + 1 + m):
-        s.length[row] = 0
-        s.room[row] = 0
-        s.at[row] = 0
+        m[m[FREE] + size_class] = -1
+    for row in range(2 * n + 1 + values):
+        m[m[ROW_LENGTH] + row] = 0
+        m[m[ROW_ROOM] + row] = 0
+        m[m[ROW_AT] + row] = 0
     for i in range(n):
-        _single(s, i, i)
-    for t in range(len(s.weight)):
-        s.weight[t] = 1 if t <= n else 0
-        s.alive[t] = 0
-    for v in range(m):
-        until = n + 1 if p.output[v] == 1 else last_use(p, s, v, p.maker[v], n + 1)
-        _single(s, 2 * n + 1 + v, until)
-        _begin(s, p.maker[v] + 1, min(until, n), p.sizes[v])
-    _sum_up(p, s)
+        _single(m, i, i)
+    for t in range(space(m, WEIGHT)):
+        m[m[WEIGHT] + t] = 1 if t <= n else 0
+        m[m[ALIVE] + t] = 0
+    for v in range(values):
+        until = n + 1 if m[m[OUTPUT] + v] == 1 else last_use(m, v, m[m[MAKER] + v], n + 1)
+        _single(m, 2 * n + 1 + v, until)
+        _begin(m, m[m[MAKER] + v] + 1, min(until, n), m[m[SIZES] + v])
+    _sum_up(m)
 
 
 @compiled
-def _single(s: State, row: int, x: int) -> None:
-    s.at[row] = s.reg[TOP]
-    s.room[row] = 2
-    s.reg[TOP] += 2
-    s.pool[s.at[row]] = x
-    s.length[row] = 1
+def _single(m: Board, row: int, x: int) -> None:
+    m[m[ROW_AT] + row] = m[TOP]
+    m[m[ROW_ROOM] + row] = 2
+    m[TOP] += 2
+    m[m[m[ROW_AT] + row]] = x
+    m[m[ROW_LENGTH] + row] = 1
 
 
 @compiled
-def _begin(s: State, first: int, last: int, size: int) -> None:
+def _begin(m: Board, first: int, last: int, size: int) -> None:
     """As a difference, until `_sum_up`."""
     if first <= last:
-        s.alive[first] += size
-        if last + 1 < len(s.alive):
-            s.alive[last + 1] -= size
+        m[m[ALIVE] + first] += size
+        if last + 1 < space(m, ALIVE):
+            m[m[ALIVE] + last + 1] -= size
 
 
 @compiled
-def _sum_up(p: Facts, s: State) -> None:
+def _sum_up(m: Board) -> None:
     total = 0
-    for t in range(len(s.alive)):
-        total += s.alive[t]
-        s.alive[t] = total
-    for t in range(p.n + 1):
-        s.pending[t] = 0
-        s.local[t] = local_bytes(p, s, t)
-        s.alive[t] += s.local[t]
-    for block in range(len(s.lazy)):
-        s.lazy[block] = 0
-        s.over[block] = 0
-        look_through(s, block)
+    for t in range(space(m, ALIVE)):
+        total += m[m[ALIVE] + t]
+        m[m[ALIVE] + t] = total
+    for t in range(m[N] + 1):
+        m[m[IS_PENDING] + t] = 0
+        m[m[LOCALS] + t] = local_bytes(m, t)
+        m[m[ALIVE] + t] += m[m[LOCALS] + t]
+    for block in range(space(m, LAZY)):
+        m[m[LAZY] + block] = 0
+        m[m[BLOCK_OVER] + block] = 0
+        look_through(m, block)
 
 
 @compiled
-def add_all(p: Facts, s: State, stages: list[int], operations: list[int]) -> None:
+def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
     """Add copies, those that are there already left out."""
     for at in range(len(stages)):
         t, i = stages[at], operations[at]
-        if s.reg[FULL] == 0 and not has(s, i, t):
-            add(p, s, t, i)
-            if s.reg[LOG] * 2 > len(s.log):
-                settle(p, s)
-                s.reg[LOG] = 0
-    settle(p, s)
-    s.reg[LOG] = 0
+        if m[FULL] == 0 and (not has(m, i, t)):
+            add(m, t, i)
+            if m[LOG] * 2 > space(m, LOGGED):
+                settle(m)
+                m[LOG] = 0
+    settle(m)
+    m[LOG] = 0
 
 
 @compiled
-def list_pairs(p: Facts, s: State, into: list[int]) -> int:
-    """Write the copies as t * (n + 1) + i, by stage and operation; how many there are, of those that fit."""
-    count = 0
-    for t in range(p.n + 1):
-        row = p.n + t
-        for k in range(s.length[row]):
-            if count < len(into):
-                into[count] = t * (p.n + 1) + s.pool[s.at[row] + k]
+def list_pairs(m: Board, part: int) -> int:
+    """Write the copies to a part, as t * (n + 1) + i, by stage and operation; how many there are, of those that fit."""
+    count, into, room = 0, m[part], space(m, part)
+    for t in range(m[N] + 1):
+        row = m[N] + t
+        for k in range(m[m[ROW_LENGTH] + row]):
+            if count < room:
+                m[into + count] = t * (m[N] + 1) + m[m[m[ROW_AT] + row] + k]
                 count += 1
     return count
 
 
 @compiled
-def set_weight(s: State, first: int, last: int, weight: int) -> None:
+def set_weight(m: Board, first: int, last: int, weight: int) -> None:
     for t in range(first, last + 1):
-        s.weight[t] = weight
+        m[m[WEIGHT] + t] = weight
     for block in range(first // BLOCK, last // BLOCK + 1):
-        look_through(s, block)
+        look_through(m, block)
 
 
 @compiled
-def set_budget(s: State, budget: int) -> None:
-    s.reg[BUDGET] = budget
-    for block in range(len(s.lazy)):
-        look_through(s, block)
+def set_budget(m: Board, budget: int) -> None:
+    m[BUDGET] = budget
+    for block in range(space(m, LAZY)):
+        look_through(m, block)
 
 
 @compiled
-def most_bytes(p: Facts, s: State) -> int:
+def most_bytes(m: Board) -> int:
     """The peak. Nothing is pending."""
     most = 0
-    for block in range(p.n // BLOCK + 1):
-        most = max(most, s.most[block])
+    for block in range(m[N] // BLOCK + 1):
+        most = max(most, m[m[MOST] + block])
     return most
