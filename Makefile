@@ -34,7 +34,7 @@ $(RUN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(INSTALLED): pyproject.toml | $(RUN)/python
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plot,notebook,test]'
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -e '.[jax,flax,equinox,plan,plot,notebook,test]'
 	@touch $@
 
 OLDEST := .venv-oldest

@@ -1,5 +1,5 @@
-"""Greedy at the peak, as XLA's rematerialisation pass does it: where most is alive, compute again the storage that frees
-most bytes for its cost, and hold its inputs instead; until the peak is within the budget."""
+"""Greedy at the peak, as XLA's rematerialisation pass does it: where most is alive, compute again the storage that
+frees most bytes for its cost, and hold its inputs instead; until the peak is within the budget."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _over(found: Evaluation, budget: int) -> int:
 
 
 def _candidates(problem: Problem, pairs: set[Pair], found: Evaluation) -> list[Pair]:
-    """Copies in front of the next use of what is alive at the peak and not used there, by bytes freed for their cost."""
+    """Copies before the next use of what is alive at the peak and not used there, the most bytes for its cost first."""
     n, stage = len(problem), _stage_of(problem, pairs, found.position)
     runs = dict[int, list[int]]()
     for t, op in pairs:

@@ -24,7 +24,7 @@ INTEGER = 5000
 """Up to so many operations cuts are solved as integer programs."""
 SMALL = 400
 """Up to so many, with many cuts at once."""
-CLOSED = 0.005
+CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
 PLAIN = "the plain step"
 
@@ -70,9 +70,9 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 def refusal(problem: Problem, budget: int) -> Refusal | None:
     """Why no schedule at all keeps the budget, where one operation alone needs more."""
     least = largest_working_set(problem)
-    return (
-        _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True) if least.bytes > budget else None
-    )
+    if least.bytes <= budget:
+        return None
+    return _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True)
 
 
 def nothing_found(problem: Problem, solver: str) -> Refusal:

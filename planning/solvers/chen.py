@@ -21,9 +21,10 @@ def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
         if any(not problem.again[op] for _, op in pairs):
             continue
         cost = problem.cost_of(pairs)
-        if best is None or cost < cheapest:
-            if evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget:
-                best, cheapest = pairs, cost
+        if best is not None and cost >= cheapest:
+            continue
+        if evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget:
+            best, cheapest = pairs, cost
     return best
 
 

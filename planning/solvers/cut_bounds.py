@@ -56,7 +56,7 @@ class CutBounds:
                 return
             relaxed.append((answer.bound, cut, stages))
         relaxed.sort(key=lambda one: (-one[0], one[1]))
-        for _, cut, stages in relaxed[:BEST_CUTS]:
+        for _, _, stages in relaxed[:BEST_CUTS]:
             if not self.stop() and self._integral(stages, ()):
                 return
 

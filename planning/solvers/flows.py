@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,8 @@ class CutNetwork:
         early = problem.maker[problem.reads] <= cut
         needed = np.unique(problem.reads[early & (problem.reader > cut)])
         outputs = np.flatnonzero(problem.output[:made])
-        present = np.concatenate([problem.reads[problem.reader == cut], np.arange(problem.make_start[cut], made)])
+        own = np.arange(problem.make_start[cut], made, dtype=np.int64)
+        present = np.concatenate([problem.reads[problem.reader == cut], own])
         self.present = np.unique(present)
         self.present_bytes = int(problem.sizes[self.present].sum()) + int(problem.inner[cut])
         free = np.zeros(made, np.bool_)
@@ -76,9 +79,6 @@ class CutNetwork:
 
     def choose(self, price: float) -> Choice:
         """The cheapest choice where a byte costs `price`."""
-        from scipy.sparse import csr_matrix
-        from scipy.sparse.csgraph import maximum_flow
-
         problem = self.problem
         weights = problem.sizes[self.values] * price
         costs = self.costs[self.operations].astype(np.float64)
@@ -94,8 +94,8 @@ class CutNetwork:
             ]
         ).astype(np.int32)
         size = self.sink + 1
-        network: Any = csr_matrix((capacity, (self.tails, self.heads)), shape=(size, size))
-        flow: Any = maximum_flow(network, self.source, self.sink)
+        network: Any = _sparse("scipy.sparse").csr_matrix((capacity, (self.tails, self.heads)), shape=(size, size))
+        flow: Any = _sparse("scipy.sparse.csgraph").maximum_flow(network, self.source, self.sink)
         side = _reachable(network - flow.flow, self.source, size)
         again = np.flatnonzero(side[self.made : self.made + self.cut + 1])
         wanted = side[: self.made] & ~self.free
@@ -116,12 +116,18 @@ class CutNetwork:
         return max(reach, 1e-9) / RESOLUTION
 
 
-def _reachable(residual: Any, source: int, size: int) -> Any:
-    from scipy.sparse.csgraph import breadth_first_order
+def available() -> bool:
+    return find_spec("scipy") is not None
 
+
+def _sparse(module: str) -> Any:
+    return import_module(module)
+
+
+def _reachable(residual: Any, source: int, size: int) -> Any:
     residual.data = np.maximum(residual.data, 0)
     residual.eliminate_zeros()
-    order = breadth_first_order(residual, source, return_predecessors=False)
+    order = _sparse("scipy.sparse.csgraph").breadth_first_order(residual, source, return_predecessors=False)
     side = np.zeros(size, np.bool_)
     side[order] = True
     return side
@@ -141,6 +147,9 @@ class FlowBounds:
     best_cut: int = -1
 
     def single_cuts(self) -> None:
+        if not available():
+            self.by = "nothing is free; scipy is not installed"
+            return
         first = self.problem.earliest if self.problem.earliest > 0 else len(self.problem) // 2
         for cut in (first, first + 1):
             if cut < len(self.problem) and not self.stop():

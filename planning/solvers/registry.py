@@ -17,23 +17,23 @@ from .problem import Pair, Problem
 from .result import Refusal, Result
 from .search import Search
 
-Solver = Callable[[Problem, int], frozenset[Pair] | None]
+Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 
-def greedy(problem: Problem, budget: int) -> frozenset[Pair] | None:
+def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Overflow-integral greedy and reverse delete, from nothing."""
     return Search(problem).repaired(budget)
 
 
-def anneal(problem: Problem, budget: int) -> frozenset[Pair] | None:
+def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
     """Several copies of what pays: the greedy, then ruin and recreate."""
     search = Search(problem)
     found = search.repaired(budget)
-    rounds = max(20, Effort().rounds_for(len(problem)))
+    rounds = max(20, effort.rounds_for(len(problem)))
     return search.annealed(budget, found or frozenset(), rounds)
 
 
-def mincut(problem: Problem, budget: int) -> frozenset[Pair] | None:
+def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Lagrangian minimum cuts between saving and computing again, repaired and cleaned."""
     bounds, search = FlowBounds(problem, budget), Search(problem)
     bounds.single_cuts()
@@ -41,16 +41,16 @@ def mincut(problem: Problem, budget: int) -> frozenset[Pair] | None:
     return min((one for one in found if one is not None), key=problem.cost_of, default=None)
 
 
-def evicted(problem: Problem, budget: int) -> frozenset[Pair] | None:
+def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Look-ahead eviction, repaired and cleaned."""
     found = eviction(problem, budget)
     return None if found is None else Search(problem).repaired(budget, found)
 
 
 SOLVERS: dict[str, Solver] = {
-    "chen": chen,
+    "chen": lambda problem, budget, _: chen(problem, budget),
     "mincut": mincut,
-    "at-peak": at_peak,
+    "at-peak": lambda problem, budget, _: at_peak(problem, budget),
     "eviction": evicted,
     "greedy": greedy,
     "anneal": anneal,
@@ -78,9 +78,10 @@ def solve(
     refused = refusal(problem, budget)
     if refused is not None:
         return refused
+    effort = effort or Effort()
     if not best.offer((), PLAIN):
-        best.offer(SOLVERS[solver](problem, budget), solver)
+        best.offer(SOLVERS[solver](problem, budget, effort), solver)
     if best.evaluation is None:
         return nothing_found(problem, solver)
-    bounds = bounds_for(best, effort or Effort())
+    bounds = bounds_for(best, effort)
     return result_of(best, bounds.percent, bounds.by)

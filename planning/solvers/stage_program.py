@@ -8,7 +8,7 @@ that no schedule keeps the budget. With K = 1, relaxed, it is the minimum cut be
 
     minimise sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for what p_k reads and makes
-    (2) S[k, v] + X[k, maker v] >= 1 for what an operation behind p_k, up to p_k+1, reads from before; outputs at the end
+    (2) S[k, v] + X[k, maker v] >= 1 for what operations behind p_k, up to p_k+1, read from before; outputs at the end
     (3) X[k, i] <= S[k, v] + X[k, maker v] for every input v of i
     (4) S[k+1, v] <= S[k, v] + X[k, maker v]
     (5) bytes of i and of what is held throughout the segment <= B where X[k, i] = 1:
@@ -194,4 +194,5 @@ def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) ->
     if until is None and problem.output[v]:
         return True
     limit = len(problem) + 1 if until is None else until
-    return any(cut <= t < limit for user in problem.users_of(v) for t in (user, *runs.get(user, ())))
+    # Copies in the stage of the cut run before it.
+    return any(cut <= user < limit or any(cut < t < limit for t in runs.get(user, ())) for user in problem.users_of(v))

@@ -17,7 +17,7 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """No schedule, with copies or in another order, peaks below it; nor below the outputs, which all live at the end."""
+    """No schedule, with copies or in another order, peaks below it; nor below the outputs, which live at the end."""
     working = problem.working_bytes
     op = int(working.argmax())
     outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]

@@ -99,10 +99,10 @@ def _rooms(problem: Problem) -> list[int]:
     n, m, reads = len(problem), len(problem.sizes), len(problem.reads)
     blocks, rows = (n + BLOCK) // BLOCK + 1, 2 * n + 1 + m
     scratch, heap = 16 * (n + reads) + 4096, 6 * (reads + m) + 4096
-    pool = 64 * (n + m) + 200_000
+    pool = 64 * (n + m) + min(200 * n, 200_000) + 4096
     by_row = [pool, rows, rows, rows, CLASSES]
     by_stage = [blocks * BLOCK, n + 1, blocks * BLOCK, n + 1, n + 1]
-    to_work_with = [3 * (24 * n + 300_000), m, n, n + 64, scratch, scratch]
+    to_work_with = [3 * (24 * n + min(300 * n, 300_000) + 4096), m, n, n + 64, scratch, scratch]
     return [*by_row, *by_stage, *[blocks] * 9, *to_work_with, heap, heap, heap, m, scratch]
 
 

@@ -6,6 +6,7 @@ Any order of executions is allowed there, first ones in the given order: so no p
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
@@ -22,10 +23,14 @@ def random_problem(seed: int, most: int = 9) -> Problem:
         reads = draw.sample(list(near), min(len(near), draw.choice((1, 1, 2, 3)))) if made else []
         makes = [draw.randint(1, 9) for _ in range(draw.choice((1, 1, 1, 2)))]
         again = draw.random() < 0.93
-        rows.append(OperationRow(f"f{at}", draw.randint(1, 12), reads, makes, draw.choice((0, 0, 0, 2)), again, at >= half))
+        rows.append(
+            OperationRow(f"f{at}", draw.randint(1, 12), reads, makes, draw.choice((0, 0, 0, 2)), again, at >= half)
+        )
         made += len(makes)
     used = {value for row in rows for value in row.reads}
-    outputs = [v for v in range(made) if v == made - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05]
+    outputs = [
+        v for v in range(made) if v == made - 1 or (v not in used and draw.random() < 0.4) or draw.random() < 0.05
+    ]
     return problem_of(rows, outputs, earliest=draw.choice((0, half)))
 
 
@@ -69,8 +74,8 @@ def optimum(problem: Problem, budget: int) -> int | None:
     return None
 
 
-def _mask(values: object) -> int:
+def _mask(values: Iterable[int]) -> int:
     found = 0
-    for value in values:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+    for value in values:
         found |= 1 << value
     return found

@@ -1,0 +1,95 @@
+"""What copies need and cost: the evaluator against a count step by step, and orders that are no programs."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from recompute.planning.solvers.problem import OperationRow, Pair, Problem, problem_of
+from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
+from recompute.test.unit.planning.solvers.by_hand import peak_of
+from recompute.test.unit.planning.solvers.exhaustive import random_problem
+
+
+def some_pairs(problem: Problem, draw: random.Random) -> frozenset[Pair]:
+    n = len(problem)
+    can = [(t, i) for t in range(problem.earliest, n + 1) for i in range(min(t, n)) if problem.again[i]]
+    return frozenset(draw.sample(can, min(len(can), draw.randint(0, 12))))
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 100))
+def test_peak_and_cost_by_hand_and_in_the_search(seed: int) -> None:
+    for one in range(seed, seed + 100):
+        problem, draw = random_problem(one), random.Random(one)
+        search = Search(problem)
+        for _ in range(2):
+            pairs = some_pairs(problem, draw)
+            sequence = sequence_of(problem, pairs)
+            found = evaluate(problem, sequence)
+            assert found.peak_bytes == peak_of(problem, sequence.tolist()) == search.peak_bytes(pairs)
+            assert found.extra_cost == problem.cost_of(pairs) == search.cost
+            assert found.bytes_at[found.position] == found.peak_bytes
+
+
+CHAIN = problem_of(
+    [
+        OperationRow("a", 3, [], [8], label="10"),
+        OperationRow("b", 5, [0], [4, 2], label="11"),
+        OperationRow("c", 7, [1, 0], [1], again=False, label="15"),
+        OperationRow("d", 1, [2, 3], [1], backward=True, label="16"),
+    ],
+    outputs=[4],
+)
+
+
+def test_a_copy_by_hand() -> None:
+    sequence = sequence_of(CHAIN, [(3, 0), (3, 1)])
+    assert sequence.tolist() == [0, 1, 2, 0, 1, 3]
+    found = evaluate(CHAIN, sequence)
+    # b reads 8, makes 4 + 2, unused results die after it; c holds 1.
+    assert found.bytes_at.tolist() == [8, 14, 13, 9, 15, 4]
+    assert (found.peak_bytes, found.position, found.cost, found.extra_cost) == (15, 4, 24, 8)
+
+
+def test_orders_as_text() -> None:
+    sequence = sequence_of(CHAIN, [(3, 0)])
+    text = order_text(CHAIN, sequence)
+    assert text == "10\n11\n15\n10\n16\n"
+    assert read_order(CHAIN, "# by hand\n" + text.replace("15", "15  # c") + "\n").tolist() == sequence.tolist()
+    with pytest.raises(ValueError, match="order:2:1: error: '12' is no operation of the graph"):
+        read_order(CHAIN, "10\n12\n")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([(1, 1)], "a copy stands before the operation that it copies"),
+        ([(5, 0)], "a copy stands before the operation that it copies"),
+        ([(3, 2)], "an operation that may run once only is copied"),
+        ([(3, 0), (3, 0)], "an operation is copied twice in one stage"),
+    ],
+)
+def test_copies_that_are_none(pairs: list[Pair], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        sequence_of(CHAIN, pairs)
+
+
+@pytest.mark.parametrize(
+    ("order", "reason"),
+    [
+        ([0, 1, 2], r"the order leaves out operation 3 \(d\)"),
+        ([1, 0, 2, 3], r"operation 1 \(b\) uses a before its definition"),
+        ([0, 1, 2, 4], "the order names an operation that is not there"),
+    ],
+)
+def test_orders_that_are_no_programs(order: list[int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        evaluate(CHAIN, np.array(order, np.int64))
+
+
+def test_a_read_of_what_is_not_made() -> None:
+    with pytest.raises(ValueError, match=r"operation 0 \(a\) reads a value that is not made before it"):
+        problem_of([OperationRow("a", 1, [0], [1])], [0])

@@ -1,0 +1,146 @@
+"""Against exhaustive search over what is in memory: no plan above its budget or cheaper than the optimum, no bound
+above it, nothing called impossible that is possible. And wrong bounds are noticed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recompute.planning.solvers import cut_bounds, stage_program
+from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.flows import FlowBounds
+from recompute.planning.solvers.integer_program import available, solve
+from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.registry import NAMES
+from recompute.planning.solvers.registry import solve as solved
+from recompute.planning.solvers.result import Result
+from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.working_set import largest_working_set
+from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
+
+PROBLEMS = 2000
+SLACK = 1e-6
+needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
+
+
+def with_budget(seed: int) -> tuple[Problem, int] | None:
+    """None where nothing has to be saved, or nothing can."""
+    problem = random_problem(seed)
+    plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
+    least = largest_working_set(problem).bytes
+    return (problem, random.Random(seed).randint(least, plain - 1)) if least < plain else None
+
+
+def program_bound(problem: Problem, budget: int, draw: random.Random) -> float:
+    """In percent; infinite where the program has no solution."""
+    cuts = draw.sample(range(len(problem)), draw.randint(1, 3))
+    program = stage_program.stage_program(problem, budget, cuts).program
+    answer = solve(program, integral=draw.random() < 0.5)
+    return float("inf") if answer.infeasible else answer.bound
+
+
+def excess(problem: Problem, budget: int, seed: int) -> float:
+    """How far the bound is above the optimum, in percent of the step."""
+    best = optimum(problem, budget)
+    return 0.0 if best is None else program_bound(problem, budget, random.Random(seed)) - problem.percent(best)
+
+
+def given_problems(first: int, count: int) -> Iterator[tuple[int, Problem, int]]:
+    """So many with a budget, and their seeds."""
+    seed = first
+    while count:
+        if (given := with_budget(seed)) is not None:
+            count -= 1
+            yield seed, *given
+        seed += 1
+
+
+@needs_highs
+@pytest.mark.parametrize("first", range(0, PROBLEMS, 250))
+def test_no_bound_is_above_the_optimum(first: int) -> None:
+    for seed, problem, budget in given_problems(2 * first, 250):
+        assert excess(problem, budget, seed) <= SLACK, f"the bound of problem {seed} is above its optimum"
+
+
+@pytest.mark.parametrize("first", range(0, 1000, 500))
+def test_plans_keep_the_budget_and_cost_at_least_the_optimum(first: int) -> None:
+    optimal = missed = found = 0
+    for seed, problem, budget in given_problems(2 * first, 500):
+        best, pairs = optimum(problem, budget), Search(problem).repaired(budget)
+        if pairs is None:
+            missed += best is not None
+            continue
+        assert best is not None, f"problem {seed} has no schedule at all"
+        assert evaluate(problem, sequence_of(problem, pairs)).peak_bytes <= budget
+        assert problem.cost_of(pairs) >= best
+        found += 1
+        optimal += problem.cost_of(pairs) == best
+    assert optimal >= 0.9 * found and missed <= 0.15 * found
+
+
+@pytest.mark.parametrize("solver", NAMES)
+def test_every_solver_with_its_bound(solver: str) -> None:
+    for _, problem, budget in given_problems(0, 36):
+        best = optimum(problem, budget)
+        result = solved(problem, budget, solver, effort=Effort(rounds=10, seeds=1))
+        if isinstance(result, Result):
+            assert best is not None
+            assert result.extra_cost >= best and result.bound_percent <= problem.percent(best) + SLACK
+            assert evaluate(problem, sequence_of(problem, result.pairs)).peak_bytes == result.peak_bytes <= budget
+        else:
+            assert best is None or not result.proved
+
+
+def test_minimum_cuts_are_bounds_too() -> None:
+    for seed, problem, budget in given_problems(0, 90):
+        bounds = FlowBounds(replace(problem, earliest=random.Random(seed).randrange(len(problem) - 1)), budget)
+        bounds.single_cuts()
+        best = optimum(problem, budget)
+        assert best is None or bounds.percent <= problem.percent(best) + SLACK
+
+
+@needs_highs
+@pytest.mark.parametrize("wrong", ["a copy for each result", "memory beside it", "outputs at once"])
+def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program charged, or held, too much: the checks above have to see it."""
+    true = stage_program.stage_program
+
+    def spoilt(problem: Problem, budget: int, cuts: list[int]) -> stage_program.StageProgram:
+        if wrong == "memory beside it":
+            return true(problem, budget - 1, cuts)
+        if wrong == "outputs at once":
+            return true(replace(problem, output=np.ones_like(problem.output)), budget, cuts)
+        made = np.diff(problem.make_start)
+        found = true(replace(problem, costs=problem.costs * made), budget, cuts)
+        scale = float((problem.costs * made).sum()) / problem.total_cost
+        return replace(found, program=replace(found.program, costs=found.program.costs * scale))
+
+    monkeypatch.setattr(stage_program, "stage_program", spoilt)
+    assert any(excess(problem, budget, seed) > SLACK for seed, problem, budget in given_problems(0, 250))
+
+
+@needs_highs
+def test_plans_are_points_of_the_program() -> None:
+    """The projection of any plan within the budget keeps all rows: what makes the bound one, and a start."""
+    for seed, problem, budget in given_problems(0, 180):
+        pairs = Search(problem).repaired(budget)
+        if pairs is None:
+            continue
+        draw = random.Random(seed)
+        stages = stage_program.stage_program(problem, budget, draw.sample(range(len(problem)), draw.randint(1, 4)))
+        point, rows = stages.point(problem, pairs), stages.program.rows
+        for row, low in enumerate(rows.low):
+            entries = range(rows.starts[row], rows.starts[row + 1])
+            assert sum(rows.weights[k] * point[rows.columns[k]] for k in entries) >= low - 1e-9
+        assert float(stages.program.costs @ point) <= problem.percent(problem.cost_of(pairs)) + 1e-9
+
+
+def test_cuts_are_tried_where_there_are_operations() -> None:
+    for seed in range(50):
+        problem = random_problem(seed)
+        assert set(cut_bounds.cuts_to_try(problem)) <= set(range(len(problem)))
