@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from . import integer_program
 from .chen import chen
-from .cut_bounds import CutBounds, many_cuts, second_cuts
+from .cut_bounds import CutBounds, above_budget, many_cuts, second_cuts
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
@@ -22,6 +22,8 @@ from .working_set import held_up_by, largest_working_set
 
 INTEGER = 5000
 """Up to so many operations cuts are solved as integer programs."""
+PAIRS, MOST_PAIRS = 2000, 6
+"""Up to so many operations with two cuts at once, and so many of these."""
 SMALL = 400
 """Up to so many, with many cuts at once."""
 CLOSED = 0.01
@@ -35,7 +37,7 @@ class Effort:
     each integer program. `many`: whether many cuts at once are tried on small problems."""
 
     rounds: int | None = None
-    seeds: int = 2
+    seeds: int = 3
     nodes: int = 2000
     many: bool = True
 
@@ -58,8 +60,9 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _from_starts(best, search, bounds, starts)
-    _anneal(best, search, effort, bounds)
     _tighten(best, search, effort, bounds)
+    _anneal(best, search, effort, bounds)
+    _many_cuts(best, search, effort, bounds)
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
@@ -131,28 +134,26 @@ def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterab
         best.offer(chen(problem, budget), "chen")
 
 
-def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    problem, rounds = best.problem, effort.rounds_for(len(best.problem))
-    good = (bounds.percent + CLOSED) * problem.total_cost / 100
-    for seed in range(effort.seeds if rounds else 0):
-        if _closed(best, bounds) or best.stopped():
-            return
-        start = best.pairs if best.pairs is not None else frozenset[Pair]()
-        best.progress(f"ruin and recreate, seed {seed + 1}: {rounds} rounds")
-        found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
-        best.offer(found, f"{best.solver or 'greedy'} + ruin and recreate".replace(" + ruin and recreate +", " +"))
-
-
 def _tighten(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Two cuts, then many, with the best plan as a start; what they say is a start for the search again."""
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0:
+    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS:
         return
-    bounds.seconds = best.left
-    for cuts in second_cuts(best.problem, bounds.best_cut):
+    said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
+    others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]
+    pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
+    if len(best.problem) <= SMALL:
+        pairs += [one for one in second_cuts(best.problem, bounds.best_cut) if one not in pairs]
+    for cuts in pairs:
         if _closed(best, bounds) or best.stopped():
             return
-        _with_cuts(best, search, bounds, cuts, effort.nodes // 4)
-    for every in (12, 8, 5) if effort.many and len(best.problem) <= SMALL else ():
+        _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+
+
+def _many_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Many cuts at once, with the best plan as a start; what they say is a start for the search again."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+        return
+    for every in (12, 8, 5):
         if _closed(best, bounds) or best.stopped():
             return
         _with_cuts(best, search, bounds, many_cuts(best.problem, bounds.best_cut, every), effort.nodes // 4)
@@ -165,3 +166,17 @@ def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collect
     bounds.cuts(tuple(cuts), best.pairs or (), nodes)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
+
+
+def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Ruin and recreate from the best plans, each with a seed of its own."""
+    problem, rounds = best.problem, effort.rounds_for(len(best.problem))
+    good = (bounds.percent + CLOSED) * problem.total_cost / 100
+    starts = best.several or [("greedy", frozenset[Pair]())]
+    for seed in range(effort.seeds if rounds else 0):
+        if _closed(best, bounds) or best.stopped():
+            return
+        by, start = starts[seed % len(starts)]
+        best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
+        found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
+        best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from .integer_program import Answer, solve
 from .materialise import at_first_need
-from .problem import Pair, Problem
+from .problem import Ints, Pair, Problem
 from .search import Stop, never
 from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
@@ -43,6 +43,11 @@ class CutBounds:
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
+
+    @property
+    def named_best(self) -> str:
+        """What the start of the best single cut is called."""
+        return _named([self.best_cut])
 
     def single_cuts(self) -> None:
         """One cut each; raises what is proved, and adds starts."""
@@ -94,6 +99,28 @@ def cuts_to_try(problem: Problem) -> list[int]:
     top = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
     wanted = [*(first + step for step in BEHIND), *(at + step for at in top for step in (0, 1))]
     return sorted({cut for cut in wanted if 0 <= cut < n})
+
+
+def above_budget(problem: Problem, pairs: Collection[Pair], budget: int, near: int = 8) -> list[int]:
+    """Where the copies are above the budget, the most so first: of operations near each other one."""
+    sequence = sequence_of(problem, pairs)
+    stages = _stages(problem, sequence)
+    peaks = np.zeros(len(problem) + 1, np.int64)
+    np.maximum.at(peaks, stages, evaluate(problem, sequence).bytes_at)
+    found = list[int]()
+    for t in np.argsort(-peaks[: len(problem)], kind="stable").tolist():
+        if peaks[t] <= budget:
+            break
+        if all(abs(t - other) > near for other in found):
+            found.append(t)
+    return found
+
+
+def _stages(problem: Problem, sequence: Ints) -> Ints:
+    """The stage of each position: how many operations have run before it for the first time."""
+    first = np.zeros(len(sequence), np.int64)
+    first[np.unique(sequence, return_index=True)[1]] = 1
+    return np.minimum(np.cumsum(first) - first, len(problem))
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:

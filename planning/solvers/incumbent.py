@@ -10,6 +10,9 @@ from .problem import Pair, Problem
 from .result import Progress
 from .sequence import Evaluation, evaluate, sequence_of
 
+MOST = 3
+"""Plans that are remembered beside the best, to search on from."""
+
 
 def silent(_: str) -> None:
     return None
@@ -18,7 +21,8 @@ def silent(_: str) -> None:
 @dataclass
 class Incumbent:
     """`offer` what was found: it is kept if it is within the budget and cheaper. `stopped`: whether to end; a clock
-    only where `seconds` are given, and `interrupted` set from outside. `found`: what each solver ended with."""
+    only where `seconds` are given, and `interrupted` set from outside. `found`: what each solver ended with; `several`:
+    the best few."""
 
     problem: Problem
     budget: int
@@ -31,6 +35,7 @@ class Incumbent:
     found: dict[str, int] = field(default_factory=dict[str, int])
     began: float = field(default_factory=perf_counter)
     cut_short: bool = False
+    several: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
 
     def offer(self, pairs: Collection[Pair] | None, solver: str) -> bool:
         """Whether it is the best now."""
@@ -40,11 +45,18 @@ class Incumbent:
         if evaluation.peak_bytes > self.budget:
             return False
         self.found[solver] = min(evaluation.extra_cost, self.found.get(solver, evaluation.extra_cost))
+        self._remember(frozenset(pairs), solver)
         if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
             return False
         self.pairs, self.evaluation, self.solver = frozenset(pairs), evaluation, solver
         self.progress(f"{solver}: extra cost {self.percent:.4f} %, {self.elapsed:.1f} s")
         return True
+
+    def _remember(self, pairs: frozenset[Pair], solver: str) -> None:
+        if all(pairs != other for _, other in self.several):
+            self.several.append((solver, pairs))
+            self.several.sort(key=lambda one: self.problem.cost_of(one[1]))
+            del self.several[MOST:]
 
     @property
     def percent(self) -> float:

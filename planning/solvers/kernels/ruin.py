@@ -8,18 +8,24 @@ prices; in a part of them a random copy is forced first. Acceptance is simulated
 from __future__ import annotations
 
 from .board import (
+    ALIVE,
     BEST,
+    BLOCK,
+    BUDGET,
     COST,
     EARLIEST,
     FULL,
     KEPT,
+    LAZY,
     LOG,
     LOGGED,
+    MAKE_START,
     MAKER,
     MAY_AGAIN,
     MINUS_LOG,
     ORDERED,
     OVER,
+    ROW_AT,
     SAVED,
     SIZES,
     USER_START,
@@ -35,7 +41,7 @@ from .drops import AGAIN, drop
 from .greedy import greedy
 from .moves import remove, settle, undo
 from .order import draw
-from .rows import has
+from .rows import below, has
 from .start import list_pairs, set_weight
 
 HOTTEST, COLDEST = 0.003, 6e-05
@@ -97,7 +103,7 @@ def change(m: Board, keys: Keys) -> None:
 
 @compiled
 def _ruin(m: Board) -> None:
-    kind, n = draw(m, 6), m[N]
+    kind, n = draw(m, 8), m[N]
     count = list_pairs(m, ORDERED)
     if count == 0:
         return
@@ -107,6 +113,8 @@ def _ruin(m: Board) -> None:
     op = chosen % (n + 1) - draw(m, width + 1)
     other = draw(m, n)
     share = 20 + draw(m, 180)
+    tight = _tight_stage(m)
+    near = 1 + width // 8
     removed = 0
     for at in range(count):
         t, i = m[m[ORDERED] + at] // (n + 1), m[m[ORDERED] + at] % (n + 1)
@@ -121,11 +129,37 @@ def _ruin(m: Board) -> None:
             gone = in_stages and in_ops
         elif kind == 4:
             gone = t == chosen // (n + 1) or i == chosen % (n + 1)
-        else:
+        elif kind == 5:
             gone = in_ops or other <= i <= other + width
+        else:
+            gone = tight - near <= t <= tight + near or (kind == 6 and _spans(m, t, i, tight))
         if gone and m[LOG] * 2 < space(m, LOGGED):
             remove(m, t, i)
             removed += 1
+
+
+@compiled
+def _tight_stage(m: Board) -> int:
+    """A stage that is within a hundredth of the budget: from a random one on, the next."""
+    n, first = m[N], draw(m, m[N] + 1)
+    allowed = m[BUDGET] - m[BUDGET] // 100
+    for step in range(n + 1):
+        t = (first + step) % (n + 1)
+        if m[m[ALIVE] + t] + m[m[LAZY] + t // BLOCK] >= allowed:
+            return t
+    return first
+
+
+@compiled
+def _spans(m: Board, t: int, i: int, stage: int) -> bool:
+    """Whether the copy in stage t is alive in the other one."""
+    if t > stage:
+        return False
+    k = below(m, i, t)
+    for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
+        if m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= stage:
+            return True
+    return False
 
 
 @compiled
