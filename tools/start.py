@@ -19,6 +19,10 @@ def run() -> int:
     return _start("recompute-run")
 
 
+def plan() -> int:
+    return _start("recompute-plan")
+
+
 def version_of(tool: str) -> str:
     return f"{tool} {version('xdsl-recompute')} (xdsl {version('xdsl')})"
 

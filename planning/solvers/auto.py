@@ -90,6 +90,7 @@ def _impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
     assert best.evaluation is not None and best.pairs is not None, "only what was found is a result"
     return Result(
+        problem=best.problem,
         pairs=best.pairs,
         budget=best.budget,
         peak_bytes=best.evaluation.peak_bytes,

@@ -15,7 +15,7 @@ import numpy as np
 from .integer_program import Answer, solve
 from .materialise import at_first_need
 from .problem import Ints, Pair, Problem
-from .search import Stop, never
+from .result import Stop, never
 from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from .materialise import at_first_need
 from .problem import Ints, Pair, Problem
-from .search import Stop, never
+from .result import Stop, never
 
 RESOLUTION = 2**30
 """Capacities are whole numbers: the largest sum that matters becomes this."""

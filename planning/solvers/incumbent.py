@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from .problem import Pair, Problem
-from .result import Progress
+from .result import Progress, Stop, never
 from .sequence import Evaluation, evaluate, sequence_of
 
 MOST = 3
@@ -21,14 +21,14 @@ def silent(_: str) -> None:
 @dataclass
 class Incumbent:
     """`offer` what was found: it is kept if it is within the budget and cheaper. `stopped`: whether to end; a clock
-    only where `seconds` are given, and `interrupted` set from outside. `found`: what each solver ended with; `several`:
+    only where `seconds` are given, and `interrupt` from outside. `found`: what each solver ended with; `several`:
     the best few."""
 
     problem: Problem
     budget: int
     seconds: float | None = None
     progress: Progress = silent
-    interrupted: bool = False
+    interrupt: Stop = never
     pairs: frozenset[Pair] | None = None
     evaluation: Evaluation | None = None
     solver: str = ""
@@ -72,6 +72,6 @@ class Incumbent:
         return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
 
     def stopped(self) -> bool:
-        if self.interrupted or (self.seconds is not None and self.elapsed > self.seconds):
+        if self.interrupt() or (self.seconds is not None and self.elapsed > self.seconds):
             self.cut_short = True
         return self.cut_short

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from .at_peak import at_peak
 from .auto import PLAIN, Effort, auto, bounds_for, nothing_found, refusal, result_of
+from .by_views import auto_with_views
 from .chen import chen
 from .eviction import eviction
 from .flows import FlowBounds
@@ -65,16 +66,19 @@ def solve(
     best: Incumbent | None = None,
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
+    view_copies: bool = False,
 ) -> Result | Refusal:
     """The cheapest copies that the solver finds within the budget, beside a proven bound. `best`: where progress, a
     clock and an interrupt come in. Raises `ValueError` for an unknown solver or a budget below 1."""
     if solver not in NAMES:
         raise ValueError(f"solver is '{solver}', not one of {', '.join(NAMES)}")
+    if view_copies and solver != "auto":
+        raise ValueError(f"copies of views are for the solver 'auto', not for '{solver}'")
     if budget < 1:
         raise ValueError(f"budget is {budget}: it has to be above 0 bytes")
     best = best or Incumbent(problem, budget)
     if solver == "auto":
-        return auto(best, starts, effort)
+        return auto_with_views(best, starts, effort) if view_copies else auto(best, starts, effort)
     refused = refusal(problem, budget)
     if refused is not None:
         return refused

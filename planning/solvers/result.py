@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .problem import Pair
+from .problem import Pair, Problem
 
+Stop = Callable[[], bool]
+"""Asked now and then whether to end."""
 Progress = Callable[[str], None]
 """Told what is being done, a line at a time."""
 
 
-@dataclass(frozen=True)
-class Bound:
-    """No schedule within the budget costs less than `cost` more than the plain step. `by`: how that is known."""
-
-    cost: float = 0.0
-    by: str = "nothing is free"
+def never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
 class Result:
-    """Copies within the budget. `peak_bytes` and `extra_cost` are those of the flat sequence. `percent` and
+    """Copies within the budget: `pairs` of the `problem`, which has operations for copies of views, where there are
+    some, among the others. `peak_bytes` and `extra_cost` are those of the flat sequence. `percent` and
     `bound_percent` are of the cost of the plain step. `solver`: who found them. `path`: compiled or plain. `finished`:
     False where a clock or an interrupt ended the search."""
 
+    problem: Problem
     pairs: frozenset[Pair]
     budget: int
     peak_bytes: int

@@ -6,7 +6,7 @@ only where one is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import cast
 
 import numpy as np
@@ -17,15 +17,11 @@ from .kernels.greedy import greedy
 from .kernels.ruin import remember, rounds
 from .kernels.start import add_all, list_pairs, most_bytes, reset
 from .problem import Ints, Pair, Problem
+from .result import Stop, never
 
-Stop = Callable[[], bool]
 LARGE = 5000
 """From so many operations on a slightly worse candidate is taken without trying the next."""
 TRIALS = 1 << 60
-
-
-def never() -> bool:
-    return False
 
 
 class Search:

@@ -9,10 +9,11 @@ from .problem import Problem
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """`bytes` of what `operation` reads, makes and needs inside; `values`, the largest first."""
+    """`bytes` of what `operation` reads, makes and needs inside, or of the outputs, where it is None; `values`, the
+    largest first."""
 
     bytes: int
-    operation: int
+    operation: int | None
     values: tuple[int, ...]
 
 
@@ -23,7 +24,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
     outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]
     together = sum(int(problem.sizes[v]) for v in outputs)
     if together > int(working[op]):
-        return WorkingSet(together, len(problem) - 1, _by_size(problem, outputs))
+        return WorkingSet(together, None, _by_size(problem, outputs))
     return WorkingSet(int(working[op]), op, _by_size(problem, [*problem.reads_of(op), *problem.makes_of(op)]))
 
 
@@ -34,4 +35,8 @@ def _by_size(problem: Problem, values: list[int]) -> tuple[int, ...]:
 def held_up_by(problem: Problem, found: WorkingSet, most: int = 5) -> tuple[str, ...]:
     """The operation and its largest values, by name."""
     named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in found.values[:most]]
+    if len(found.values) > most:
+        named.append(f"… and {len(found.values) - most} more")
+    if found.operation is None:
+        return ("the outputs, which are all there at the end", *named)
     return (f"operation {problem.labels[found.operation]} ({problem.names[found.operation]})", *named)

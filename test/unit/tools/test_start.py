@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-TOOLS = ("opt", "check", "run")
+TOOLS = ("opt", "check", "run", "plan")
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,249 @@
+"""Joint forward and backward graphs of networks, made without a framework: for the planner's benchmarks and tests.
+
+    python benchmarks/joint_graphs.py unet > unet.json
+
+Layers are written forward; the backward pass follows from what each needs for it: its inputs, its result, or nothing.
+The gradient of a concatenation is one buffer of which the parts' gradients are views. Costs: FLOPs + 16 for each byte
+that is read or written, as in graphs that partitioners write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+BYTES = 4
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`needs`: what its backward reads beside the gradient, by node; `weight`: elements of its parameters, or 0."""
+
+    name: str
+    inputs: tuple[int, ...]
+    result: int
+    flops: int
+    needs: tuple[int, ...]
+    weight: int = 0
+
+
+@dataclass
+class Net:
+    """Nodes in the order of execution; sizes in elements."""
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    sizes: list[int] = field(default_factory=list[int])
+    tape: list[Layer] = field(default_factory=list[Layer])
+    backward: bool = False
+
+    def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
+        moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
+        cost = flops + 16 * BYTES * moved
+        number = len(self.nodes)
+        self.nodes.append(
+            {"id": number, "kind": kind, "name": f"{name}_{number}", "deps": list(deps), "bytes": BYTES * size}
+            | {"alias": alias, "cost": cost, "bwd": self.backward, "shape": [size]}
+        )
+        self.sizes.append(size)
+        return number
+
+    def given(self, size: int) -> int:
+        return self.node("input", (), size, kind="input")
+
+    def layer(self, name: str, inputs: Sequence[int], size: int, flops: int, needs: str = "in", weight: int = 0) -> int:
+        """`needs`: what the backward reads: `in`, `out`, `both` or nothing."""
+        result = self.node(name, inputs, size, flops)
+        saved = (*(inputs if needs in ("in", "both") else ()), *((result,) if needs in ("out", "both") else ()))
+        self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))
+        return result
+
+    def matmul(self, x: int, size: int, inner: int) -> int:
+        return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * 64)
+
+    def relu(self, x: int) -> int:
+        return self.layer("relu", [x], self.sizes[x], 0, "out")
+
+    def norm(self, x: int) -> int:
+        return self.layer("norm", [x], self.sizes[x], 5 * self.sizes[x])
+
+    def add(self, x: int, y: int) -> int:
+        return self.layer("add", [x, y], self.sizes[x], 0, "")
+
+    def multiply(self, x: int, y: int) -> int:
+        return self.layer("multiply", [x, y], self.sizes[x], 0)
+
+    def concat(self, parts: Sequence[int]) -> int:
+        return self.layer("concat", parts, sum(self.sizes[part] for part in parts), 0, "")
+
+    def finished(self) -> dict[str, Any]:
+        """With the backward pass of the last layer's result, and all weights' gradients as outputs."""
+        loss = self.tape[-1].result
+        self.backward = True
+        gradients, outputs = {loss: self.node("tangent", (), self.sizes[loss], kind="tangent")}, [loss]
+        for layer in reversed(self.tape):
+            gradient = gradients.pop(layer.result, None)
+            if gradient is None:
+                continue
+            if layer.weight:
+                deps = [gradient, *layer.inputs]
+                outputs.append(self.node(f"{layer.name}_weight", deps, layer.weight, layer.flops))
+            at = 0
+            for x in layer.inputs:
+                if self.nodes[x]["kind"] == "op":
+                    self._accumulate(gradients, x, self._gradient(layer, gradient, x, at))
+                at += self.sizes[x]
+        self.node("output", outputs, 0, kind="output")
+        return {"name": "net", "nodes": self.nodes}
+
+    def _gradient(self, layer: Layer, gradient: int, x: int, at: int) -> int:
+        if layer.name == "add":
+            return gradient
+        if layer.name == "concat":
+            return self.node(f"slice_at_{at}", [gradient], self.sizes[x], alias=gradient)
+        return self.node(f"{layer.name}_backward", [gradient, *layer.needs], self.sizes[x], layer.flops)
+
+    def _accumulate(self, gradients: dict[int, int], x: int, gradient: int) -> None:
+        known = gradients.get(x)
+        gradients[x] = gradient if known is None else self.node("add", [known, gradient], self.sizes[x])
+
+
+def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
+    net = Net()
+    x, skips = net.given(size // 8), list[int]()
+    for level in range(depth):
+        for _ in range(blocks):
+            x = net.relu(net.norm(net.matmul(x, size >> level, 288 << level)))
+        skips.append(x)
+        x = net.layer("pool", [x], size >> (level + 1), 0, "both")
+    for _ in range(blocks):
+        x = net.relu(net.norm(net.matmul(x, size >> depth, 288 << depth)))
+    for level in reversed(range(depth)):
+        x = net.concat([net.layer("up", [x], size >> level, 0, ""), skips[level]])
+        for _ in range(blocks):
+            x = net.relu(net.norm(net.matmul(x, size >> level, 288 << level)))
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
+    net = Net()
+    x = net.matmul(net.given(size), 2 * size, 64)
+    for block in range(blocks):
+        grown = [x]
+        for _ in range(layers):
+            joined = net.concat(grown) if len(grown) > 1 else x
+            grown.append(net.matmul(net.relu(net.norm(joined)), size >> block, 9 * 32))
+        x = net.matmul(net.concat(grown), size >> block, 128)
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+def inception(blocks: int = 6, size: int = 1 << 18) -> Net:
+    net = Net()
+    x = net.matmul(net.given(size), size, 27)
+    for block in range(blocks):
+        here = size >> (block // 2)
+        one = net.relu(net.matmul(x, here // 4, 64))
+        three = net.relu(net.matmul(net.relu(net.matmul(x, here // 6, 64)), here // 3, 576))
+        five = net.relu(net.matmul(net.relu(net.matmul(x, here // 16, 64)), here // 8, 1600))
+        pooled = net.relu(net.matmul(net.layer("pool", [x], net.sizes[x], 0, "both"), here // 8, 64))
+        x = net.norm(net.concat([one, three, five, pooled]))
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
+    net = Net()
+    h = c = net.matmul(net.given(size), size, 128)
+    seen = list[int]()
+    for _ in range(steps):
+        gates = [net.layer("sigmoid", [net.matmul(h, size, 256)], size, 4 * size, "out") for _ in range(4)]
+        c = net.add(net.multiply(gates[0], c), net.multiply(gates[1], gates[2]))
+        h = net.multiply(gates[3], net.layer("tanh", [c], size, 8 * size, "out"))
+        seen.append(h)
+    net.layer("loss", [net.concat(seen)], 1, 0)
+    return net
+
+
+def experts(layers: int = 4, count: int = 4, size: int = 1 << 17) -> Net:
+    net = Net()
+    x = net.matmul(net.given(size), size, 64)
+    for layer in range(layers):
+        routed = net.layer("softmax", [net.matmul(x, count * 256, 512)], count * 256, 4096, "out")
+        mixed = -1
+        for expert in range(count):
+            here = size // (2 + (expert + layer) % count)
+            inner = net.layer(
+                "gelu", [net.matmul(net.layer("gather", [x, routed], here, 0), 4 * here, 512)], 4 * here, 0
+            )
+            out = net.layer("scatter", [net.matmul(inner, here, 2048), routed], size, 0)
+            mixed = out if mixed < 0 else net.add(mixed, out)
+        x = net.norm(net.add(x, mixed))
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+def encoder_decoder(layers: int = 5, size: int = 1 << 17) -> Net:
+    net = Net()
+    memory = _transformer(net, net.matmul(net.given(size), size, 64), layers, None)
+    x = _transformer(net, net.matmul(net.given(size // 2), size // 2, 64), layers, memory)
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+def _transformer(net: Net, x: int, layers: int, memory: int | None) -> int:
+    size = net.sizes[x]
+    for _ in range(layers):
+        for source in (x,) if memory is None else (x, memory):
+            q, k, v = net.matmul(x, size, 256), net.matmul(source, size, 256), net.matmul(source, size, 256)
+            scores = net.layer("scores", [q, k], 3 * size, 2 * size * 256)
+            weights = net.layer("softmax", [scores], 3 * size, 12 * size, "out")
+            x = net.norm(net.add(x, net.matmul(net.layer("mix", [weights, v], size, 6 * size * 128), size, 256)))
+        x = net.norm(net.add(x, net.matmul(net.layer("gelu", [net.matmul(x, 4 * size, 256)], 4 * size, 0), size, 1024)))
+    return x
+
+
+def chain(operations: int, irregular: bool = False) -> Net:
+    """About so many operations, both passes together: blocks with skips, all alike or each of another size."""
+    net, draw = Net(), random.Random(1)
+    x = net.matmul(net.given(4096), 4096, 256)
+    skip = x
+    for block in range(operations // 14):
+        size = draw.choice((2048, 4096, 8192, 12288)) if irregular else 8192
+        y = net.relu(net.norm(net.matmul(x, size, 256)))
+        x = net.norm(net.add(net.matmul(y, 4096, size // 16), x))
+        if irregular and draw.random() < 0.1:
+            x, skip = net.add(x, skip), x
+        elif irregular and block % 7 == 3:
+            skip = x
+    net.layer("loss", [x], 1, 0)
+    return net
+
+
+NETS = {
+    "unet": unet,
+    "densenet": densenet,
+    "inception": inception,
+    "lstm": lstm,
+    "experts": experts,
+    "encoder-decoder": encoder_decoder,
+}
+
+
+def graph(name: str) -> dict[str, Any]:
+    return NETS[name]().finished()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("net", choices=NETS)
+    print(json.dumps(graph(parser.parse_args().net)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Copies of views: a slice of a gradient keeps the whole buffer alive; copied, it keeps its own bytes only.
+
+    with_copies(problem, views)      the step with an operation `copy:<node>` for each, behind what it looks at
+    views_apart(problem)             a step that needs no more than any with copies of views: for bounds
+
+A copy costs as data movement does in the graphs: 16 for each byte read or written. It is an operation like others: it
+can run again, and what it makes can be dropped.
+
+The bound. In `views_apart` a storage falls into its views and the rest, all made by its maker; who reads it whole reads
+all parts. Whatever schedule there is, with any copies of views: where the storage is alive, so are its parts, which
+together are no larger; where a copy is alive, so is its part, which is no larger. The first executions of copies are
+free there. So a bound for it is one for every schedule with copies of views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .problem import OperationRow, Problem, View, problem_of
+
+COST_PER_BYTE = 16
+
+
+def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
+    """Raises `ValueError` for a view of another problem."""
+    behind = dict[int, list[View]]()
+    for view in views:
+        if view not in problem.views:
+            raise ValueError(f"view {view.label} is none of the problem's")
+        behind.setdefault(view.after, []).append(view)
+    through = {(op, view.value): view for view in views for op in view.readers}
+    rows, number, copied = list[OperationRow](), dict[int, int](), dict[str, int]()
+    names, made = list[str](), 0
+    for op in range(len(problem)):
+        reads = [copied[through[op, v].label] if (op, v) in through else number[v] for v in problem.reads_of(op)]
+        rows.append(replace(_row(problem, op), reads=reads))
+        for v in problem.makes_of(op):
+            number[v], made = made, made + 1
+            names.append(problem.value_names[v])
+        for view in behind.get(op, ()):
+            label = f"copy:{view.label}"
+            cost, late = 2 * COST_PER_BYTE * view.bytes, bool(problem.backward[op])
+            rows.append(OperationRow(label, cost, [number[view.value]], [view.bytes], 0, True, late, label))
+            copied[view.label], made = made, made + 1
+            names.append(label)
+    outputs = [number[v] for v in range(len(problem.sizes)) if problem.output[v]]
+    earliest = problem.earliest + sum(view.after < problem.earliest for view in views)
+    return problem_of(rows, outputs, names, earliest)
+
+
+def views_apart(problem: Problem) -> Problem:
+    """The relaxation of the module's docstring. Its operations are the problem's, by number."""
+    parts = dict[int, list[View]]()
+    for view in problem.views:
+        parts.setdefault(view.value, []).append(view)
+    through = {(op, view.value): view for view in problem.views for op in view.readers}
+    rows, pieces = list[OperationRow](), dict[int, dict[str, int]]()
+    names, outputs, made = list[str](), list[int](), 0
+    for op in range(len(problem)):
+        reads = [
+            piece
+            for v in problem.reads_of(op)
+            for piece in ([pieces[v][through[op, v].label]] if (op, v) in through else pieces[v].values())
+        ]
+        makes = list[int]()
+        for v in problem.makes_of(op):
+            sizes = _pieces(int(problem.sizes[v]), parts.get(v, ()))
+            pieces[v] = {label: made + at for at, label in enumerate(sizes)}
+            makes += sizes.values()
+            names += [f"{problem.value_names[v]} {label}".rstrip() for label in sizes]
+            made += len(sizes)
+            if problem.output[v]:
+                outputs += pieces[v].values()
+        rows.append(replace(_row(problem, op), reads=reads, makes=makes))
+    return problem_of(rows, outputs, names, problem.earliest)
+
+
+def _pieces(size: int, views: Sequence[View]) -> dict[str, int]:
+    """What a storage falls into, by the label of the view and "" for the rest: together no more than it has."""
+    wanted = sum(view.bytes for view in views)
+    found = {view.label: view.bytes * size // max(size, wanted) for view in views} if wanted else {}
+    return {"": max(0, size - wanted), **found}
+
+
+def _row(problem: Problem, op: int) -> OperationRow:
+    return OperationRow(
+        name=problem.names[op],
+        cost=int(problem.costs[op]),
+        makes=[int(problem.sizes[v]) for v in problem.makes_of(op)],
+        inner=int(problem.inner[op]),
+        again=bool(problem.again[op]),
+        backward=bool(problem.backward[op]),
+        label=problem.labels[op],
+    )

@@ -1,0 +1,35 @@
+"""Ctrl-C as a question that a long search asks, rather than an exception in the middle of it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Interrupt:
+    """Within it the first Ctrl-C is noted and said; the second one interrupts as ever."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: Any = None
+
+    def asked(self) -> bool:
+        return self._asked
+
+    def __enter__(self) -> Interrupt:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        except ValueError:  # Not in the main thread: nobody's signals come here.
+            self._before = None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = True
+        print("interrupted: the best so far follows", file=sys.stderr, flush=True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)

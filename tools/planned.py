@@ -1,0 +1,49 @@
+"""What `recompute-plan` prints of a plan, of a refusal, of many budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..planning.solvers.budgets import in_words
+from ..planning.solvers.problem import Problem
+from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.sweep import Outcome
+
+
+def title(name: str, problem: Problem, plain_peak: int) -> str:
+    counts = f"{len(problem)} operations, {len(problem.sizes)} storages"
+    return f"{name}: {counts}, plain peak {plain_peak} bytes ({in_words(plain_peak)})"
+
+
+def result_lines(result: Result, plain_peak: int) -> list[str]:
+    copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
+    ended = "" if result.finished else "; stopped before its end: the best so far"
+    if result.budget >= plain_peak:
+        return [f"budget: {result.budget} bytes, not below the plain peak: nothing to do"]
+    return [
+        f"budget: {result.budget} bytes, {result.budget / plain_peak:.6f} of the plain peak",
+        f"peak: {result.peak_bytes} bytes, {result.peak_bytes / plain_peak:.6f} of the plain peak",
+        f"extra cost: {result.percent:.4f} %, {copies}",
+        f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); gap {result.gap:.4f} points",
+        f"found by: {result.solver}; {result.path}; {result.seconds:.1f} s{ended}",
+    ]
+
+
+def refusal_lines(refusal: Refusal) -> list[str]:
+    lines = [f"refused: {refusal.reason}"]
+    if refusal.minimum_bytes:
+        lines.append(f"proven minimum: {refusal.minimum_bytes} bytes ({in_words(refusal.minimum_bytes)}), held up by")
+        lines += [f"  {one}" for one in refusal.holding]
+    return lines
+
+
+def sweep_lines(outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
+    """A table, a budget a row."""
+    lines = ["budget        peak          extra %    bound %    gap      found by"]
+    for one in outcomes:
+        if isinstance(one, Refusal):
+            lines.append(f"{'-':<13} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {one.reason}")
+            continue
+        sizes = f"{one.budget / plain_peak:<13.4f} {one.peak_bytes / plain_peak:<13.4f}"
+        lines.append(f"{sizes} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {one.solver}")
+    return lines
