@@ -62,8 +62,8 @@ class Net:
         self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))
         return result
 
-    def matmul(self, x: int, size: int, inner: int) -> int:
-        return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * 64)
+    def matmul(self, x: int, size: int, inner: int, columns: int = 64) -> int:
+        return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * columns)
 
     def relu(self, x: int) -> int:
         return self.layer("relu", [x], self.sizes[x], 0, "out")
@@ -143,11 +143,11 @@ def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
     return net
 
 
-def inception(blocks: int = 6, size: int = 1 << 18) -> Net:
+def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
     net = Net()
     x = net.matmul(net.given(size), size, 27)
     for block in range(blocks):
-        here = size >> (block // 2)
+        here = size >> (block // 3)
         one = net.relu(net.matmul(x, here // 4, 64))
         three = net.relu(net.matmul(net.relu(net.matmul(x, here // 6, 64)), here // 3, 576))
         five = net.relu(net.matmul(net.relu(net.matmul(x, here // 16, 64)), here // 8, 1600))
@@ -162,7 +162,7 @@ def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()
     for _ in range(steps):
-        gates = [net.layer("sigmoid", [net.matmul(h, size, 256)], size, 4 * size, "out") for _ in range(4)]
+        gates = [net.layer("sigmoid", [net.matmul(h, size, 256, 4)], size, 4 * size, "out") for _ in range(4)]
         c = net.add(net.multiply(gates[0], c), net.multiply(gates[1], gates[2]))
         h = net.multiply(gates[3], net.layer("tanh", [c], size, 8 * size, "out"))
         seen.append(h)

@@ -37,13 +37,14 @@ def refusal_lines(refusal: Refusal) -> list[str]:
     return lines
 
 
-def sweep_lines(outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
+def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
     """A table, a budget a row."""
     lines = ["budget        peak          extra %    bound %    gap      found by"]
-    for one in outcomes:
+    for budget, one in zip(budgets, outcomes, strict=True):
+        share = f"{budget / plain_peak:<13.4f}"
         if isinstance(one, Refusal):
-            lines.append(f"{'-':<13} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {one.reason}")
+            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {one.reason}")
             continue
-        sizes = f"{one.budget / plain_peak:<13.4f} {one.peak_bytes / plain_peak:<13.4f}"
-        lines.append(f"{sizes} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {one.solver}")
+        peak = f"{one.peak_bytes / plain_peak:<13.4f}"
+        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {one.solver}")
     return lines

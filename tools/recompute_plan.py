@@ -20,6 +20,7 @@ Exit codes: 0 a plan; 1 there is none, or none was found, and why; 2 wrong usage
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("give either --budget or --sweep")
     try:
         return _planned(options)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PLANNED
     except (BadGraph, FileError, ValueError) as error:
         print(_as_error(str(error)), file=sys.stderr)
         return BAD_INPUT
@@ -99,14 +104,14 @@ def _written(task: _Task, outcome: Outcome) -> int:
     aside = "-" in (options.output, options.sequence)
     lines = [title(task.name, task.problem, task.plain_peak)]
     if isinstance(outcome, Refusal):
-        print("\n".join([*lines, *refusal_lines(outcome)]), file=sys.stderr if aside else sys.stdout)
+        _say([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     if options.output is not None:
         write_text(options.output, result_text(outcome, task.name))
     if options.sequence is not None:
         order = sequence_of(outcome.problem, outcome.pairs)
         write_text(options.sequence, order_text(outcome.problem, order.tolist()))
-    print("\n".join([*lines, *result_lines(outcome, task.plain_peak)]), file=sys.stderr if aside else sys.stdout)
+    _say([*lines, *result_lines(outcome, task.plain_peak)], aside)
     return PLANNED
 
 
@@ -114,8 +119,9 @@ def _swept(task: _Task) -> int:
     count = task.options.sweep
     if count < 1:
         raise ValueError(f"--sweep is {count}: at least one budget")
-    outcomes = sweep([max(1, task.plain_peak * at // count) for at in range(1, count + 1)], task.solved)
-    print("\n".join([title(task.name, task.problem, task.plain_peak), *sweep_lines(outcomes, task.plain_peak)]))
+    budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
+    outcomes = sweep(budgets, task.solved)
+    _say([title(task.name, task.problem, task.plain_peak), *sweep_lines(budgets, outcomes, task.plain_peak)])
     return PLANNED if any(isinstance(one, Result) for one in outcomes) else REFUSED
 
 
@@ -125,15 +131,25 @@ def _evaluated(task: _Task) -> int:
     problem = with_copies(task.problem, [view for view in task.problem.views if f"copy:{view.label}" in labels])
     found = evaluate(problem, read_order(problem, text, name))
     extra = found.cost - task.problem.total_cost
-    print(title(task.name, task.problem, task.plain_peak))
-    print(f"peak: {found.peak_bytes} bytes, {found.peak_bytes / task.plain_peak:.6f} of the plain peak")
-    print(f"extra cost: {task.problem.percent(extra):.4f} %, {len(found.bytes_at)} executions")
-    if task.options.budget is None:
-        return PLANNED
-    budget = budget_bytes(task.options.budget, task.plain_peak)
+    lines = [
+        title(task.name, task.problem, task.plain_peak),
+        f"peak: {found.peak_bytes} bytes, {found.peak_bytes / task.plain_peak:.6f} of the plain peak",
+        f"extra cost: {task.problem.percent(extra):.4f} %, {len(found.bytes_at)} executions",
+    ]
+    budget = None if task.options.budget is None else budget_bytes(task.options.budget, task.plain_peak)
     kept = budget is None or found.peak_bytes <= budget
-    print(f"budget: {'kept' if kept else 'not kept'}")
+    if budget is not None:
+        lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
+    _say(lines)
     return PLANNED if kept else REFUSED
+
+
+def _say(lines: Iterable[str], aside: bool = False) -> None:
+    text = "".join([f"{line}\n" for line in lines])
+    if aside:
+        print(text, end="", file=sys.stderr, flush=True)
+    else:
+        write_text(None, text)
 
 
 def argument_parser() -> argparse.ArgumentParser:

@@ -26,7 +26,9 @@ def auto_with_views(
     relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
     if (refused := refusal(relaxed.problem, budget)) is not None:
         return refused
-    plain = auto(best, starts, effort)
+    # Half of a clock's time is for what comes after.
+    first = replace(best, seconds=None if best.seconds is None else best.seconds / 2)
+    plain = auto(first, starts, effort)
     if not problem.views or (isinstance(plain, Result) and plain.extra_cost == 0):
         return plain
     bounds = bounds_for(relaxed, effort)

@@ -119,7 +119,7 @@ def _values(reading: _Reading, dep: int) -> list[int]:
     value = reading.storage.get(dep)
     if value is not None:
         return [value]
-    return [one for split in reading.splits.get(dep, ()) if (one := reading.storage[split["id"]]) is not None]
+    return [one for split in reading.splits.get(dep, ()) if (one := reading.storage.get(split["id"])) is not None]
 
 
 def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:

@@ -1,0 +1,100 @@
+"""Graphs as JSON: what a problem is made of them, against a count over the nodes, and files that are none."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from recompute.planning.solvers.graph_file import BadGraph, read_graph
+from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.sequence import evaluate, order_text, sequence_of
+from recompute.planning.solvers.view_copies import with_copies
+from recompute.test.unit.planning.solvers.by_hand import peak_of_nodes
+from recompute.test.unit.planning.solvers.random_graphs import random_nodes
+
+Node = dict[str, Any]
+
+
+def text_of(nodes: list[Node]) -> str:
+    return json.dumps({"name": "small", "nodes": nodes})
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_peaks_are_those_of_the_nodes(first: int) -> None:
+    for seed in range(first, first + 100):
+        nodes, draw = random_nodes(seed), random.Random(seed)
+        try:
+            problem = read_graph(text_of(nodes))
+        except BadGraph as error:
+            assert "there are no operations" in str(error)
+            continue
+        plain = evaluate(problem, sequence_of(problem, ())).peak_bytes
+        pairs = Search(problem).repaired(draw.randint(plain // 2, plain)) or frozenset()
+        sequence = sequence_of(problem, pairs)
+        order = [int(label) for label in order_text(problem, sequence.tolist()).split()]
+        assert evaluate(problem, sequence).peak_bytes == peak_of_nodes(nodes, order)
+
+
+def test_some_of_them_have_views_to_copy() -> None:
+    problems = [read_graph(text_of(random_nodes(seed))) for seed in range(40)]
+    with_views = [problem for problem in problems if problem.views]
+    assert len(with_views) >= 3
+    for problem in with_views:
+        copied = with_copies(problem, problem.views)
+        assert len(copied) == len(problem) + len(problem.views)
+        costs = sum(2 * 16 * view.bytes for view in problem.views)
+        assert copied.total_cost == problem.total_cost + costs
+
+
+A: Node = {"id": 1, "kind": "input", "deps": [], "bytes": 4, "alias": -1}
+B: Node = {"id": 2, "kind": "op", "deps": [1], "bytes": 8, "alias": -1, "cost": 3, "name": "b"}
+C: Node = {"id": 3, "kind": "op", "deps": [2], "bytes": 8, "alias": -1, "cost": 5, "name": "c"}
+
+
+def test_a_graph_by_hand() -> None:
+    problem = read_graph(text_of([A, B, C, {"id": 4, "kind": "output", "deps": [3]}]))
+    assert (problem.names, problem.labels) == (("b", "c"), ("2", "3"))
+    assert (problem.sizes.tolist(), problem.costs.tolist(), problem.output.tolist()) == ([8, 8], [3, 5], [0, 1])
+    assert problem.reads.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ([A, {**B, "deps": [7]}], "node 2: dep 7 is no node before it"),
+        ([A, C, B], "node 3: dep 2 is no node before it: nodes stand in the order of execution"),
+        ([A, B, {**C, "id": 2}], "node 2: there are two nodes with this id"),
+        ([A, {**B, "kind": "operation"}], "node 2: kind is 'operation', not one of input, tangent, op, output"),
+        ([A, {**B, "bytes": None}], "node 2: bytes is missing, or no number"),
+        ([A, {**B, "bytes": -1}], "node 2: bytes is -1, not a whole number from 0 on"),
+        ([A, {**B, "bytes": True}], "node 2: bytes is missing, or no number"),
+        ([A, {key: B[key] for key in B if key != "cost"}], "node 2: cost is missing, or no number"),
+        ([A, {**B, "cost": 2.5}], "node 2: cost is 2.5, not a whole number from 0 on"),
+        ([A, {**B, "deps": 1}], "node 2: deps is missing, or no list"),
+        ([A, {**B, "deps": ["1"]}], "node 2: dep 1 is no node before it"),
+        ([A, B, {**C, "alias": 9}], "node 3: alias is 9, which is no node before it"),
+        ([A, B, {**C, "split": True, "alias": 1}], "node 3: it splits node 1, which is not among its deps"),
+        ([A], "there are no operations"),
+        ([{"kind": "op"}], r"nodes\[0\] is no object with a number as its id"),
+    ],
+)
+def test_bad_graphs(nodes: list[Node], reason: str) -> None:
+    with pytest.raises(BadGraph, match=f"^step.json: error: {reason}"):
+        read_graph(text_of(nodes), "step.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"nodes": [}', "step.json:1:12: error: this is no JSON: Expecting value"),
+        ("[1]", "step.json: error: a graph is an object with a list of nodes"),
+        ('{"nodes": 3}', "step.json: error: a graph is an object with a list of nodes"),
+        ("[" * 100_000, "step.json:1:1: error: this is no JSON"),
+    ],
+)
+def test_no_graphs(text: str, reason: str) -> None:
+    with pytest.raises(BadGraph, match=f"^{reason}"):
+        read_graph(text, "step.json")

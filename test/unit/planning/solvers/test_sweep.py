@@ -1,0 +1,155 @@
+"""Budgets as users write them, curves that go one way, copies of views, and the same result every time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.budgets import budget_bytes, in_words
+from recompute.planning.solvers.graph_file import read_graph
+from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.integer_program import available
+from recompute.planning.solvers.problem import Pair, Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.sweep import least_budget, sweep
+from recompute.planning.solvers.view_copies import with_copies
+from recompute.test.benchmark_scripts import script
+from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
+
+QUICK = Effort(rounds=10, seeds=1, many=False)
+SMALL_NETS: dict[str, dict[str, int]] = {
+    "unet": {"depth": 2, "size": 1 << 20, "blocks": 1},
+    "densenet": {"blocks": 2, "layers": 3},
+    "inception": {"blocks": 2},
+    "lstm": {"steps": 2},
+    "experts": {"layers": 1},
+    "encoder_decoder": {"layers": 1},
+}
+
+
+def net(name: str) -> Problem:
+    joint_graphs: Any = script("joint_graphs")
+    return read_graph(json.dumps(getattr(joint_graphs, name)(**SMALL_NETS[name]).finished()), name)
+
+
+def plain_peak(problem: Problem) -> int:
+    return evaluate(problem, sequence_of(problem, ())).peak_bytes
+
+
+@pytest.mark.parametrize("name", SMALL_NETS)
+def test_curves_go_one_way(name: str) -> None:
+    problem = net(name)
+    peak = plain_peak(problem)
+
+    def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Result | Refusal:
+        return solve(problem, budget, "greedy", effort=QUICK)
+
+    outcomes = sweep([peak * at // 20 for at in range(1, 21)], solved)
+    results = [one for one in outcomes if isinstance(one, Result)]
+    assert len(results) >= 5
+    for one in results:
+        evaluation = evaluate(problem, sequence_of(problem, one.pairs))
+        assert evaluation.peak_bytes == one.peak_bytes <= one.budget and one.bound_percent <= one.percent
+    for low, high in pairwise(results):
+        assert low.peak_bytes <= high.peak_bytes and low.extra_cost >= high.extra_cost
+    assert results[-1].extra_cost == 0
+
+
+def test_the_least_budget_has_a_plan() -> None:
+    for name in ("unet", "lstm"):
+        problem = net(name)
+        least = least_budget(problem)
+        outcome = solve(problem, least, effort=QUICK)
+        assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
+
+
+def test_the_same_every_time() -> None:
+    problem = net("unet")
+    budget = plain_peak(problem) * 6 // 10
+    first, second = (solve(problem, budget, effort=QUICK) for _ in range(2))
+    assert isinstance(first, Result) and isinstance(second, Result)
+    assert (first.pairs, first.bound_percent, first.solver) == (second.pairs, second.bound_percent, second.solver)
+
+
+@pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
+def test_copies_of_views_pay_where_slices_hold_a_buffer() -> None:
+    problem = net("unet")
+    assert problem.views
+    least = plain_peak(problem) * 9 // 20
+    without = solve(problem, least, effort=QUICK)
+    found = solve(problem, least, effort=QUICK, view_copies=True)
+    assert isinstance(found, Result) and any(label.startswith("copy:") for label in found.problem.labels)
+    evaluation = evaluate(found.problem, sequence_of(found.problem, found.pairs))
+    assert evaluation.peak_bytes == found.peak_bytes <= least
+    assert found.extra_cost == evaluation.cost - problem.total_cost
+    assert found.bound_percent <= found.percent
+    assert isinstance(without, Refusal) or found.extra_cost < without.extra_cost
+
+
+@pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
+def test_bounds_hold_for_copies_of_views() -> None:
+    """Against exhaustive search on each choice of views."""
+    from recompute.test.unit.planning.solvers.random_graphs import random_nodes
+
+    checked = 0
+    for seed in range(400):
+        problem = read_graph(json.dumps({"nodes": random_nodes(seed)}))
+        if not problem.views or len(problem) > 9 or checked >= 25:
+            continue
+        budget = plain_peak(problem) - 1
+        outcome = solve(problem, budget, effort=QUICK, view_copies=True)
+        for count in range(len(problem.views) + 1):
+            changed = with_copies(problem, problem.views[:count])
+            best = optimum(changed, budget)
+            if best is None:
+                continue
+            cost = problem.percent(best + changed.total_cost - problem.total_cost)
+            if isinstance(outcome, Result):
+                assert outcome.bound_percent <= cost + 1e-6
+            else:
+                assert not outcome.proved
+        checked += 1
+    assert checked >= 10
+
+
+def test_an_interrupt_ends_with_the_best_so_far() -> None:
+    problem = random_problem(3, 9)
+    peak = plain_peak(problem)
+    lines = list[str]()
+    best = Incumbent(problem, peak - 1, progress=lines.append, interrupt=lambda: len(lines) > 2)
+    outcome = solve(problem, peak - 1, best=best)
+    assert isinstance(outcome, Refusal) or outcome.peak_bytes < peak
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.3", 300), ("30%", 300), ("1", 1000), ("1.0", 1000), ("2", 2), ("1kB", 1000), ("1 KiB", 1024), ("1e3", 1000),
+     ("8GiB", 8 * 2**30), (".5", 500), ("1.5MB", 1_500_000), ("min", None), (" MIN ", None), ("7b", 7)],
+)  # fmt: skip
+def test_budgets(text: str, expected: int | None) -> None:
+    assert budget_bytes(text, 1000) == expected
+
+
+@pytest.mark.parametrize("text", ["", "lots", "3x", "-1", "0", "0%", "120%", "8 GiB free", "nan", "1e", "0b", "inf"])
+def test_what_is_no_budget(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no budget: "):
+        budget_bytes(text, 1000)
+
+
+def test_bytes_in_words() -> None:
+    assert [in_words(n) for n in (5, 2048, 3 * 2**20, 5 * 2**29)] == ["5 B", "2.00 KiB", "3.00 MiB", "2.50 GiB"]
+
+
+def test_misuse_is_refused() -> None:
+    problem = random_problem(1)
+    for wrong in ({"solver": "best"}, {"budget": 0}, {"solver": "greedy", "view_copies": True}):
+        given: dict[str, Any] = {"problem": problem, "budget": 5} | wrong
+        with pytest.raises(ValueError, match=r"is '|is 0|are for"):
+            solve(**given)

@@ -1,0 +1,154 @@
+"""The command line of the planner: what it prints and writes, what anybody can check, clear answers to bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recompute.test.benchmark_scripts import script
+from recompute.tools.interrupts import Interrupt
+from recompute.tools.recompute_plan import main
+
+BRIEFLY = ("--time-limit", "1")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
+    joint_graphs: Any = script("joint_graphs")
+    path = tmp_path_factory.mktemp("graph") / "unet.json"
+    path.write_text(json.dumps(joint_graphs.unet(depth=2, blocks=1).finished()))
+    return str(path)
+
+
+def test_a_plan_that_anybody_can_check(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, order = tmp_path / "plan.json", tmp_path / "order.txt"
+    assert main([graph, "--budget", "0.6", "-o", str(plan), "--sequence", str(order)]) == 0
+    captured = capsys.readouterr()
+    assert re.fullmatch(
+        r"\S+unet.json: 48 operations, 48 storages, plain peak \d+ bytes \(.*\)\n"
+        r"budget: \d+ bytes, 0\.\d+ of the plain peak\n"
+        r"peak: \d+ bytes, 0\.\d+ of the plain peak\n"
+        r"extra cost: \d+\.\d{4} %, \d+ copies\n"
+        r"lower bound: \d+\.\d{4} %, proved \(.*\); gap \d+\.\d{4} points\n"
+        r"found by: .*; (plain|compiled); \d+\.\d s\n",
+        captured.out,
+    )
+    assert "recompute-plan: bound" in captured.err
+    found = json.loads(plan.read_text())
+    assert found["finished"] and found["recompute_copies"] == 1 and found["peak_bytes"] <= found["budget_bytes"]
+    assert main([graph, "--budget", "0.6", "--evaluate", str(order), "-q"]) == 0
+    checked = capsys.readouterr().out
+    assert f"peak: {found['peak_bytes']} bytes" in checked and "budget: kept" in checked
+    assert re.search(r"extra cost: \S+ %", checked)[0] in captured.out  # pyright: ignore[reportOptionalSubscript]
+    assert main([graph, "--budget", "0.5", "--evaluate", str(order)]) == 1
+    assert "budget: not kept" in capsys.readouterr().out
+    executions = order.read_text().split()
+    assert len(executions) == 48 + len(found["copies"])
+
+
+def test_the_order_of_copies_of_views(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order = tmp_path / "order.txt"
+    assert main([graph, "--budget", "0.45", "--view-copies", "on", "--sequence", str(order), "-q", *BRIEFLY]) == 0
+    said = capsys.readouterr().out
+    assert "copy:" in order.read_text() and "copies of views" in said
+    assert main([graph, "--budget", "0.45", "--evaluate", str(order)]) == 0
+    checked = capsys.readouterr().out
+    assert next(line for line in checked.splitlines() if line.startswith("peak")) in said
+
+
+def test_a_plan_on_standard_output(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "--budget", "70%", "-o", "-", "-q", "--solver", "greedy"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["solver"] == "greedy" and "extra cost" in captured.err
+
+
+def test_budgets_at_the_ends(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "--budget", "8GiB", "-q"]) == 0
+    assert "not below the plain peak: nothing to do" in capsys.readouterr().out
+    assert main([graph, "--budget", "1MB", "-q"]) == 1
+    refused = capsys.readouterr().out
+    assert re.search(
+        r"refused: no schedule needs less than \d+ bytes\nproven minimum: .*, held up by\n  operation", refused
+    )
+    assert main([graph, "--budget", "min", "-q", *BRIEFLY]) == 0
+    assert "lower bound" in capsys.readouterr().out
+
+
+def test_a_sweep(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "--sweep", "5", "--solver", "greedy", "-q"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        len(lines) == 7 and lines[1].startswith("budget") and lines[-1].startswith("1.0000        1.0000        0.0000")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--budget", "3 apples"], "recompute-plan: error: '3 apples' is no budget: "),
+        (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
+        (["--sweep", "0"], "recompute-plan: error: --sweep is 0: at least one budget"),
+        (["--budget", "0.5", "--solver", "chen", "--view-copies", "on"], "copies of views are for the solver 'auto'"),
+        (["--budget", "0.8", "-o", "/nowhere/plan.json"], "/nowhere/plan.json: error: cannot be written"),
+    ],
+)
+def test_bad_input(arguments: list[str], reason: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "-q", *(one.replace("{graph}", graph) for one in arguments)]) == 2
+    captured = capsys.readouterr()
+    assert reason in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_a_graph_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"nodes": [1, ]}')
+    assert main([str(path), "--budget", "0.5"]) == 2
+    assert f"{path}:1:15: error: this is no JSON" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.json"), "--budget", "0.5"]) == 2
+    assert "none.json: error: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--budget", "0.5", "--sweep", "3"]])
+def test_wrong_usage(arguments: list[str], graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([graph, *arguments])
+    assert left.value.code == 2 and "give either --budget or --sweep" in capsys.readouterr().err
+
+
+def test_the_first_interrupt_is_a_question_the_second_an_exception(capsys: pytest.CaptureFixture[str]) -> None:
+    with Interrupt() as interrupt:
+        assert not interrupt.asked()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupt.asked() and "the best so far follows" in capsys.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_no_signals_outside_of_the_main_thread() -> None:
+    asked = list[bool]()
+
+    def elsewhere() -> None:
+        with Interrupt() as interrupt:
+            asked.append(interrupt.asked())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert asked == [False]
+
+
+def test_who_reads_the_output_may_stop(graph: str) -> None:
+    call = f"sys.exit(main([{graph!r}, '--budget', '9GiB', '-q']))"
+    program = f"import sys\nfrom recompute.tools.recompute_plan import main\n{call}"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
+        assert tool.stdout is not None and tool.stderr is not None
+        tool.stdout.close()
+        assert tool.stderr.read() == b""
