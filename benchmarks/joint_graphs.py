@@ -62,7 +62,7 @@ class Net:
         self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))
         return result
 
-    def matmul(self, x: int, size: int, inner: int, columns: int = 64) -> int:
+    def matmul(self, x: int, size: int, inner: int, columns: int = 4) -> int:
         return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * columns)
 
     def relu(self, x: int) -> int:
@@ -162,7 +162,7 @@ def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()
     for _ in range(steps):
-        gates = [net.layer("sigmoid", [net.matmul(h, size, 256, 4)], size, 4 * size, "out") for _ in range(4)]
+        gates = [net.layer("sigmoid", [net.matmul(h, size, 256)], size, 4 * size, "out") for _ in range(4)]
         c = net.add(net.multiply(gates[0], c), net.multiply(gates[1], gates[2]))
         h = net.multiply(gates[3], net.layer("tanh", [c], size, 8 * size, "out"))
         seen.append(h)

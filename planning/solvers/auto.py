@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from . import integer_program
 from .chen import chen
-from .cut_bounds import CutBounds, above_budget, many_cuts, second_cuts
+from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
@@ -21,10 +21,13 @@ from .search import Search
 from .working_set import held_up_by, largest_working_set
 
 INTEGER = 5000
-"""Up to so many operations cuts are solved as integer programs."""
+"""Up to so many operations cuts are solved as integer programs,"""
+FLOWS = 2500
+"""from so many on only where minimum cuts leave a gap."""
 PAIRS, MOST_PAIRS = 2000, 6
 """Up to so many operations with two cuts at once, and so many of these."""
-SMALL = 400
+MOST_CUTS = 12
+SMALL = 700
 """Up to so many, with many cuts at once."""
 CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
@@ -60,8 +63,12 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _from_starts(best, search, bounds, starts)
+    if FLOWS < len(problem) <= INTEGER and not _closed(best, bounds) and not best.stopped():
+        bounds = bounds_for(best, effort, closer=True)
+        _from_starts(best, search, bounds, ())
     _tighten(best, search, effort, bounds)
     _anneal(best, search, effort, bounds)
+    _grow_cuts(best, search, effort, bounds)
     _many_cuts(best, search, effort, bounds)
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
@@ -108,9 +115,9 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 Bounds = CutBounds | FlowBounds
 
 
-def bounds_for(best: Incumbent, effort: Effort) -> Bounds:
-    """What single cuts prove, and the starts that they say."""
-    if len(best.problem) <= INTEGER and integer_program.available():
+def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
+    """What single cuts prove, and the starts that they say; `closer`: by integer programs, whatever it takes."""
+    if len(best.problem) <= (INTEGER if closer else FLOWS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.stopped)
@@ -148,6 +155,24 @@ def _tighten(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
         if _closed(best, bounds) or best.stopped():
             return
         _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+
+
+def _grow_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """From the best cuts on, one more at a time: where what the last ones say is above the budget."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+        return
+    cuts, nodes = bounds.best_cuts, max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
+    _with_cuts(best, search, bounds, cuts, nodes)
+    for _ in range(MOST_CUTS):
+        if _closed(best, bounds) or best.stopped() or not bounds.starts:
+            return
+        others = above_budget(best.problem, bounds.starts[-1][1], best.budget)
+        apart = [one for one in others if all(abs(one - cut) > near(best.problem) for cut in cuts)]
+        fresh = apart or [one for one in others if one not in cuts]
+        if not fresh:
+            return
+        cuts = tuple(sorted((*cuts, fresh[0])))
+        _with_cuts(best, search, bounds, cuts, nodes)
 
 
 def _many_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:

@@ -31,7 +31,8 @@ ROUNDING = 1e-5
 @dataclass
 class CutBounds:
     """What is proved so far, in percent of the step: `percent` and `by`; `infeasible`, by which cuts no schedule keeps
-    the budget; `starts`, copies that solutions say, not within the budget everywhere; `best_cut`."""
+    the budget; `starts`, copies that solutions say, not within the budget everywhere; `best_cut`,
+    the best single one, and `best_cuts`, with which most is proved."""
 
     problem: Problem
     budget: int
@@ -43,6 +44,7 @@ class CutBounds:
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
+    best_cuts: tuple[int, ...] = ()
 
     @property
     def named_best(self) -> str:
@@ -88,6 +90,7 @@ class CutBounds:
         elif answer.bound - ROUNDING > self.percent:
             self.percent, self.by = answer.bound - ROUNDING, f"{_named(cuts)}, {how}"
             self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
+            self.best_cuts = tuple(cuts)
         return answer.infeasible
 
 
@@ -101,7 +104,12 @@ def cuts_to_try(problem: Problem) -> list[int]:
     return sorted({cut for cut in wanted if 0 <= cut < n})
 
 
-def above_budget(problem: Problem, pairs: Collection[Pair], budget: int, near: int = 8) -> list[int]:
+def near(problem: Problem) -> int:
+    """Operations so near to each other are one place."""
+    return max(1, len(problem) // 128)
+
+
+def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
     """Where the copies are above the budget, the most so first: of operations near each other one."""
     sequence = sequence_of(problem, pairs)
     stages = _stages(problem, sequence)
@@ -111,7 +119,7 @@ def above_budget(problem: Problem, pairs: Collection[Pair], budget: int, near: i
     for t in np.argsort(-peaks[: len(problem)], kind="stable").tolist():
         if peaks[t] <= budget:
             break
-        if all(abs(t - other) > near for other in found):
+        if all(abs(t - other) > near(problem) for other in found):
             found.append(t)
     return found
 
