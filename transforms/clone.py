@@ -44,6 +44,7 @@ from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
+from ..planning.solvers.result import NoPlan
 from ..rules.names import name_of
 from ..rules.permission import NOTHING, Permission
 from .phase import Steps, numbered_steps
@@ -138,11 +139,15 @@ def clone_as_planned(
 def clone_by(
     module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
-    """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit."""
+    """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit, and
+    where there is none."""
     done, remarks, numbers = list[Done](), list[Remark](), Numbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
-            plan = planner(step.graph)
+            try:
+                plan = planner(step.graph)
+            except NoPlan as error:
+                raise Refusal(function, str(error)) from error
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))

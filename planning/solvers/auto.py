@@ -37,12 +37,18 @@ PLAIN = "the plain step"
 @dataclass(frozen=True)
 class Effort:
     """How much work: `rounds` of ruin and recreate for each of the `seeds`; None for what suits the size. `nodes` of
-    each integer program. `many`: whether many cuts at once are tried on small problems."""
+    each integer program. `pairs`: whether two cuts at once are tried, `many`: and more, on small problems."""
 
     rounds: int | None = None
     seeds: int = 3
     nodes: int = 2000
+    pairs: bool = True
     many: bool = True
+
+    @staticmethod
+    def brief() -> Effort:
+        """For a compiler's pass: seconds, not a minute."""
+        return Effort(rounds=60, seeds=1, nodes=300, pairs=False, many=False)
 
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:
@@ -145,6 +151,8 @@ def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterab
 def _tighten(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
     """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS:
+        return
+    if not effort.pairs:
         return
     said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
     others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]

@@ -17,6 +17,10 @@ def never() -> bool:
     return False
 
 
+class NoPlan(Exception):
+    """There is none within the budget, or none was found; `str()` says why, and what the least is."""
+
+
 @dataclass(frozen=True)
 class Result:
     """Copies within the budget: `pairs` of the `problem`, which has operations for copies of views, where there are

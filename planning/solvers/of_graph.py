@@ -1,0 +1,114 @@
+"""From the graph of a step to a problem, and from copies back to a plan: a planner that keeps a budget.
+
+    Request(planner=planner_within("8GiB"))
+
+The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: neither what comes from outside
+nor what is returned. A share is one of the plain step's. Forward operations may run again, in front of the backward
+pass's; what the plan needs is counted on the rewritten graph, not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..evaluate import Counted, peak_bytes
+from ..graph import Graph
+from ..pairs import plan_of_pairs
+from ..plan import Plan
+from ..rewriting import as_graph, carried_out
+from .auto import Effort
+from .budgets import budget_bytes, in_words
+from .problem import OperationRow, Pair, Problem, problem_of
+from .registry import solve
+from .result import NoPlan, Refusal
+from .sweep import least_budget
+
+ROUNDS = 5
+"""So often the budget is lowered by what the rewritten graph needs beyond it."""
+
+
+def problem_of_graph(graph: Graph) -> Problem:
+    """Its operations are the graph's, by number. Views are no executions: they are looked through, and `with_views`
+    copies those that a copy needs. Costs are FLOPs, and one for each execution."""
+    counted = Counted.of(graph)
+    number = {int(owner): at for at, owner in enumerate(counted.owners)}
+    assert [int(one) for one in counted.makers] == sorted(int(one) for one in counted.makers), (
+        "storages by their makers"
+    )
+    backward = [not one for one in graph.forward]
+    first = next((op for op in range(len(graph)) if graph.gradient[op]), len(graph))
+    rows = [
+        OperationRow(
+            name=graph.names[op],
+            cost=graph.flops[op] + 1,
+            reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
+            makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
+            inner=graph.inner_bytes[op],
+            again=_may_run_again(graph, op),
+            backward=backward[op],
+        )
+        for op in range(len(graph))
+    ]
+    names = [f"{graph.names[int(maker)]} ({int(maker)})" for maker in counted.makers]
+    return problem_of(rows, (), names, earliest=first)
+
+
+def _may_run_again(graph: Graph, op: int) -> bool:
+    """What a copy would be one of: a forward operation without effects that makes all that it returns."""
+    plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
+    return plain and op not in graph.showing and bool(graph.makes[op])
+
+
+def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
+    """The copies, and with each those of the views of what it makes that are read behind it: else who reads through a
+    view would read the storage of before."""
+    found = set(pairs)
+    for place, op in list(found):
+        stack = list(graph.makes[op])
+        while stack:
+            value = stack.pop()
+            for reader in graph.readers[value]:
+                if reader < place and reader in graph.casts and (place, reader) not in found:
+                    found.add((place, reader))
+                    stack += graph.makes[reader]
+    return found
+
+
+def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
+    """Raises `NoPlan`, and `ValueError` for an unknown solver."""
+    problem, asked, needed = problem_of_graph(graph), budget, 0
+    if peak_bytes(graph) <= budget:
+        return Plan()
+    for _ in range(ROUNDS):
+        outcome = solve(problem, asked, solver, effort=Effort.brief()) if asked > 0 else None
+        if outcome is None or isinstance(outcome, Refusal):
+            raise NoPlan(_why(problem, budget, outcome))
+        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs))
+        needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
+        if needed <= budget:
+            return plan
+        asked = min(asked, outcome.peak_bytes) - (needed - budget)
+    raise NoPlan(f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}")
+
+
+def _why(problem: Problem, budget: int, refused: Refusal | None) -> str:
+    words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
+    if refused is None:
+        return words
+    least = f"; no schedule needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
+    return f"{words}: {refused.reason}{least if refused.minimum_bytes else ''}"
+
+
+def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
+    """A planner for budgets as users write them: `8GiB`, `50%`, `0.5`, `min`. `less`: bytes that are left free of it.
+
+    Raises `ValueError` for what is no budget; the planner raises `NoPlan`.
+    """
+    budget_bytes(budget, 1)
+    return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)
+
+
+def bytes_within(graph: Graph, budget: str) -> int:
+    """The budget in bytes of temporaries of this step."""
+    wanted = budget_bytes(budget, peak_bytes(graph))
+    return least_budget(problem_of_graph(graph)) if wanted is None else wanted
