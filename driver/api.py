@@ -42,6 +42,7 @@ from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed
 from ..transforms.take_marks import take_marks
+from .budget import rewrite_within
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
 from .request import Request
@@ -88,6 +89,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     original, remarks = _unmarked(_module(step, name))
     if asked.pipeline is not None:
         return _through(original, asked, asked.pipeline, remarks)
+    if asked.budget is not None:
+        return rewrite_within(asked.budget, lambda planner: rewrite(step, replace(asked, budget=None, planner=planner)))
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
@@ -174,8 +177,8 @@ def _start(original: ModuleOp, request: Request) -> ModuleOp:
 def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:
     if request.target not in TARGETS:
         raise ValueError(f"unknown target '{request.target}'; known are {', '.join(TARGETS)}")
-    if request.plan is not None and request.planner is not None:
-        raise ValueError("a request has a plan or a planner, not both")
+    if sum(one is not None for one in (request.plan, request.planner, request.budget)) > 1:
+        raise ValueError("a request has a plan, a planner or a budget, not several of them")
     return request.planner or (from_json(request.plan) if isinstance(request.plan, str) else request.plan)
 
 

@@ -21,7 +21,9 @@ class Request:
     selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
     `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
-    function for the plan of each step, Graph -> Plan. At most one of these two. strict: a step that stays as it is is
+    function for the plan of each step, Graph -> Plan. budget: the peak of temporaries in program order is at most this,
+    `8GiB`, `50%` or `0.5` of the plain step's, or `min`; else a `Refusal` with the proven minimum. At most one of these
+    three. strict: a step that stays as it is is
     an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
     whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
     which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
@@ -36,6 +38,7 @@ class Request:
     calls: bool = True
     plan: str | Sequence[StepPlan] | None = None
     planner: Planner | None = None
+    budget: str | None = None
     strict: bool = False
     attempts: int = ATTEMPTS
     measure: Callable[[ModuleOp], int] | None = None

@@ -48,7 +48,7 @@ class Effort:
     @staticmethod
     def brief() -> Effort:
         """For a compiler's pass: seconds, not a minute."""
-        return Effort(rounds=60, seeds=1, nodes=300, pairs=False, many=False)
+        return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
 
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:

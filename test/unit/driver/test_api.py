@@ -49,7 +49,7 @@ def test_a_plan_and_a_planner() -> None:
 
 def test_what_contradicts_itself_is_refused() -> None:
     step, plan = CHAIN.read_text(), recompute.Plan()
-    with pytest.raises(ValueError, match="a plan or a planner, not both"):
+    with pytest.raises(ValueError, match="a plan, a planner or a budget, not several of them"):
         recompute.rewrite(step, recompute.Request(plan=[], planner=lambda graph: plan))
     with pytest.raises(ValueError, match="unknown target 'gpu'; known are"):
         recompute.rewrite(step, recompute.Request(target="gpu"))
