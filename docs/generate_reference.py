@@ -25,6 +25,7 @@ from recompute.dialects.stablehlo import STABLEHLO
 from recompute.tools.command_line import argument_parser as recompute_opt
 from recompute.tools.options import options_of, summary
 from recompute.tools.recompute_check import argument_parser as recompute_check
+from recompute.tools.recompute_plan import argument_parser as recompute_plan
 from recompute.tools.recompute_run import argument_parser as recompute_run
 from recompute.universe import PASSES, TARGETS
 
@@ -78,7 +79,7 @@ def _row(*cells: str) -> str:
 
 def command_lines() -> Iterator[str]:
     yield "## Command lines\n"
-    for parser in (recompute_opt(), recompute_check(), recompute_run()):
+    for parser in (recompute_opt(), recompute_check(), recompute_run(), recompute_plan()):
         yield f"### `{parser.prog}`\n"
         yield "| option | default | meaning |\n|---|---|---|"
         for action in documented(parser):

@@ -1,0 +1,119 @@
+"""The planner under a peak budget: extra cost beside the proven bound, the bars, PyTorch's partitioner, other networks.
+
+    python benchmarks/plan.py                           # gpt24L, with its bars
+    python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
+    python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
+    python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
+
+`graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, `graphs/gpt24L.pytorch.json` what
+its partitioners chose on it. Exit status 1: a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from math import log
+from pathlib import Path
+from time import perf_counter
+
+from joint_graphs import NETS, chain, graph
+
+from recompute.planning.solvers.graph_file import read_graph
+from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+
+GRAPHS = Path(__file__).resolve().parent / "graphs"
+BARS = {0.8: 1.005, 0.6: 4.422, 0.5: 7.467, 0.4: 11.849, 0.3: 16.327, 0.2: 21.26, 0.1687: 23.6}
+"""Extra cost in percent at shares of the plain peak; the last one has no bar for its gap."""
+GAP, SECONDS, WORSE, EXPONENT = 0.01, 20.0, 0.01, 1.25
+
+
+def gpt() -> Problem:
+    return read_graph(gzip.decompress((GRAPHS / "gpt24L.json.gz").read_bytes()).decode(), "gpt24L")
+
+
+def plain_peak(problem: Problem) -> int:
+    return evaluate(problem, sequence_of(problem, ())).peak_bytes
+
+
+def row(name: str, problem: Problem, budget: int, seconds: float | None = None) -> tuple[Result | Refusal, float]:
+    began = perf_counter()
+    found = solve(problem, budget, best=Incumbent(problem, budget, seconds))
+    taken = perf_counter() - began
+    if isinstance(found, Refusal):
+        print(f"{name:<28} refused: {found.reason}")
+    else:
+        numbers = f"{found.percent:9.4f} %  bound {found.bound_percent:9.4f} %  gap {found.gap:8.4f}"
+        print(f"{name:<28} {numbers}  {taken:6.1f} s  {found.solver} ({found.path})", flush=True)
+    return found, taken
+
+
+def bars() -> Iterator[str]:
+    problem = gpt()
+    peak = plain_peak(problem)
+    row("warm-up", problem, peak // 2)
+    for share, bar in BARS.items():
+        found, seconds = row(f"gpt24L {share}", problem, int(share * peak))
+        if isinstance(found, Refusal) or found.percent > bar:
+            yield f"{share}: more than {bar} %"
+        elif share >= 0.2 and (found.gap > GAP or seconds > SECONDS):
+            yield f"{share}: gap {found.gap:.4f}, {seconds:.1f} s"
+
+
+def pytorch() -> Iterator[str]:
+    problem = gpt()
+    for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
+        budget, percent = theirs["peak_bytes"], problem.percent(theirs["rec_cost"])
+        found, _ = row(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
+        if isinstance(found, Result):
+            print(f"{'':<28} theirs {percent:.4f} %, ours better by {percent - found.percent:.4f} points")
+        if isinstance(found, Refusal) or found.percent > percent + WORSE:
+            yield f"{budget}: worse than PyTorch's {percent:.4f} %"
+
+
+def nets(seconds: float) -> Iterator[str]:
+    for name in NETS:
+        problem = read_graph(json.dumps(graph(name)), name)
+        for share in (0.8, 0.6, 0.5, 0.4, 0.3):
+            found, _ = row(f"{name} {share}", problem, int(share * plain_peak(problem)), seconds)
+            if share >= 0.4 and (isinstance(found, Refusal) or found.gap > 0.1):
+                yield f"{name} at {share}: no plan, or a gap above 0.1 points"
+
+
+def scale() -> Iterator[str]:
+    for irregular in (False, True):
+        times = list[tuple[int, float]]()
+        for operations in (4_000, 20_000, 100_000):
+            problem = read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
+            name = f"{len(problem)} {'irregular' if irregular else 'regular'}"
+            _, seconds = row(f"{name} 0.6", problem, int(0.6 * plain_peak(problem)))
+            row(f"{name} 0.3", problem, int(0.3 * plain_peak(problem)))
+            times.append((len(problem), seconds))
+        (few, short), (many, long) = times[0], times[-1]
+        exponent = log(long / short) / log(many / few)
+        print(f"growth at 0.6: exponent {exponent:.2f}")
+        if exponent > EXPONENT or long > 60:
+            yield f"{many} operations: {long:.1f} s, exponent {exponent:.2f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("bars", "pytorch", "nets", "scale"), default="bars")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
+    options = parser.parse_args()
+    tables = {"bars": bars, "pytorch": pytorch, "nets": lambda: nets(options.seconds), "scale": scale}
+    missed = list(tables[options.what]())
+    for line in missed:
+        print(f"missed: {line}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
