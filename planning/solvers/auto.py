@@ -31,6 +31,7 @@ SMALL = 700
 """Up to so many, with many cuts at once."""
 CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
+MET = 1e-4
 PLAIN = "the plain step"
 
 
@@ -133,16 +134,18 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
     return bounds
 
 
-def _closed(best: Incumbent, bounds: Bounds) -> bool:
-    return best.percent - bounds.percent <= CLOSED
+def _closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:
+    return best.percent - bounds.percent <= within
 
 
 def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
     problem, budget = best.problem, best.budget
+    # On what is small these take milliseconds: a better one is taken along.
+    met = MET if len(problem) <= FLOWS else CLOSED
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
-        if not _closed(best, bounds) and not best.stopped():
+        if not _closed(best, bounds, met) and not best.stopped():
             best.offer(search.repaired(budget, pairs), by)
-    if not _closed(best, bounds) and not best.stopped() and (len(problem) <= 4 * INTEGER or best.pairs is None):
+    if not _closed(best, bounds, met) and not best.stopped() and (len(problem) <= 4 * INTEGER or best.pairs is None):
         best.offer(search.repaired(budget), "greedy")
     if not _closed(best, bounds) and not best.stopped() and len(problem) <= INTEGER:
         best.offer(chen(problem, budget), "chen")
