@@ -25,6 +25,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..planning.solvers.auto import Effort
 from ..planning.solvers.budgets import budget_bytes
 from ..planning.solvers.graph_file import BadGraph, read_graph
 from ..planning.solvers.incumbent import Incumbent
@@ -55,7 +56,8 @@ class _Task:
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.asked)
         # With copies of views the numbers of operations differ from plan to plan.
-        return solve(self.problem, budget, options.solver, best, () if views else starts, view_copies=views)
+        effort = Effort.brief() if options.effort == "brief" else Effort()
+        return solve(self.problem, budget, options.solver, best, () if views else starts, effort, view_copies=views)
 
     def progress(self, line: str) -> None:
         if not self.options.quiet:
@@ -160,6 +162,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", help="the most bytes alive: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
+    parser.add_argument("--effort", choices=("brief", "full"), default="full", help="seconds of work, or a minute")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")

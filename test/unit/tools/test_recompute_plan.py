@@ -17,7 +17,7 @@ from recompute.test.benchmark_scripts import script
 from recompute.tools.interrupts import Interrupt
 from recompute.tools.recompute_plan import main
 
-BRIEFLY = ("--time-limit", "1")
+BRIEFLY = ("--effort", "brief")
 
 
 @pytest.fixture(scope="module")

@@ -51,9 +51,9 @@ def test_curves_go_one_way(name: str) -> None:
     def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Result | Refusal:
         return solve(problem, budget, "greedy", effort=QUICK)
 
-    outcomes = sweep([peak * at // 20 for at in range(1, 21)], solved)
+    outcomes = sweep([peak * at // 12 for at in range(1, 13)], solved)
     results = [one for one in outcomes if isinstance(one, Result)]
-    assert len(results) >= 5
+    assert len(results) >= 3
     for one in results:
         evaluation = evaluate(problem, sequence_of(problem, one.pairs))
         assert evaluation.peak_bytes == one.peak_bytes <= one.budget and one.bound_percent <= one.percent
@@ -63,11 +63,10 @@ def test_curves_go_one_way(name: str) -> None:
 
 
 def test_the_least_budget_has_a_plan() -> None:
-    for name in ("unet", "lstm"):
-        problem = net(name)
-        least = least_budget(problem)
-        outcome = solve(problem, least, effort=QUICK)
-        assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
+    problem = net("unet")
+    least = least_budget(problem)
+    outcome = solve(problem, least, effort=QUICK)
+    assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
 
 
 def test_the_same_every_time() -> None:
