@@ -10,6 +10,7 @@ pytest.importorskip("jax")
 
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.test.property import scans
 from recompute.test.property.loops import check, inputs_of, programs
 
 EDITS = 120
@@ -26,3 +27,10 @@ def test_what_is_accepted_computes_the_same() -> None:
     verdicts = Counter(check(seed) for seed in range(EDITS))
     assert verdicts["other"] == 0
     assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]
+
+
+@pytest.mark.parametrize("first", [0, 7, 14])
+def test_random_steps(first: int) -> None:
+    assert {seed: scans.check(seed) for seed in range(first, first + 7)}.items() <= {
+        (seed, verdict) for seed in range(first, first + 7) for verdict in scans.RIGHT
+    }
