@@ -16,17 +16,20 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from ..analysis.copies.loop_chunks import Chunks, chunks_of
 from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.request.in_loops import asked_whole, repeatable
-from ..analysis.request.selection import AUTO, Selection
+from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
+from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.functions import functions_of
 from ..analysis.step.stacks import links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.diagnostics import Remark
+from ..dialects.diagnostics import Refusal, Remark
 from .mark import MarkPass
 from .plans.apply_plan import Numbers
 from .rolled.carries import Replaced
+from .rolled.periodic import in_chunks
 from .rolled.repeat import repeat
 
 
@@ -44,8 +47,14 @@ class Rolled:
 NOTHING_ROLLED = Rolled(0, 0, ())
 
 
-def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
-    """Cut every pair of loops that hands on stacks, in place, from the outside in. Raises `UnknownPolicy`."""
+def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops = True) -> Rolled:
+    """Cut every pair of loops that hands on stacks, in place, from the outside in. loops: `False` for none of them;
+    "periodic(8)" or "periodic(auto)": those that are left keep their carries every so many iterations.
+
+    Raises `UnknownPolicy` and `BadSchedule`.
+    """
+    if not (schedule := schedule_of(loops)).cut:
+        return NOTHING_ROLLED
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
@@ -60,6 +69,11 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
+        if schedule.periodic:
+            drop_dead_code(function.body)
+            for chunks in _chunked(function.body.block, schedule, may_repeat, remarks):
+                extra += chunks.extra_flops
+                copies += in_chunks(chunks, numbers, replaced)
         drop_dead_code(function.body)
     return Rolled(copies, extra, tuple(remarks), replaced)
 
@@ -82,6 +96,38 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operati
 
 
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+
+
+def _chunked(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]) -> Iterator[Chunks]:
+    """Pairs of loops that hold less in chunks, which the caller replaces before the next one is looked for: from the
+    outside in, and not in what has been written for others."""
+    seen, pending = set[Operation](), [block]
+    while pending:
+        block = pending.pop()
+        looked_at = {op for op in block.ops if op not in seen}
+        while (chunks := _next_chunks(block, schedule, looked_at)) is not None:
+            link = chunks.link
+            looked_at.discard(link.writer.op)
+            reason = chunks.why_not(may_repeat)
+            said = CHUNKS if reason is None else LEFT
+            remarks.append(Remark(link.writer.op, said.format(chunks=chunks, reason=reason)))
+            if reason is None:
+                looked_at.discard(link.reader.op)
+                yield chunks
+        pending.extend(inner for op in looked_at for region in op.regions for inner in region.blocks)
+
+
+def _next_chunks(block: Block, schedule: Schedule, looked_at: Collection[Operation]) -> Chunks | None:
+    links = (link for link in links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
+    found = (chunks_of(link, block, schedule.every) for link in links)
+    return next((chunks for chunks in found if chunks is not None), None)
+
+
+CHUNKS = (
+    "the loop of {chunks.link.writer.trips} iterations keeps its carries every {chunks.every} of them: "
+    "{chunks.after_bytes} bytes are held, and {chunks.before_bytes} were; a chunk at a time is run again, "
+    "{chunks.again.size} operations of each iteration"
+)
 
 
 def _run_again_whole(block: Block, may_repeat: MayRepeat, selection: Selection) -> frozenset[Operation]:
@@ -108,9 +154,18 @@ class LoopsPass(MarkPass):
     """Compute again, in the loop that reads them, what an earlier loop stacks up.
 
     What is recomputed is said as in recompute-mark.
+
+    loops: `"periodic(8)"`: and what they carry is kept every 8 iterations, a chunk at a time is run again from there.
+    `"periodic(auto)"`: every so many as hold the fewest bytes.
     """
 
     name = "recompute-loops"
 
+    loops: bool | str = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, recompute_loops(op, self).remarks)
+        try:
+            done = recompute_loops(op, self, self.loops)
+        except BadSelection as error:
+            raise Refusal(op, str(error)) from error
+        tell(ctx, done.remarks)

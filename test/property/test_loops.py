@@ -29,8 +29,6 @@ def test_what_is_accepted_computes_the_same() -> None:
     assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]
 
 
-@pytest.mark.parametrize("first", [0, 7, 14])
-def test_random_steps(first: int) -> None:
-    assert {seed: scans.check(seed) for seed in range(first, first + 7)}.items() <= {
-        (seed, verdict) for seed in range(first, first + 7) for verdict in scans.RIGHT
-    }
+def test_random_steps() -> None:
+    verdicts = {seed: scans.check(seed) for seed in range(9)}
+    assert set(verdicts.values()) == set(scans.RIGHT), verdicts
