@@ -38,7 +38,8 @@ def once_more(numbers: Numbers) -> Repeat:
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = op.clone(mapping)
         for inner in every_operation(copy):
-            inner.attributes.pop(Names.ID, None)
+            if Names.COPY not in inner.attributes:
+                inner.attributes.pop(Names.ID, None)
             take_channel(inner, numbers.channels)
         return copy
 
