@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from ..analysis.copies.loop_chunks import Chunks, chunks_of
+from ..analysis.copies.loop_chunks import Held, held_of
 from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
@@ -29,7 +29,7 @@ from ..dialects.diagnostics import Refusal, Remark
 from .mark import MarkPass
 from .plans.apply_plan import Numbers
 from .rolled.carries import Replaced
-from .rolled.periodic import in_chunks
+from .rolled.carry_out import carry_out
 from .rolled.repeat import repeat
 
 
@@ -53,7 +53,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
     Raises `UnknownPolicy` and `BadSchedule`.
     """
-    if not (schedule := schedule_of(loops)).cut:
+    if (schedule := schedule_of(loops)).kind == "none":
         return NOTHING_ROLLED
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
@@ -69,11 +69,11 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
-        if schedule.periodic:
+        if schedule.kind != "cut":
             drop_dead_code(function.body)
-            for chunks in _chunked(function.body.block, schedule, may_repeat, remarks):
-                extra += chunks.extra_flops
-                copies += in_chunks(chunks, numbers, replaced)
+            for held in _held(function.body.block, schedule, may_repeat, remarks):
+                extra += held.extra_flops
+                copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
     return Rolled(copies, extra, tuple(remarks), replaced)
 
@@ -98,35 +98,34 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operati
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
 
 
-def _chunked(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]) -> Iterator[Chunks]:
-    """Pairs of loops that hold less in chunks, which the caller replaces before the next one is looked for: from the
+def _held(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]) -> Iterator[Held]:
+    """Pairs of loops that hold less then, which the caller replaces before the next one is looked for: from the
     outside in, and not in what has been written for others."""
     seen, pending = set[Operation](), [block]
     while pending:
         block = pending.pop()
         looked_at = {op for op in block.ops if op not in seen}
-        while (chunks := _next_chunks(block, schedule, looked_at)) is not None:
-            link = chunks.link
+        while (held := _next_held(block, schedule, looked_at)) is not None:
+            link = held.link
             looked_at.discard(link.writer.op)
-            reason = chunks.why_not(may_repeat)
-            said = CHUNKS if reason is None else LEFT
-            remarks.append(Remark(link.writer.op, said.format(chunks=chunks, reason=reason)))
+            reason = held.why_not(may_repeat)
+            said = HELD if reason is None else LEFT
+            remarks.append(Remark(link.writer.op, said.format(held=held, reason=reason)))
             if reason is None:
                 looked_at.discard(link.reader.op)
-                yield chunks
+                yield held
         pending.extend(inner for op in looked_at for region in op.regions for inner in region.blocks)
 
 
-def _next_chunks(block: Block, schedule: Schedule, looked_at: Collection[Operation]) -> Chunks | None:
+def _next_held(block: Block, schedule: Schedule, looked_at: Collection[Operation]) -> Held | None:
     links = (link for link in links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
-    found = (chunks_of(link, block, schedule.every) for link in links)
-    return next((chunks for chunks in found if chunks is not None), None)
+    found = (held_of(link, block, schedule) for link in links)
+    return next((held for held in found if held is not None), None)
 
 
-CHUNKS = (
-    "the loop of {chunks.link.writer.trips} iterations keeps its carries every {chunks.every} of them: "
-    "{chunks.after_bytes} bytes are held, and {chunks.before_bytes} were; a chunk at a time is run again, "
-    "{chunks.again.size} operations of each iteration"
+HELD = (
+    "the loop of {held.link.writer.trips} iterations holds {held.words}: {held.after_bytes} bytes, and its stacks were "
+    "{held.before_bytes}; {held.iterations} iterations are run again, {held.again.size} operations of each"
 )
 
 
@@ -156,7 +155,8 @@ class LoopsPass(MarkPass):
     What is recomputed is said as in recompute-mark.
 
     loops: `"periodic(8)"`: and what they carry is kept every 8 iterations, a chunk at a time is run again from there.
-    `"periodic(auto)"`: every so many as hold the fewest bytes.
+    `"periodic(auto)"`: every so many as hold the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: in so many slots,
+    or as many as fit, filled anew while the later loop runs; no rule of the proof knows it.
     """
 
     name = "recompute-loops"

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
-from ...analysis.request.loop_schedule import Loops, schedule_of
+from ...analysis.request.loop_schedule import Loops, demand_proof, schedule_of
 from ...analysis.request.policies import saves_of
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
@@ -67,6 +67,8 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
+    if checked.get("proof", True):
+        demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
         raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")
 
@@ -152,7 +154,7 @@ def _planner(name: str, value: Any) -> Any:
 def _loops(name: str, value: Any) -> Loops:
     """Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
-        raise _wrong(name, "True, False, 'periodic(8)' or 'periodic(auto)'", value)
+        raise _wrong(name, "True, False, or a text such as 'periodic(8)'", value)
     schedule_of(value)
     return value
 

@@ -55,7 +55,7 @@ def programs() -> dict[str, tuple[ModuleOp, ModuleOp]]:
             inline(before)
             after = before.clone()
             rolled = recompute_loops(after, loops=loops)
-            assert rolled.copies and (loops is True or any("keeps its carries" in str(one) for one in rolled.remarks))
+            assert rolled.copies and (loops is True or any("holds its carries" in str(one) for one in rolled.remarks))
             found[f"{name}, {loops}"] = before, after
     return found
 

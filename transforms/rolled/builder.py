@@ -51,7 +51,13 @@ class Builder:
 
     def of_chunk(self, chunk: SSAValue, every: int, within: SSAValue) -> SSAValue:
         """`chunk * every + within`."""
-        return self.value(AddOp(self.value(MultiplyOp(chunk, self.number(every))), within))
+        return self.add_up(chunk if every == 1 else self.value(MultiplyOp(chunk, self.number(every))), within)
+
+    def add_up(self, one: SSAValue, other: SSAValue) -> SSAValue:
+        return self.value(AddOp(one, other))
+
+    def table(self, numbers: Sequence[int]) -> SSAValue:
+        return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
         """Zeros, each of which is overwritten."""
@@ -75,7 +81,7 @@ class Builder:
         slice_ = self.read(stack, place)
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
-    def loop(self, trips: int, initial: Sequence[SSAValue], fill: Fill) -> Sequence[SSAValue]:
+    def loop(self, trips: int | SSAValue, initial: Sequence[SSAValue], fill: Fill) -> Sequence[SSAValue]:
         """Run the body for 0 … trips - 1; the results of the carries behind the counter."""
         start = self.number(0)
         types = [self.index, *(value.type for value in initial)]
@@ -85,7 +91,9 @@ class Builder:
                 argument.name_hint = value.name_hint
         test, inside = self._in(cond), self._in(body)
         signed = ComparisonType.SIGNED
-        compare = CompareOp(cond.args[0], test.number(trips), ComparisonDirection.LT, signed)
+        compare = CompareOp(
+            cond.args[0], test.number(trips) if isinstance(trips, int) else trips, ComparisonDirection.LT, signed
+        )
         test.add(ReturnOp([test.value(compare)]))
         carried = fill(inside, body.args[0], body.args[1:])
         inside.add(ReturnOp([inside.plus(body.args[0], 1), *carried]))

@@ -81,7 +81,7 @@ class Iterations:
     def run(
         self,
         place: Builder,
-        trips: int,
+        trips: int | SSAValue,
         begin: Sequence[SSAValue],
         number: Number,
         repeat: Repeat,

@@ -14,25 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.copies.loop_chunks import Chunks, demand
-from ...analysis.step.counted_loops import CountedLoop
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ..plans.apply_plan import Numbers
 from .builder import Builder
 from .carries import Replaced
 from .iterations import Again, Iterations, Number, Repeat, as_it_is, once_more
+from .replace import in_front_of, stand_for
 
 
 def in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> int:
-    """How many copies are made. Both loops are replaced by others; `replaced` is added to."""
+    """How many copies are made. Nobody reads either loop then; `replaced` is added to."""
     kept = _forward(chunks, numbers, replaced)
     _backward(chunks, numbers, kept, replaced)
-    for loop in (chunks.link.reader.op, chunks.link.writer.op):
-        _erase_readers(loop.results)
-        loop.detach()
-        loop.erase()
     return len(chunks.again.operations)
 
 
@@ -48,7 +43,7 @@ def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Kept:
     loop, gone = chunks.link.writer, {stack.index for stack in chunks.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - gone
     needs = demand(loop, [], read | set(chunks.checkpoints))
-    iterations, place = Iterations(loop, needs), _in_front_of(loop)
+    iterations, place = Iterations(loop, needs), in_front_of(loop)
     initial = [loop.op.operands[index] for index in needs.carries]
     kept = [needs.carries.index(index) for index in chunks.checkpoints]
     arguments = [loop.block.args[index] for index in chunks.checkpoints]
@@ -67,7 +62,7 @@ def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Kept:
     if chunks.rest:
         number = Number(loop.start + chunks.whole * chunks.every)
         values = iterations.run(place, chunks.rest, values, number, once_more(numbers))
-    _stand_for(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
+    stand_for(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
     return _Kept(stacks, last)
 
 
@@ -75,7 +70,7 @@ def _backward(chunks: Chunks, numbers: Numbers, kept: _Kept, replaced: Replaced)
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
     needs = demand(loop, [], read, {one.op.result for one in readings})
-    place, whole, every, rest = _in_front_of(loop), chunks.whole, chunks.every, chunks.rest
+    place, whole, every, rest = in_front_of(loop), chunks.whole, chunks.every, chunks.rest
     writer = chunks.link.writer
     again, iterations = Again(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
     slices = [[one.op.result for one in readings if one.stack is stack] for stack in chunks.dropped]
@@ -111,32 +106,4 @@ def _backward(chunks: Chunks, numbers: Numbers, kept: _Kept, replaced: Replaced)
     carried = place.loop(whole, carried, chunk)
     if rest and not chunks.is_reversed:
         carried = the_rest(carried)
-    _stand_for(loop, dict(zip(needs.carries, carried, strict=True)), place, replaced)
-
-
-def _in_front_of(loop: CountedLoop) -> Builder:
-    return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)
-
-
-def _stand_for(loop: CountedLoop, values: dict[int, SSAValue], place: Builder, replaced: Replaced) -> None:
-    """Read these values where results of the loop were read. The counter ends at a constant; what the loop does not
-    change is what it begins with."""
-    for result in loop.op.results:
-        value = values.get(result.index)
-        if value is None and loop.is_invariant(result.index):
-            value = loop.op.operands[result.index]
-        elif value is None and result.index == loop.counter and any(result.uses):
-            value = place.number(loop.start + loop.trips)
-        if value is not None:
-            value.name_hint = value.name_hint or result.name_hint
-            result.replace_all_uses_with(value)
-            replaced[result] = value
-
-
-def _erase_readers(values: Sequence[SSAValue]) -> None:
-    """What reads a loop that goes reads what nobody needs."""
-    for value in values:
-        for use in list(value.uses):
-            _erase_readers(use.operation.results)
-            use.operation.detach()
-            use.operation.erase()
+    stand_for(loop, dict(zip(needs.carries, carried, strict=True)), place, replaced)
