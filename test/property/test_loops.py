@@ -30,5 +30,6 @@ def test_what_is_accepted_computes_the_same() -> None:
 
 
 def test_random_steps() -> None:
-    verdicts = {seed: scans.check(seed) for seed in range(9)}
+    """7344 and 7695: the newest gradient value is the counter of a loop, which nobody reads."""
+    verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}
     assert set(verdicts.values()) == set(scans.RIGHT), verdicts
