@@ -1,5 +1,6 @@
 # make demo   the whole road on one example, with the bytes before and after
 # make test   lint, then every test, the lit suite included
+# make test-whole   the tests that `make test` leaves out for time, too (test/whole.py)
 # make lint   ruff and pyright alone
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own
 # make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)
@@ -14,7 +15,7 @@ INSTALLED := $(VENV)/.installed
 # The tests of one file stay together, since they share what is slow to make.
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist loadfile
 
-.PHONY: demo test lint test-oldest mutation conformance
+.PHONY: demo test test-whole lint test-oldest mutation conformance
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -22,6 +23,9 @@ demo: $(INSTALLED)
 
 test: lint
 	$(RUN)/python -m pytest $(PARALLEL) --durations=10
+
+test-whole: lint
+	$(RUN)/python -m pytest $(PARALLEL) --whole
 
 lint: $(INSTALLED)
 	$(RUN)/ruff check .
@@ -41,7 +45,7 @@ OLDEST := .venv-oldest
 OLDEST_XDSL := 0.73.0
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest $(PARALLEL) test/filecheck test/unit/tools test/unit/transforms -k "not large and not examples and not damaged"
+	$(OLDEST)/bin/python -m pytest $(PARALLEL) test/filecheck test/unit/tools test/unit/transforms -k "not large and not examples and not damaged and (not small or mlp20)"
 
 $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
+from ..analysis.request.loop_schedule import demand_proof
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
@@ -85,6 +86,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     request that contradicts itself or names an unknown target; `BadPlan`, which is one, for a plan that is none.
     """
     asked = request or Request()
+    if asked.proof:
+        demand_proof(asked.loops)
     planned = _planned(asked)
     original, remarks = _unmarked(_module(step, name))
     if asked.pipeline is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.request.loop_schedule import Loops
 from ..analysis.request.selection import AUTO, Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import StepPlan
@@ -28,7 +29,8 @@ class Request:
     whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
     which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
     back what the step's own `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later
-    loops. pipeline: these passes, by name or as objects, in place of `recompute` and all options of it.
+    loops; "periodic(8)", "periodic(auto)": and keep their carries every so many iterations. pipeline: these passes, by
+    name or as objects, in place of `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -45,7 +47,7 @@ class Request:
     workers: int = 1
     proof: bool = True
     merge_remat: bool = False
-    loops: bool = True
+    loops: Loops = True
     pipeline: Pipeline | None = None
 
     def beside_pipeline(self) -> str | None:

@@ -134,6 +134,14 @@ class Terms:
     def operands_of(self, number: int) -> tuple[int, ...]:
         return self.terms[number][1]
 
+    def types_of(self, number: int) -> tuple[int, ...]:
+        """Of what it is, one type mostly; of one of several results its own."""
+        head = self.head_of(number)
+        if head.kind != "result":
+            return head.types
+        types, index = self.head_of(self.operands_of(number)[0]).types, int(head.name)
+        return types[index : index + 1]
+
     def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
         """The body of a region at this depth, and its captures.
 

@@ -98,11 +98,15 @@ def _waits(graph: Graph, value: int, after: int) -> bool:
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """The gradient value that is made last between the two operations: to wait for it is to keep program order."""
+    """The gradient value that is made last between the two operations: to wait for it is to keep program order.
+
+    Somebody behind them reads it: a barrier of which nobody reads the gradient's leg is taken apart by compilers.
+    """
     for op in range(before - 1, after, -1):
         if graph.gradient[op]:
             for value in graph.makes[op]:
-                if is_gate(graph, value) and _waits(graph, value, after):
+                is_read = any(reader >= before for reader in graph.readers[value])
+                if is_read and is_gate(graph, value) and _waits(graph, value, after):
                     return value
     return None
 

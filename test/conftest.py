@@ -3,7 +3,7 @@
 Its RUN lines are run in this process, which has imported the tools already. lit itself runs a few files, so that the
 console scripts and its configuration are tested, and those that ask for more than is understood here.
 
-With pytest-xdist, `scheduling.py` says what runs in one process.
+With pytest-xdist, `scheduling.py` says what runs in one process; `whole.py`, what only runs with `--whole`.
 """
 
 # pytest does not type `from_parent`.
@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from recompute.test.run_lines.report import report_of
 from recompute.test.scheduling import in_order, part_of
+from recompute.test.whole import is_left_out
 
 SUITE = Path(__file__).resolve().parent / "filecheck"
 # Modules are made of cycles and stay, for other tests to share: to look through all of them often takes long.
@@ -32,8 +33,17 @@ def pytest_configure() -> None:
     gc.set_threshold(*RARE_COLLECTIONS)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="also what whole.py leaves out")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    named = any("::" in argument for argument in config.args)
+    left_out = [] if named or config.option.whole else [item for item in items if is_left_out(item.nodeid)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     if "PYTEST_XDIST_WORKER" in os.environ:
         items[:] = [items[at] for at in in_order([item.nodeid for item in items])]
 

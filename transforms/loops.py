@@ -16,17 +16,20 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from ..analysis.copies.loop_chunks import Held, held_of
 from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.request.in_loops import asked_whole, repeatable
-from ..analysis.request.selection import AUTO, Selection
+from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
+from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.functions import functions_of
 from ..analysis.step.stacks import links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.diagnostics import Remark
+from ..dialects.diagnostics import Refusal, Remark
 from .mark import MarkPass
 from .plans.apply_plan import Numbers
 from .rolled.carries import Replaced
+from .rolled.carry_out import carry_out
 from .rolled.repeat import repeat
 
 
@@ -44,8 +47,14 @@ class Rolled:
 NOTHING_ROLLED = Rolled(0, 0, ())
 
 
-def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
-    """Cut every pair of loops that hands on stacks, in place, from the outside in. Raises `UnknownPolicy`."""
+def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops = True) -> Rolled:
+    """Cut every pair of loops that hands on stacks, in place, from the outside in. loops: `False` for none of them;
+    "periodic(8)" or "periodic(auto)": those that are left keep their carries every so many iterations.
+
+    Raises `UnknownPolicy` and `BadSchedule`.
+    """
+    if (schedule := schedule_of(loops)).kind == "none":
+        return NOTHING_ROLLED
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
@@ -60,6 +69,11 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO) -> Rolled:
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
+        if schedule.kind != "cut":
+            drop_dead_code(function.body)
+            for held in _held(function.body.block, schedule, may_repeat, remarks):
+                extra += held.extra_flops
+                copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
     return Rolled(copies, extra, tuple(remarks), replaced)
 
@@ -82,6 +96,37 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operati
 
 
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
+
+
+def _held(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]) -> Iterator[Held]:
+    """Pairs of loops that hold less then, which the caller replaces before the next one is looked for: from the
+    outside in, and not in what has been written for others."""
+    seen, pending = set[Operation](), [block]
+    while pending:
+        block = pending.pop()
+        looked_at = {op for op in block.ops if op not in seen}
+        while (held := _next_held(block, schedule, looked_at)) is not None:
+            link = held.link
+            looked_at.discard(link.writer.op)
+            reason = held.why_not(may_repeat)
+            said = HELD if reason is None else LEFT
+            remarks.append(Remark(link.writer.op, said.format(held=held, reason=reason)))
+            if reason is None:
+                looked_at.discard(link.reader.op)
+                yield held
+        pending.extend(inner for op in looked_at for region in op.regions for inner in region.blocks)
+
+
+def _next_held(block: Block, schedule: Schedule, looked_at: Collection[Operation]) -> Held | None:
+    links = (link for link in links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
+    found = (held_of(link, block, schedule) for link in links)
+    return next((held for held in found if held is not None), None)
+
+
+HELD = (
+    "the loop of {held.link.writer.trips} iterations holds {held.words}: {held.after_bytes} bytes, and its stacks were "
+    "{held.before_bytes}; {held.iterations} iterations are run again, {held.again.size} operations of each"
+)
 
 
 def _run_again_whole(block: Block, may_repeat: MayRepeat, selection: Selection) -> frozenset[Operation]:
@@ -108,9 +153,19 @@ class LoopsPass(MarkPass):
     """Compute again, in the loop that reads them, what an earlier loop stacks up.
 
     What is recomputed is said as in recompute-mark.
+
+    loops: `"periodic(8)"`: and what they carry is kept every 8 iterations, a chunk at a time is run again from there.
+    `"periodic(auto)"`: every so many as hold the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: in so many slots,
+    or as many as fit, filled anew while the later loop runs; no rule of the proof knows it.
     """
 
     name = "recompute-loops"
 
+    loops: bool | str = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, recompute_loops(op, self).remarks)
+        try:
+            done = recompute_loops(op, self, self.loops)
+        except BadSelection as error:
+            raise Refusal(op, str(error)) from error
+        tell(ctx, done.remarks)

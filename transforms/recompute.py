@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.request.loop_schedule import Loops
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
@@ -81,7 +82,7 @@ def recompute(
     planned: Sequence[StepPlan] | Planner | None = None,
     calls: bool = True,
     attempts: int = ATTEMPTS,
-    loops: bool = True,
+    loops: Loops = True,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
     planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
@@ -111,7 +112,7 @@ def recomputed(
     planned: Sequence[StepPlan] | Planner | None = None,
     calls: bool = True,
     attempts: int = ATTEMPTS,
-    loops: bool = True,
+    loops: Loops = True,
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
@@ -213,7 +214,7 @@ class RecomputePass(MarkPass):
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
     strict: a step that stays as it is is an error.
     attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
-    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops.
+    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops; `"periodic(8)"` too.
     """
 
     name = "recompute"
@@ -225,7 +226,7 @@ class RecomputePass(MarkPass):
     plan: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
-    loops: bool = True
+    loops: bool | str = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:

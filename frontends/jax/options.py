@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
+from ...analysis.request.loop_schedule import Loops, demand_proof, schedule_of
 from ...analysis.request.policies import saves_of
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
@@ -66,6 +67,8 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
+    if checked.get("proof", True):
+        demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
         raise ValueError("recompute.jax.jit: give segments= or checkpoints=, not both")
 
@@ -148,6 +151,14 @@ def _planner(name: str, value: Any) -> Any:
     return value
 
 
+def _loops(name: str, value: Any) -> Loops:
+    """Raises `BadSchedule`, a ValueError."""
+    if not isinstance(value, bool | str):
+        raise _wrong(name, "True, False, or a text such as 'periodic(8)'", value)
+    schedule_of(value)
+    return value
+
+
 def _measure(name: str, value: Any) -> bool | str:
     if not isinstance(value, bool) and value != "auto":
         raise ValueError(f"recompute.jax.jit: {name} is 'auto', True or False, not {value!r}")
@@ -161,10 +172,11 @@ def _wrong(name: str, expected: str, value: Any) -> TypeError:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "segments": _text,
     "policy": _policy,
-    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof loops".split(), _flag),
+    **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
     **dict.fromkeys("names save exclude".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
+    "loops": _loops,
     "segment_count": _count_or_none,
     "search": _count_or_none,
     "checkpoints": _texts_or_none,

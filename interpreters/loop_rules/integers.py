@@ -1,10 +1,11 @@
-"""Scalar integers in terms: constants, and sums with constants in one form, so that `(8 - i) - 1` is `7 - i`.
+"""Scalar integers in terms: sums of multiples in one form, so that `(8 - i) - 1` is `7 - i`, and `q * 4 + r` is one.
 
-Sums and differences are associative and commutative modulo a power of two, so the form is right whatever overflows.
+Modulo a power of two sums and products with constants obey the laws of algebra: the form is right whatever overflows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +15,36 @@ from ...dialects.guards import is_integer_type, is_tensor
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]
+LARGEST = 2**31 - 1
+"""No counter, and no number of an iteration, is larger."""
 
 
 class Sum(NamedTuple):
-    """`scale * base + offset`; `scale` is 1 or -1, or 0 where there is no base."""
+    """`scale * base + …  + offset`; `parts`: bases and their scales, none of which is 0."""
 
-    scale: int
-    base: int
+    parts: tuple[tuple[int, int], ...]
     offset: int
+
+    @staticmethod
+    def of(scales: Mapping[int, int], offset: int) -> Sum:
+        return Sum(tuple(sorted((base, scale) for base, scale in scales.items() if scale)), offset)
+
+    def times(self, factor: int) -> Sum:
+        return Sum.of({base: factor * scale for base, scale in self.parts}, factor * self.offset)
+
+    def plus(self, other: Sum) -> Sum:
+        scales = dict(self.parts)
+        for base, scale in other.parts:
+            scales[base] = scales.get(base, 0) + scale
+        return Sum.of(scales, self.offset + other.offset)
+
+    def minus(self, other: Sum) -> Sum:
+        return self.plus(other.times(-1))
+
+
+def whole(number: int) -> Sum:
+    """A constant."""
+    return Sum((), number)
 
 
 class Integers:
@@ -52,23 +75,35 @@ class Integers:
     def sum_of(self, number: int) -> Sum:
         """Every term as a sum; most are their own base."""
         if (value := self.constant(number)) is not None:
-            return Sum(0, 0, value)
+            return whole(value)
         head = self._terms.head_of(number)
         if head.kind != "index":
-            return Sum(1, number, 0)
-        scale, offset = map(int, head.name.split())
-        return Sum(scale, self._terms.operands_of(number)[0], offset)
+            return Sum(((number, 1),), 0)
+        *scales, offset = map(int, head.name.split())
+        return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
+
+    def expanded(self, head: Head, operands: tuple[int, ...]) -> Sum:
+        """What an `index` term is of operands that may be sums themselves."""
+        *scales, offset = map(int, head.name.split())
+        total = whole(offset)
+        for scale, operand in zip(scales, operands, strict=True):
+            total = total.plus(self.sum_of(operand).times(scale))
+        return total
 
     def written(self, one: Sum, like: Head) -> int:
-        """The term of a sum, of the type of `like`."""
+        """The term of a sum, of the type of `like`. Its parts come from the outside in, so that it does not matter when
+        they were made."""
         bits = self.width(like)
         assert bits is not None, "sums are of integers"
-        offset = (one.offset + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
-        if one.scale == 0:
+        offset = _wrapped(one.offset, bits)
+        parts = [(base, scale) for base, part in one.parts if (scale := _wrapped(part, bits))]
+        if not parts:
             return self._written_constant(offset, like)
-        if (one.scale, offset) == (1, 0):
-            return one.base
-        return self._terms.term(Head("index", f"{one.scale} {offset}", types=like.types), (one.base,))
+        if offset == 0 and len(parts) == 1 and parts[0][1] == 1:
+            return parts[0][0]
+        parts.sort(key=lambda part: (self._terms.depth_of(part[0]), part[0]))
+        name = " ".join(map(str, [*(scale for _, scale in parts), offset]))
+        return self._terms.term(Head("index", name, types=like.types), tuple([base for base, _ in parts]))
 
     def _written_constant(self, value: int, like: Head) -> int:
         type_ = self._terms.attributes.attribute(like.types[0])
@@ -78,24 +113,36 @@ class Integers:
         head = Head("operation", "stablehlo.constant", (("value", key),), like.types, (), ("value",))
         return self._terms.term(head)
 
-    def added(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """A sum or a difference of which at most one part is no constant, in one form; None for any other term."""
-        if head.name not in ("stablehlo.add", "stablehlo.subtract") or self.width(head) is None or head.bodies:
+    def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
+        """A sum, a difference, or a product with a constant, in one form; None for any other term."""
+        if head.name not in _LINEAR or self.width(head) is None or head.bodies:
             return None
         if any(name != "value" for name, _ in head.attributes):
             return None
         a, b = map(self.sum_of, operands)
-        sign = 1 if head.name == "stablehlo.add" else -1
-        if a.scale and b.scale:
-            return None
-        base = a.base if a.scale else b.base
-        return self.written(Sum(a.scale + sign * b.scale, base, a.offset + sign * b.offset), head)
+        match head.name:
+            case "stablehlo.add":
+                return self.written(a.plus(b), head)
+            case "stablehlo.subtract":
+                return self.written(a.minus(b), head)
+            case _ if a.parts and b.parts:
+                return None
+            case _:
+                return self.written(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
     def interval(self, one: Sum) -> Interval | None:
-        """Between which numbers it lies, as far as that is known."""
-        if one.scale == 0:
-            return one.offset, one.offset
-        if (known := self.ranges.get(one.base)) is None:
-            return None
-        ends = sorted(one.scale * end + one.offset for end in known)
-        return ends[0], ends[1]
+        """Between which numbers it lies, both inclusive, as far as that is known, and if nothing overflows."""
+        low = high = one.offset
+        for base, scale in one.parts:
+            if (known := self.ranges.get(base)) is None:
+                return None
+            ends = sorted(scale * end for end in known)
+            low, high = low + ends[0], high + ends[1]
+        return (low, high) if low >= -LARGEST and high <= LARGEST else None
+
+
+_LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
+
+
+def _wrapped(number: int, bits: int) -> int:
+    return (number + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)

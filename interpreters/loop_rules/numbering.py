@@ -5,8 +5,9 @@ As `value_numbering.py`, and besides, in both programs alike:
 * A carry that an iteration hands on as it got it is its initial value.
 * Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
   others, dead stacks among them, do not count, nor does the order of the carries.
-* Reading a stack is computing what was stored; and two rules of shapes (`rules.py`).
-* Sums of a scalar integer and constants have one form (`integers.py`).
+* Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
+  of shapes (`rules.py`).
+* Sums of scalar integers and their products with constants have one form (`integers.py`).
 * Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
@@ -16,6 +17,7 @@ two loops shared would let the one be taken for the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -25,8 +27,8 @@ from ..blocks import is_known_end, refuse_symbols, single_block
 from ..scope import Scope
 from ..terms import Head, Side
 from ..value_numbering import Numbering
-from .integers import Sum
-from .opened import Counter, Opened, counter_of, sliced
+from .integers import whole
+from .opened import Counter, Opened, counter_of, numbered, written_on
 from .rules import Rules
 
 WHILE = "stablehlo.while"
@@ -72,20 +74,39 @@ class LoopNumbering(Numbering):
             return None
         initial = self._operands(op, scope)
         invariant = frozenset(_handed_on(body))
-        while (loop := self._numbered(op, cond, body, initial, scope, invariant)) is not None:
-            found = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index])
-            if found <= invariant:
-                return [initial[i] if i in invariant else self._result(op, loop, i) for i in range(len(initial))]
+        while (found := self._numbered(op, cond, body, initial, scope, invariant)) is not None:
+            loop, counter = found
+            unchanged = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index])
+            if unchanged <= invariant:
+                return self._results(op, loop, counter, initial, invariant)
             # Only as terms they come out as they went in: what is computed from them may do so too.
-            invariant |= found
+            invariant |= unchanged
         return None
 
-    def _result(self, op: Operation, loop: Opened, index: int) -> int:
-        if not any(op.results[index].uses):
-            return self._terms.bound("bound", (loop.types[index],), 0)
-        term = sliced(self._terms, loop, index)
-        self._origins.setdefault(term, op)
-        return term
+    def _results(
+        self, op: Operation, loop: Opened, counter: _Counted | None, initial: tuple[int, ...], invariant: frozenset[int]
+    ) -> list[int]:
+        results = list[int]()
+        for index, result in enumerate(op.results):
+            if index in invariant:
+                results.append(initial[index])
+            elif not any(result.uses):
+                results.append(self._terms.bound("bound", (loop.types[index],), 0))
+            else:
+                results.append(self._result(loop, counter, index))
+                self._origins.setdefault(results[-1], op)
+        return results
+
+    def _result(self, loop: Opened, counted: _Counted | None, index: int) -> int:
+        if counted is None:
+            return self._rules.result(loop, index)
+        counter, integers = counted.counter, self._rules.integers
+        like = self._terms.head_of(counted.number)
+        if index == counter.index:
+            return integers.written(whole(counter.start + counter.trips), like)
+        without = numbered(loop, counter, counted.number)
+        trips = integers.written(whole(counter.trips), like)
+        return self._rules.history(without, index - (index > counter.index), trips)
 
     def _numbered(
         self,
@@ -95,30 +116,33 @@ class LoopNumbering(Numbering):
         initial: tuple[int, ...],
         scope: Scope,
         invariant: frozenset[int],
-    ) -> Opened | None:
-        """The loop as terms; None where something in it has to occur in an order. `invariant`: carries that an
-        iteration hands on as it got them."""
+    ) -> tuple[Opened, _Counted | None] | None:
+        """The loop as terms, and how it counts; None where something in it has to occur in an order. `invariant`:
+        carries that an iteration hands on as it got them."""
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
-        bound = tuple(
+        bound = [
             initial[index] if index in invariant else terms.bound("bound", (type_,), depth)
             for index, type_ in enumerate(types)
-        )
+        ]
         state = terms.bound("state", (), depth)
-        asked, done = self._scope(cond, bound, state, scope), self._scope(body, bound, state, scope)
+        asked = self._scope(cond, bound, state, scope)
         before, (condition, *_) = self._block(cond, asked)
-        guessed = self._guess(body, bound, initial, condition, types, depth)
+        counted = self._counted(body, tuple(bound), initial, condition, depth)
+        if counted is not None:
+            bound[counted.counter.index] = counted.value
+        done = self._scope(body, bound, state, scope)
         after, following = self._block(body, done)
         for one in (asked, done):
             if one.state != state or one.risky:
                 return None
             scope.kept.update(dict.fromkeys(map(self._kept, one.kept)))
-        head = self.heads.of("operation", op, attributes_of(op))
-        ending = terms.head(Head("loop", "ends", types=(before, after)))
-        loop = Opened(bound, initial, following, condition, state, types, depth, head, ending)
-        if guessed is not None and counter_of(terms, self._rules.integers, loop) != guessed:
+        if counted is not None and following[counted.counter.index] != self._one_more(counted.value):
             return None
-        return loop
+        head = written_on(self.heads.of("operation", op, attributes_of(op)))
+        ending = terms.head(Head("loop", "ends", types=(before, after)))
+        loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth, head, ending)
+        return loop, counted
 
     def _scope(self, block: Block, bound: Sequence[int], state: int, around: Scope) -> Scope:
         scope = Scope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
@@ -130,29 +154,34 @@ class LoopNumbering(Numbering):
         head = self._terms.head_of(number)
         return number if head.kind == "loop" else self._terms.term(head._replace(kind="loop"))
 
-    def _guess(
-        self,
-        body: Block,
-        bound: tuple[int, ...],
-        initial: tuple[int, ...],
-        condition: int,
-        types: tuple[int, ...],
-        depth: int,
-    ) -> Counter | None:
-        """The counter, and its range is noted, if the carry that the condition compares grows by one: it is read in the
-        body before that is known for certain."""
+    def _counted(
+        self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
+    ) -> _Counted | None:
+        """How the loop counts, if the carry that the condition compares seems to grow by one: it is read in the body
+        before that is known for certain."""
         integers, last = self._rules.integers, body.last_op
         assert last is not None, "checked"
-        following = list(bound)
-        for index, (argument, value) in enumerate(zip(body.args, last.operands, strict=True)):
-            if _adds_to(argument, value) and integers.width(self._terms.head_of(bound[index])) is not None:
-                one = Sum(1, bound[index], 1)
-                following[index] = integers.written(one, self._terms.head_of(bound[index]))
-        loop = Opened(bound, initial, tuple(following), condition, 0, types, depth, Head("loop", ""), -1)
-        counter = counter_of(self._terms, integers, loop)
-        if counter is not None:
-            integers.ranges[bound[counter.index]] = counter.start, counter.start + counter.trips - 1
-        return counter
+        counter = counter_of(self._terms, integers, condition, bound, initial)
+        if counter is None or not _adds_to(body.args[counter.index], last.operands[counter.index]):
+            return None
+        like = self._terms.head_of(bound[counter.index])
+        number = self._terms.bound("bound", like.types, depth)
+        integers.ranges[number] = 0, counter.trips - 1
+        value = integers.written(integers.sum_of(number).plus(whole(counter.start)), like)
+        return _Counted(counter, number, value)
+
+    def _one_more(self, value: int) -> int:
+        integers = self._rules.integers
+        return integers.written(integers.sum_of(value).plus(whole(1)), self._terms.head_of(value))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """`number`: of the iteration. `value`: what the counter is then."""
+
+    counter: Counter
+    number: int
+    value: int
 
 
 def _handed_on(body: Block) -> Iterator[int]:

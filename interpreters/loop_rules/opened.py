@@ -1,8 +1,13 @@
 """A loop as terms: what it carries, and what each carry becomes in an iteration.
 
-A result of a loop is a `loop` term, of its own, made of the carries that it depends on alone: those of the condition,
-its own, and all that these are computed from, in the order in which they are found. So carries that a result does not
-depend on, and the order in which they are written, do not count.
+A result of a loop is a term of its own, made of the carries that it depends on alone: its own, and all that these are
+computed from, in the order in which they are found. So carries that a result does not depend on, and the order in which
+they are written, do not count.
+
+Of a loop that counts by ones from a constant to a constant the counter is no carry, but the number of the iteration,
+which begins at 0, and what a constant adds to it. What carry x of such a loop is when iteration n begins is
+`history(n, x)`, and so its result is `history(trips, x)`: how often a loop runs is not part of what it does. Of other
+loops a result is a `loop` term, which the condition is part of.
 """
 
 from __future__ import annotations
@@ -16,19 +21,24 @@ from .integers import Integers
 @dataclass(frozen=True)
 class Opened:
     """`bound`: the carries, as the body sees them, none of them equal to any other term. `initial`: what they are
-    before the loop. `next`: what the body makes of them. `condition`: whether it runs once more. `state`: the effects
-    before an iteration, which has none. `types`: of the carries. `head`: what is written on the loop; `ending`: what is
-    written where its regions end."""
+    before the loop. `next`: what the body makes of them. `types`: of the carries. `lead`: of a loop that `counts` the
+    number of the iteration, which is as new; of another whether it runs once more. `state`: the effects before an
+    iteration, which has none. `head`: what is written on the loop; `ending`: what is written where its regions end."""
 
     bound: tuple[int, ...]
     initial: tuple[int, ...]
     next: tuple[int, ...]
-    condition: int
-    state: int
     types: tuple[int, ...]
+    counts: bool
+    lead: int
+    state: int
     depth: int
     head: Head
     ending: int
+
+    def has_form_of(self, other: Opened) -> bool:
+        """Whether the same is written on both loops, and both number their iterations in the same type."""
+        return self.head == other.head and self.ending == other.ending and self.counts and other.counts
 
 
 @dataclass(frozen=True)
@@ -40,19 +50,20 @@ class Counter:
     trips: int
 
 
-def counter_of(terms: Terms, integers: Integers, loop: Opened) -> Counter | None:
-    """The carry that counts, by ones, up to a constant."""
-    head, operands = terms.head_of(loop.condition), terms.operands_of(loop.condition)
+def counter_of(
+    terms: Terms, integers: Integers, condition: int, carries: tuple[int, ...], initial: tuple[int, ...]
+) -> Counter | None:
+    """The carry that counts up to a constant, if it grows by ones, which is not looked at."""
+    head, operands = terms.head_of(condition), terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare" or not _is_less(terms, head):
         return None
-    index = next((index for index, bound in enumerate(loop.bound) if bound == operands[0]), None)
+    index = next((index for index, bound in enumerate(carries) if bound == operands[0]), None)
     if index is None or (end := integers.constant(operands[1])) is None:
         return None
-    start = integers.constant(loop.initial[index])
-    if start is None or not 0 <= start < end < 2**31 - 1:
+    if integers.width(terms.head_of(carries[index])) is None:
         return None
-    step = integers.sum_of(loop.next[index])
-    return Counter(index, start, end - start) if step == (1, loop.bound[index], 1) else None
+    start = integers.constant(initial[index])
+    return Counter(index, start, end - start) if start is not None and 0 <= start < end < 2**31 - 1 else None
 
 
 def _is_less(terms: Terms, head: Head) -> bool:
@@ -60,25 +71,65 @@ def _is_less(terms: Terms, head: Head) -> bool:
     return said.pop("comparison_direction", "").strip("<>").split()[-1:] == ["LT"] and set(said) <= {"compare_type"}
 
 
-def sliced(terms: Terms, loop: Opened, index: int) -> int:
-    """The term of one result."""
+def written_on(head: Head) -> Head:
+    """What is written on a loop, whatever it computes."""
+    return head._replace(kind="loop", types=(), bodies=())
+
+
+def numbered(loop: Opened, counter: Counter, number: int) -> Opened:
+    """A loop of which it is known that it counts, without its counter."""
+    index = counter.index
+
+    def without(listed: tuple[int, ...]) -> tuple[int, ...]:
+        return listed[:index] + listed[index + 1 :]
+
+    return Opened(
+        without(loop.bound),
+        without(loop.initial),
+        without(loop.next),
+        without(loop.types),
+        True,
+        number,
+        loop.state,
+        loop.depth,
+        loop.head,
+        loop.ending,
+    )
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What one carry depends on. `order`: the carries, it first. `head`, `operands`: of the term, without which
+    iteration is meant where the loop counts."""
+
+    order: tuple[int, ...]
+    head: Head
+    operands: tuple[int, ...]
+
+
+def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
+    """The loop as one carry sees it."""
     order = _carries_behind(terms, loop, index)
-    bound = tuple(loop.bound[one] for one in order)
+    arguments = tuple(loop.bound[one] for one in order)
     types = tuple(loop.types[one] for one in order)
-    roots = (loop.condition, *(loop.next[one] for one in order), loop.state)
-    body, captures = terms.close(Inside((*bound, loop.state), roots), types, loop.ending, loop.depth)
-    position = order.index(index)
-    head = loop.head._replace(kind="loop", name=str(position), types=(loop.types[index],), bodies=(body,))
-    return terms.term(head, (*(loop.initial[one] for one in order), *captures))
+    roots = *(loop.next[one] for one in order), loop.state
+    if loop.counts:
+        inside = Inside((loop.lead, *arguments, loop.state), roots)
+        types = (terms.head_of(loop.lead).types[0], *types)
+    else:
+        inside = Inside((*arguments, loop.state), (loop.lead, *roots))
+    body, captures = terms.close(inside, types, loop.ending, loop.depth)
+    kind = "history" if loop.counts else "loop"
+    head = loop.head._replace(kind=kind, types=(loop.types[index],), bodies=(body,))
+    return Slice(tuple(order), head, (*(loop.initial[one] for one in order), *captures))
 
 
 def _carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
-    """The carries of the condition, this one, and those that they are computed from, in the order of discovery."""
+    """This carry, those that it is computed from, and those of the condition, in the order of discovery."""
     number = {bound: one for one, bound in enumerate(loop.bound)}
-    order, seen = list[int](), set[int]()
-    _discover(terms, loop, loop.condition, number, seen, order)
-    if index not in order:
-        order.append(index)
+    order, seen = [index], set[int]()
+    if not loop.counts:
+        _discover(terms, loop, loop.lead, number, seen, order)
     for one in order:  # It grows meanwhile.
         _discover(terms, loop, loop.next[one], number, seen, order)
     return order
@@ -96,3 +147,16 @@ def _discover(terms: Terms, loop: Opened, root: int, number: dict[int, int], see
                 order.append(carry)
             continue
         pending.extend(reversed(terms.operands_of(term)))
+
+
+def reaches(terms: Terms, roots: tuple[int, ...], wanted: frozenset[int], depth: int) -> bool:
+    """Whether one of the roots is computed from one of the terms, all of which are as deep as `depth`."""
+    pending, seen = list(roots), set[int]()
+    while pending:
+        term = pending.pop()
+        if term in wanted:
+            return True
+        if term not in seen and terms.depth_of(term) >= depth:
+            seen.add(term)
+            pending.extend(terms.operands_of(term))
+    return False

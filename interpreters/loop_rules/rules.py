@@ -1,14 +1,10 @@
 """The rules by which terms with loops become the same: each takes a term that would be made, and says which it is.
 
-Reading a stack is computing what was stored. A *stack* is a carry of a counted loop that writes, in every iteration, a
-slice at the place of the counter (or counted from the end), covers its first dimension so, and that the loop does with
-nothing else. Slice j of what such a loop returns is what the iteration that wrote it has stored, wherever j is known to
-be within bounds:
+`history(n, x)` is what carry x of a loop is when iteration n begins: of the loop that computes x alone, so that two
+loops that compute x in the same way agree on it. Before the first iteration it is the initial value.
 
-    dynamic_slice(loop(… dynamic_update_slice(s, u(i, x), i) …), j)   ->   u(j, history(x, j))
-
-`history(x, j)` is what carry x of that loop is when iteration j begins: of the loop that computes x alone, so that two
-loops that compute x in the same way agree on it. Nothing is known of it but that.
+Reading a stack is computing what was stored (`stored.py`), a loop that goes on where another one stopped is the other
+one, and a loop around a loop is one loop (`chunks.py`).
 
 Of shapes: to give a dimension of extent 1 and take it away, and to reshape twice, is to do nothing, or once.
 """
@@ -18,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..terms import Body, Head, Terms
-from .integers import Integers, Sum
-from .opened import Opened, counter_of, sliced
+from .chunks import continued, flattened
+from .integers import LARGEST, Integers, Interval
+from .opened import Opened, Slice, sliced, written_on
 from .stored import Stored, keeps_order, stored_by
 
 
@@ -31,7 +28,9 @@ class Rules:
         self.integers = Integers(terms)
         self._opened = dict[int, Opened]()
         self._stored = dict[int, Stored | None]()
+        self._slices = dict[int, Slice]()
         self._made = dict[tuple[Head, tuple[int, ...]], int]()
+        self._histories = dict[tuple[Head, tuple[int, ...]], int]()
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int:
         """The term, or the one that it is equal to."""
@@ -42,67 +41,73 @@ class Rules:
 
     def _apply(self, head: Head, operands: tuple[int, ...]) -> int:
         found = None
-        if head.kind == "loop":
-            return self._closed_again(head, operands)
-        if head.kind == "operation":
-            match head.name:
-                case "stablehlo.add" | "stablehlo.subtract":
-                    found = self.integers.added(head, operands)
-                case "stablehlo.dynamic_slice":
-                    found = self._read(head, operands)
-                case "stablehlo.reshape":
-                    found = self._reshaped(head, operands[0])
-                case _:
-                    pass
-        elif head.kind == "index":
-            scale, offset = map(int, head.name.split())
-            inner = self.integers.sum_of(operands[0])
-            total = Sum(scale * inner.scale, inner.base, scale * inner.offset + offset)
-            found = self.integers.written(total, head)
+        match head.kind, head.name:
+            case "loop", _:
+                return self.result(self._open(head, operands), 0)
+            case "history", _:
+                return self.history(self._open(head, operands), 0, operands[0])
+            case "index", _:
+                found = self.integers.written(self.integers.expanded(head, operands), head)
+            case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
+                found = self.integers.computed(head, operands)
+            case "operation", "stablehlo.dynamic_slice":
+                found = self._read(head, operands)
+            case "operation", "stablehlo.reshape":
+                found = self._reshaped(head, operands[0])
+            case _:
+                pass
         return self.terms.term(head, operands) if found is None else found
 
-    def _closed_again(self, head: Head, operands: tuple[int, ...]) -> int:
-        """A loop of which the captures are known better now."""
-        loop = self._open(head, operands)
-        return sliced(self.terms, loop, int(head.name))
+    def slice(self, loop: Opened, index: int) -> Slice:
+        """The loop as one carry sees it."""
+        bound = loop.bound[index]
+        if (known := self._slices.get(bound)) is None:
+            known = self._slices[bound] = sliced(self.terms, loop, index)
+        return known
+
+    def result(self, loop: Opened, index: int) -> int:
+        """What a carry is after a loop that does not count."""
+        slice_ = self.slice(loop, index)
+        return self.terms.term(slice_.head, slice_.operands)
+
+    def history(self, loop: Opened, index: int, at: int) -> int:
+        """What a carry is when the iteration `at` of a loop that counts begins."""
+        if self.integers.constant(at) == 0:
+            return loop.initial[index]
+        slice_ = self.slice(loop, index)
+        key = slice_.head, (at, *slice_.operands)
+        if (known := self._histories.get(key)) is None:
+            found = continued(self, loop, index, at)
+            found = flattened(self, loop, index, at) if found is None else found
+            known = self._histories[key] = self.terms.term(*key) if found is None else found
+        return known
+
+    def _interval(self, number: int) -> Interval | None:
+        return self.integers.interval(self.integers.sum_of(number))
 
     def opened(self, number: int) -> Opened:
-        """The loop that a term is a result of, with carries of its own."""
+        """The loop that a term is a result or the history of, with carries of its own. The term's own comes first."""
         if (known := self._opened.get(number)) is None:
             known = self._open(self.terms.head_of(number), self.terms.operands_of(number))
             self._opened[number] = known
         return known
 
     def _open(self, head: Head, operands: tuple[int, ...]) -> Opened:
-        terms, body = self.terms, self.terms.bodies[head.bodies[0]]
-        depth = 1 + max(map(terms.depth_of, operands), default=0)
-        bound = tuple([terms.bound("bound", (type_,), depth) for type_ in body.types])
+        terms, body, counts = self.terms, self.terms.bodies[head.bodies[0]], head.kind == "history"
+        given = operands[1:] if counts else operands
+        depth = 1 + max(map(terms.depth_of, given), default=0)
+        arguments = [terms.bound("bound", (type_,), depth) for type_ in body.types]
         state = terms.bound("state", (), depth)
-        initial, captures = operands[: len(bound)], operands[len(bound) :]
-        self._learn(body, bound, initial, captures)
-        numbers = self.instance(body, (*bound, state), captures)
-        condition, *following, _ = [numbers[root] for root in body.roots]
-        return Opened(bound, initial, tuple(following), condition, state, body.types, depth, head, body.ending)
-
-    def _learn(self, body: Body, bound: Sequence[int], initial: Sequence[int], captures: Sequence[int]) -> None:
-        """The range of the counter, before anything is computed from it: what it is compared with, and that it grows
-        by one, stand in the body."""
-        numbers = dict(enumerate(bound))
-        given = iter(captures)
-        for position, entry in enumerate(body.entries, len(bound) + 1):
-            if entry is None:
-                numbers[position] = next(given)
-            elif position in (body.roots[0], *body.roots[1 : 1 + len(bound)]) and all(p in numbers for p in entry[1]):
-                head = self.terms.heads[entry[0]]
-                numbers[position] = self.terms.term(head, tuple([numbers[p] for p in entry[1]]))
-        if body.roots[0] not in numbers:
-            return
-        following = [numbers.get(root, bound[index]) for index, root in enumerate(body.roots[1 : 1 + len(bound)])]
-        loop = Opened(
-            tuple(bound), tuple(initial), tuple(following), numbers[body.roots[0]], 0, body.types, 0, _NO_HEAD, -1
-        )
-        if (counter := counter_of(self.terms, self.integers, loop)) is not None:
-            self.integers.ranges[bound[counter.index]] = counter.start, counter.start + counter.trips - 1
+        if counts and (upto := self._interval(operands[0])) is not None:
+            self.integers.ranges[arguments[0]] = 0, max(0, upto[1] - 1)
+        bound = tuple(arguments[1:] if counts else arguments)
+        numbers = self.instance(body, (*arguments, state), given[len(bound) :])
+        roots = [numbers[root] for root in body.roots]
+        lead = arguments[0] if counts else roots.pop(0)
+        types = body.types[1:] if counts else body.types
+        plain = written_on(head)
+        following = tuple(roots[:-1])
+        return Opened(bound, given[: len(bound)], following, types, counts, lead, state, depth, plain, body.ending)
 
     def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
         """The terms at the positions of a body for these arguments, which include the state."""
@@ -118,43 +123,41 @@ class Rules:
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """The slice of a stack, as it was stored; None where that is not known."""
         source, place, *others = operands
-        if self.terms.head_of(source).kind != "loop":
+        if self.terms.head_of(source).kind != "history" or (stored := self._stored_in(source)) is None:
             return None
-        stored = self._stored_in(source)
-        if stored is None or head.types != stored.types or {name for name, _ in head.attributes} != {"slice_sizes"}:
+        if head.types != stored.types or {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
         if any(self.integers.constant(one) != 0 for one in others):
             return None
-        read = self.integers.sum_of(place)
-        within = self.integers.interval(read)
-        if within is None or within[0] < 0 or within[1] >= stored.counter.trips:
+        number = stored.written_at(self.integers.sum_of(place))
+        within = self.integers.interval(number)
+        if within is None or within[0] < 0 or within[1] >= stored.trips:
             return None
-        counter = self.terms.head_of(stored.loop.bound[stored.counter.index])
-        if read.scale and self.terms.head_of(read.base).types != counter.types:
+        like = self.terms.head_of(stored.loop.lead)
+        if any(self.terms.head_of(base).types != like.types for base, _ in number.parts):
             return None
-        return self._at(stored, self.integers.written(stored.counter_at(read), counter))
+        return self._at(stored, self.integers.written(number, like))
 
-    def _at(self, stored: Stored, counter: int) -> int:
-        """What is stored in the iteration in which the counter is this."""
-        read = {position for entry in stored.body.entries if entry is not None for position in entry[1]}
+    def _at(self, stored: Stored, number: int) -> int:
+        """What is stored in the iteration of this number."""
+        loop, read = (
+            stored.loop,
+            {position for entry in stored.body.entries if entry is not None for position in entry[1]},
+        )
         read.update(stored.body.roots)
-        arguments = list[int]()
-        for index, bound in enumerate(stored.loop.bound):
-            if index not in read:
-                arguments.append(bound)
-            elif index == stored.counter.index:
-                arguments.append(counter)
-            else:
-                carried = sliced(self.terms, stored.loop, index)
-                head = Head("history", "", types=(stored.loop.types[index],))
-                arguments.append(self.terms.term(head, (carried, counter)))
-        numbers = self.instance(stored.body, [*arguments, stored.loop.state], stored.captures)
+        carried = [
+            self.history(loop, index, number) if index + 1 in read else bound for index, bound in enumerate(loop.bound)
+        ]
+        numbers = self.instance(stored.body, [number, *carried, loop.state], stored.captures)
         return numbers[stored.body.roots[0]]
 
     def _stored_in(self, source: int) -> Stored | None:
         if source not in self._stored:
-            index = int(self.terms.head_of(source).name)
-            self._stored[source] = stored_by(self.terms, self.integers, self.opened(source), index)
+            trips = self.integers.constant(self.terms.operands_of(source)[0])
+            if trips is None or not 0 < trips <= LARGEST:
+                self._stored[source] = None
+            else:
+                self._stored[source] = stored_by(self.terms, self.integers, self.opened(source), trips)
         return self._stored[source]
 
     def _reshaped(self, head: Head, operand: int) -> int | None:
@@ -163,9 +166,6 @@ class Rules:
         if inner.kind != "operation" or not keeps_order(self.terms, operand) or head.attributes:
             return None
         source = self.terms.operands_of(operand)[0]
-        if self.terms.head_of(source).types == head.types:
+        if self.terms.types_of(source) == head.types:
             return source
         return self.make(head, (source,)) if inner.name == "stablehlo.reshape" else None
-
-
-_NO_HEAD = Head("state", "")

@@ -1,74 +1,69 @@
-"""What the iterations of a loop store in a stack: one slice each, at a place of its own, and nobody looks meanwhile."""
+"""What the iterations of a loop store in a stack, so that reading a stack is computing what was stored.
+
+A *stack* is a carry of a loop that counts which writes, in every iteration, a slice at the place of its number (or
+counted from the end), within the first dimension, and that the loop does with nothing else. Slice j of what such a loop
+returns is what the iteration that wrote it has stored, wherever it is known that one did:
+
+    dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
 from ..terms import Body, Inside, Terms
-from .integers import Integers, Sum
-from .opened import Counter, Opened, counter_of
+from .integers import Integers, Sum, whole
+from .opened import Opened, reaches
 
 
 @dataclass(frozen=True)
 class Stored:
-    """`body`, `captures`: the slice, closed over the carries; its type is `types`. Where the counter is c, it lies at
-    `scale * c + offset` of the first dimension."""
+    """`body`, `captures`: the slice, closed over the number of the iteration and the carries; its type is `types`. In
+    iteration n of `trips` it is written at `scale * n + offset` of the first dimension."""
 
     loop: Opened
-    counter: Counter
+    trips: int
     body: Body
     captures: tuple[int, ...]
     types: tuple[int, ...]
     scale: int
     offset: int
 
-    def counter_at(self, place: Sum) -> Sum:
-        """What the counter is in the iteration that stores at this place."""
-        return Sum(self.scale * place.scale, place.base, self.scale * (place.offset - self.offset))
+    def written_at(self, place: Sum) -> Sum:
+        """The iteration that stores at this place."""
+        return place.plus(whole(-self.offset)).times(self.scale)
 
 
-def stored_by(terms: Terms, integers: Integers, loop: Opened, index: int) -> Stored | None:
-    """What the loop stores in this carry; None where it is no stack, or not known to be one."""
-    counter, update = counter_of(terms, integers, loop), terms.head_of(loop.next[index])
-    if counter is None or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
+def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Stored | None:
+    """What the loop has stored in its first carry after this many iterations; None where that is no stack, or not known
+    to be one."""
+    update = terms.head_of(loop.next[0])
+    if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
-    stack, slice_, place, *others = terms.operands_of(loop.next[index])
-    if update.kind != "operation" or stack != loop.bound[index] or any(integers.constant(one) != 0 for one in others):
+    stack, slice_, place, *others = terms.operands_of(loop.next[0])
+    if stack != loop.bound[0] or any(integers.constant(one) != 0 for one in others):
         return None
-    elsewhere = [loop.condition, slice_, place, *(one for at, one in enumerate(loop.next) if at != index)]
-    if _reaches(terms, elsewhere, loop.bound[index], loop.depth):
+    if reaches(terms, (slice_, place, *loop.next[1:]), frozenset(loop.bound[:1]), loop.depth):
+        return None
+    types = terms.types_of(slice_)
+    shape, part = _shape(terms, loop.types[:1]), _shape(terms, types)
+    if not shape or part is None or part != (1, *shape[1:]):
         return None
     where = integers.sum_of(place)
-    if where.base != loop.bound[counter.index] or not _covers(where, counter):
+    scale = dict(where.parts).get(loop.lead)
+    if len(where.parts) != 1 or scale not in (1, -1) or not _is_within(where, scale, trips, shape[0]):
         return None
-    types = terms.head_of(slice_).types
-    shape, part = _shape(terms, loop.types[index : index + 1]), _shape(terms, types)
-    if shape is None or part is None or shape[:1] != (counter.trips,) or part != (1, *shape[1:]):
-        return None
-    inside = Inside((*loop.bound, loop.state), (slice_, loop.state))
-    number, captures = terms.close(inside, loop.types, -1, loop.depth)
-    return Stored(loop, counter, terms.bodies[number], captures, types, where.scale, where.offset)
+    arguments = (loop.lead, *loop.bound, loop.state)
+    types_inside = (terms.head_of(loop.lead).types[0], *loop.types)
+    number, captures = terms.close(Inside(arguments, (slice_, loop.state)), types_inside, -1, loop.depth)
+    return Stored(loop, trips, terms.bodies[number], captures, types, scale, where.offset)
 
 
-def _covers(place: Sum, counter: Counter) -> bool:
-    """Whether it takes each of 0 … trips - 1 once."""
-    last = counter.start + counter.trips - 1
-    return abs(place.scale) == 1 and min(place.scale * end + place.offset for end in (counter.start, last)) == 0
-
-
-def _reaches(terms: Terms, roots: Sequence[int], wanted: int, depth: int) -> bool:
-    pending, seen = list(roots), set[int]()
-    while pending:
-        term = pending.pop()
-        if term == wanted:
-            return True
-        if term not in seen and terms.depth_of(term) >= depth:
-            seen.add(term)
-            pending.extend(terms.operands_of(term))
-    return False
+def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
+    """Whether no place is moved to be within the stack, so that no two iterations write the same one."""
+    return all(0 <= scale * number + place.offset < extent for number in (0, trips - 1))
 
 
 def _shape(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -86,7 +81,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
         return not head.attributes
     said = {name: terms.attributes.attribute(value) for name, value in head.attributes}
     dimensions = said.pop("broadcast_dimensions", None)
-    before, after = _shape(terms, terms.head_of(terms.operands_of(number)[0]).types), _shape(terms, head.types)
+    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
     if said or not isinstance(dimensions, DenseArrayBase) or before is None or after is None:
         return False
     listed = list(dimensions.get_values())

@@ -36,12 +36,12 @@ def with_index(w: Any, x: Any) -> Any:
         index, w = each
         return bend(h @ w) * (1 + 0.5 * index.astype(h.dtype)), (h > index).sum()
 
-    h, counts = jax.lax.scan(body, x, (jnp.arange(LAYERS), w))
+    h, counts = jax.lax.scan(body, x, (jnp.arange(len(w)), w))
     return h.sum() + counts.sum()
 
 
 def counted(w: Any, x: Any) -> Any:
-    return jax.lax.fori_loop(1, LAYERS, lambda i, h: bend(h @ w[i]) + i * h, x).sum()
+    return jax.lax.fori_loop(1, len(w), lambda i, h: bend(h @ w[i]) + i * h, x).sum()
 
 
 def two_carries(w: Any, x: Any) -> Any:
@@ -58,7 +58,7 @@ def in_one_another(w: Any, x: Any) -> Any:
     def body(h: Any, w: Any) -> Any:
         return jnp.sin(jax.lax.scan(lambda h, w: (bend(h @ w), None), h, w)[0]), None
 
-    return jax.lax.scan(body, x, w.reshape(2, 2, WIDTH, WIDTH))[0].sum()
+    return jax.lax.scan(body, x, w.reshape(-1, 2, WIDTH, WIDTH))[0].sum()
 
 
 def with_condition(w: Any, x: Any) -> Any:
@@ -66,7 +66,7 @@ def with_condition(w: Any, x: Any) -> Any:
         index, w = each
         return jax.lax.cond(index % 2 == 0, lambda h: bend(h @ w), lambda h: jnp.cos(h @ w) * h, h), None
 
-    return jax.lax.scan(body, x, (jnp.arange(LAYERS), w))[0].sum()
+    return jax.lax.scan(body, x, (jnp.arange(len(w)), w))[0].sum()
 
 
 def part_of_the_carry(w: Any, x: Any) -> Any:
@@ -97,8 +97,8 @@ LOSSES: tuple[Loss, ...] = (
 )
 
 
-def lowered_steps() -> dict[str, str]:
-    """The text of each step, with locations, by name."""
-    shapes = jax.ShapeDtypeStruct((LAYERS, WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
+def lowered_steps(layers: int = LAYERS) -> dict[str, str]:
+    """The text of each step, with locations, by name. `layers`: an even number of iterations."""
+    shapes = jax.ShapeDtypeStruct((layers, WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
     steps = {loss.__name__: jax.value_and_grad(loss) for loss in LOSSES} | {"accumulated": accumulated}
     return {name: jax.jit(step).lower(*shapes).as_text(debug_info=True) for name, step in steps.items()}

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from recompute.analysis.request.loop_schedule import Loops
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import DenseAttr, to_numpy
 from recompute.dialects.diagnostics import Refusal
@@ -40,16 +41,22 @@ UNARY = ("stablehlo.sine", "stablehlo.cosine", "stablehlo.negate", "stablehlo.ex
 BINARY = ("stablehlo.add", "stablehlo.subtract", "stablehlo.multiply")
 
 
+WAYS: tuple[tuple[int, Loops], ...] = ((4, True), (24, "periodic(4)"), (24, "periodic(5)"))
+"""How many layers, and what is asked of their loops."""
+
+
 @cache
 def programs() -> dict[str, tuple[ModuleOp, ModuleOp]]:
-    """Each step, inlined, and the same with its loops cut."""
+    """Each step, inlined, and the same with its loops cut, and in chunks."""
     found = dict[str, tuple[ModuleOp, ModuleOp]]()
-    for name, text in lowered_steps().items():
-        before = parse_module(text, name, make_context())
-        inline(before)
-        after = before.clone()
-        assert recompute_loops(after).copies, name
-        found[name] = before, after
+    for layers, loops in WAYS:
+        for name, text in lowered_steps(layers).items():
+            before = parse_module(text, name, make_context())
+            inline(before)
+            after = before.clone()
+            rolled = recompute_loops(after, loops=loops)
+            assert rolled.copies and (loops is True or any("holds its carries" in str(one) for one in rolled.remarks))
+            found[f"{name}, {loops}"] = before, after
     return found
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("jax")
 
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.test.property import scans
 from recompute.test.property.loops import check, inputs_of, programs
 
 EDITS = 120
@@ -26,3 +27,9 @@ def test_what_is_accepted_computes_the_same() -> None:
     verdicts = Counter(check(seed) for seed in range(EDITS))
     assert verdicts["other"] == 0
     assert verdicts["rejected"] > EDITS // 3 and verdicts["same"]
+
+
+def test_random_steps() -> None:
+    """7344 and 7695: the newest gradient value is the counter of a loop, which nobody reads."""
+    verdicts = {seed: scans.check(seed) for seed in (*range(8), 7344, 7695)}
+    assert set(verdicts.values()) == set(scans.RIGHT), verdicts

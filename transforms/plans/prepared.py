@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.request.loop_schedule import Loops
 from ...analysis.request.names import named_by
-from ...analysis.request.selection import Selection
+from ...analysis.request.selection import BadSelection, Selection
 from ...analysis.request.stated_checkpoints import as_stated
 from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
-from ...dialects.diagnostics import Remark
+from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.names import Names
 from ...dialects.stopwatch import part
 from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
-from ..loops import NOTHING_ROLLED, Rolled, recompute_loops
+from ..loops import Rolled, recompute_loops
 from ..phase import state_phases
 from .nested_steps import NestedStep, outline_nested_steps
 
@@ -42,8 +43,8 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, selection: Selection, loops: bool = True) -> Prepared:
-    """`loops`: what loops hand on is cut."""
+def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prepared:
+    """`loops`: what loops hand on is cut, as in recompute-loops. Raises `Refusal` for nonsense."""
     work = module.clone()
     origins = Origins()
     with part("inline"):
@@ -56,11 +57,18 @@ def prepare(module: ModuleOp, selection: Selection, loops: bool = True) -> Prepa
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    rolled = recompute_loops(work, selection) if loops else NOTHING_ROLLED
+    rolled = _roll(work, selection, loops)
     if rolled.copies:
         origins.follow_loops(rolled.replaced)
     remarks = (*overridden, *dead, *rolled.remarks)
     return Prepared(work, selection, structured, remarks, origins, outline_nested_steps(work), rolled)
+
+
+def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:
+    try:
+        return recompute_loops(work, selection, loops)
+    except BadSelection as error:
+        raise Refusal(work, str(error)) from error
 
 
 def drop_dead(module: ModuleOp) -> None:

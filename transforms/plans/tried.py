@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.copies.choose import choose
 from ...analysis.memory.peaks import Forecast
+from ...analysis.request.loop_schedule import Loops
 from ...analysis.request.selection import AUTO, BadSelection, Selection
 from ...dialects.diagnostics import Refusal
 from ...planning.objective import ATTEMPTS
@@ -40,7 +41,7 @@ def tried_plans(
     attempts: int = ATTEMPTS,
     copies: int = 2,
     emission: Emission = FOR_XLA,
-    loops: bool = True,
+    loops: Loops = True,
 ) -> Iterator[TriedPlans]:
     """What `recompute` would choose from. Where a step has fewer attempts than another, its last one stands again.
 

@@ -1,0 +1,66 @@
+"""What is asked of loops: `true`, `false`, and what is kept of a carry that is too much in each iteration.
+
+`periodic(8)`, `periodic(auto)`: the carries every so many iterations, and one chunk of these at a time is run again.
+`binomial(4)`, `binomial(1GiB)`: so many slots for carries, or as many as fit, filled anew while the later loop runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from .selection import BadSelection
+
+Loops = bool | str
+"""As it is asked for."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`kind`: whether loops are left, or cut, and of what is left then so many carries are held: `every` so many
+    iterations, None for as many as hold the fewest bytes; or in so many `slots`, or those that fit into `bytes`."""
+
+    kind: Literal["none", "cut", "periodic", "binomial"]
+    every: int | None = None
+    slots: int | None = None
+    bytes: int | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the proof has rules for it."""
+        return self.kind != "binomial"
+
+
+class BadSchedule(BadSelection):
+    """What was asked of loops is no schedule."""
+
+    def __init__(self, loops: str):
+        super().__init__(f"loops is {POSSIBLE}, not {loops!r}")
+
+
+POSSIBLE = "true, false, periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or binomial(1GiB)"
+NOT_PROVED = "loops={loops} is not proved by any rule: ask for no proof (--no-proof, proof=False), or for periodic(…)"
+_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+_NUMBER = r"0*[1-9][0-9]*"
+
+
+def schedule_of(loops: Loops) -> Schedule:
+    """What is asked for, read. Raises `BadSchedule`, which says what is possible."""
+    text = str(loops).lower() if isinstance(loops, bool) else loops.strip()
+    if text in ("true", "false"):
+        return Schedule("cut" if text == "true" else "none")
+    if match := re.fullmatch(rf"periodic\s*\(\s*(auto|{_NUMBER})\s*\)", text):
+        return Schedule("periodic", every=None if match[1] == "auto" else int(match[1]))
+    if match := re.fullmatch(rf"binomial\s*\(\s*({_NUMBER})\s*([A-Za-z]*)\s*\)", text):
+        if not match[2]:
+            return Schedule("binomial", slots=int(match[1]))
+        if match[2] in _UNITS:
+            return Schedule("binomial", bytes=int(match[1]) * _UNITS[match[2]])
+    raise BadSchedule(text)
+
+
+def demand_proof(loops: Loops) -> None:
+    """Raises `BadSelection` where no rule of the proof knows what is asked for."""
+    if not schedule_of(loops).is_proved:
+        raise BadSelection(NOT_PROVED.format(loops=loops))

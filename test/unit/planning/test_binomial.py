@@ -1,0 +1,54 @@
+"""Binomial checkpoints: as few iterations as can be, and a schedule that can be carried out."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from recompute.planning.binomial import Reversal, advances, reversal
+
+GRID = [(n, s) for n in range(1, 61) for s in range(1, 9)]
+
+
+@cache
+def fewest(iterations: int, slots: int) -> int:
+    """By trying every place for the next slot."""
+    if iterations == 1:
+        return 0
+    if slots == 1:
+        return iterations * (iterations - 1) // 2
+    splits = range(1, iterations)
+    return min(at + fewest(at, slots) + fewest(iterations - at, slots - 1) for at in splits)
+
+
+def carried_out(schedule: Reversal, slots: int) -> tuple[list[int], int]:
+    """Which iterations are run backwards, in order, and how many are run from carry to carry."""
+    held, position, run, order = {0: 0}, 0, 0, list[int]()
+    for one in schedule.first:
+        position, run = position + one.iterations, run + one.iterations
+        held[one.slot] = position
+    for step in schedule.steps:
+        position = held[step.slot]
+        assert position == step.at
+        for one in step.advances:
+            position, run = position + one.iterations, run + one.iterations
+            held[one.slot] = position
+        run += step.last
+        order.append(position + step.last)
+    assert max(held) < slots
+    return order, run
+
+
+@pytest.mark.parametrize("slots", range(1, 9))
+def test_the_fewest_iterations(slots: int) -> None:
+    for iterations in range(1, 61):
+        schedule = reversal(iterations, slots)
+        order, run = carried_out(schedule, slots)
+        assert order == list(range(iterations))[::-1]
+        assert run == schedule.iterations == advances(iterations, slots) == fewest(iterations, slots)
+
+
+def test_long_loops_take_no_time() -> None:
+    schedule = reversal(20_000, 12)
+    assert schedule.iterations == advances(20_000, 12) < 8 * 20_000

@@ -1,0 +1,137 @@
+"""Carries in slots: the results are those of the step, and the program runs as few iterations as Revolve.
+
+The whole grid: `python -m recompute.test.unit.transforms.test_binomial`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from recompute.analysis.request.selection import BadSelection
+from recompute.dialects.context import make_context
+from recompute.dialects.parser import parse_module
+from recompute.driver.api import Request, rewrite
+from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.program import Observer
+from recompute.planning.binomial import advances
+from recompute.transforms.loops import recompute_loops
+
+STEP = """
+func.func public @main(%x: tensor<5xf32>, %ct: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %f = stablehlo.constant dense<0.0> : tensor<f32>
+  %empty = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<{n}x5xf32>
+  %n, %y, %s = stablehlo.while(%i = %zero, %h = %x, %a = %empty) : tensor<i32>, tensor<5xf32>, tensor<{n}x5xf32>
+  cond {{
+    %end = stablehlo.constant dense<{n}> : tensor<i32>
+    %c = stablehlo.compare LT, %i, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %o = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %float = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
+    %wide = stablehlo.broadcast_in_dim %float, dims = [] : (tensor<f32>) -> tensor<5xf32>
+    %p = stablehlo.add %h, %wide : tensor<5xf32>
+    %t = stablehlo.cosine %p : tensor<5xf32>
+    %t1 = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<5xf32>) -> tensor<1x5xf32>
+    %a1 = stablehlo.dynamic_update_slice %a, %t1, %i, %o : (tensor<{n}x5xf32>, tensor<1x5xf32>, tensor<i32>, tensor<i32>) -> tensor<{n}x5xf32>
+    %next = stablehlo.sine %p : tensor<5xf32>
+    %i1 = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %i1, %next, %a1 : tensor<i32>, tensor<5xf32>, tensor<{n}x5xf32>
+  }}
+  %m, %g = stablehlo.while(%j = %zero, %d = %ct) : tensor<i32>, tensor<5xf32>
+  cond {{
+    %end = stablehlo.constant dense<{n}> : tensor<i32>
+    %c = stablehlo.compare LT, %j, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %o = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %last = stablehlo.constant dense<{last}> : tensor<i32>
+    %at = stablehlo.subtract %last, %j : tensor<i32>
+    %t1 = stablehlo.dynamic_slice %s, %at, %o, sizes = [1, 5] : (tensor<{n}x5xf32>, tensor<i32>, tensor<i32>) -> tensor<1x5xf32>
+    %t = stablehlo.reshape %t1 : (tensor<1x5xf32>) -> tensor<5xf32>
+    %q = stablehlo.multiply %d, %t : tensor<5xf32>
+    %j1 = stablehlo.add %j, %one : tensor<i32>
+    stablehlo.return %j1, %q : tensor<i32>, tensor<5xf32>
+  }}
+  func.return %y, %g : tensor<5xf32>, tensor<5xf32>
+}}
+"""  # noqa: E501
+INPUTS = [np.linspace(-1, 1, 5, dtype=np.float32), np.ones(5, np.float32)]
+
+
+def step(iterations: int) -> ModuleOp:
+    return parse_module(STEP.format(n=iterations, last=iterations - 1), "step.mlir", make_context())
+
+
+class Count(Observer):
+    """How often the operation runs that makes the next carry."""
+
+    def __init__(self) -> None:
+        self.carries = 0
+
+    @override
+    def yielded(self, op: Operation, arrays: Sequence[Any]) -> None:
+        pass
+
+    @override
+    def carried(self, op: Operation, arrays: Sequence[Any]) -> None:
+        pass
+
+    @override
+    def made(self, op: Operation, arrays: Sequence[Any]) -> None:
+        self.carries += op.name == "stablehlo.sine"
+
+
+def check(iterations: int, slots: int) -> None:
+    """Bit for bit; the first pass runs its last iteration too, which Revolve leaves to whoever runs it backwards."""
+    module, count = step(iterations), Count()
+    expected = execute(function_named(module), INPUTS)
+    rolled = recompute_loops(module, loops=f"binomial({slots})")
+    module.verify()
+    assert any(f"holds its carries in {slots} slots" in str(one) for one in rolled.remarks), rolled.remarks
+    found = execute(function_named(module), INPUTS, count)
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+    assert count.carries == advances(iterations, slots) + 1
+
+
+@pytest.mark.parametrize(("iterations", "slots"), [(4, 1), (8, 3), (13, 2), (30, 4), (60, 8)])
+def test_as_few_iterations_as_can_be(iterations: int, slots: int) -> None:
+    check(iterations, slots)
+
+
+def test_as_many_slots_as_fit() -> None:
+    """A carry is 20 bytes, and so is the slice of one iteration."""
+    module = step(30)
+    rolled = recompute_loops(module, loops="binomial(130B)")
+    assert any("in 4 slots: 120 bytes, and its stacks were 600" in str(one) for one in rolled.remarks), rolled.remarks
+
+
+def test_where_slots_hold_more() -> None:
+    rolled = recompute_loops(step(8), loops="binomial(8)")
+    assert not rolled.copies or all("slots" not in str(one) for one in rolled.remarks)
+    assert any("and its stacks 160" in str(one) for one in rolled.remarks), rolled.remarks
+
+
+def test_no_rule_of_the_proof_knows_it() -> None:
+    with pytest.raises(BadSelection, match="--no-proof"):
+        rewrite(step(30), Request(loops="binomial(4)"))
+
+
+def main() -> None:
+    grid = [(iterations, slots) for slots in range(1, 9) for iterations in range(slots + 3, 61)]
+    for iterations, slots in grid:
+        check(iterations, slots)
+    print(f"{len(grid)} pairs of iterations and slots: each runs as few iterations as Revolve, and the same bits")
+
+
+if __name__ == "__main__":
+    main()

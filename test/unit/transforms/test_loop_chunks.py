@@ -1,0 +1,65 @@
+"""Which pairs of loops hold carries in place of stacks, and why others stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.analysis.request.selection import AUTO, Selection
+from recompute.dialects.context import make_context
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.prove import prove
+from recompute.transforms.loops import recompute_loops
+
+from .test_binomial import INPUTS, STEP
+
+TEXT = STEP.format(n=30, last=29)
+SAME_DIRECTION = TEXT.replace("%at = stablehlo.subtract %last, %j", "%at = stablehlo.add %j, %o")
+
+
+def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:
+    """What is said of the loops; and it is proved, and computes the same."""
+    before = parse_module(text, "step.mlir", make_context())
+    before.verify()
+    after = before.clone()
+    rolled = recompute_loops(after, selection, loops)
+    after.verify()
+    proof = prove(before, after)
+    assert proof, proof.reason
+    assert compare(before, after, INPUTS).equal
+    return "\n".join(str(one) for one in rolled.remarks)
+
+
+@pytest.mark.parametrize("text", [TEXT, SAME_DIRECTION], ids=["reversed", "in the same direction"])
+@pytest.mark.parametrize("every", [1, 4, 5, 30, 99])
+def test_in_chunks(text: str, every: int) -> None:
+    said = said_of(text, f"periodic({every})")
+    if every in (4, 5):
+        assert f"holds its carries every {every} iterations" in said
+    else:
+        assert "and its stacks 600" in said, said
+
+
+def test_slots_are_for_the_reverse() -> None:
+    assert "slots are for the reverse" in said_of(SAME_DIRECTION, "binomial(4)")
+
+
+def test_loops_of_other_lengths() -> None:
+    head, tail = TEXT.split("%m, %g =")
+    fewer = head + "%m, %g =" + tail.replace("dense<30>", "dense<20>")
+    assert "runs 20 times, and it 30 times" in said_of(fewer, "periodic(5)")
+
+
+def test_in_another_order() -> None:
+    """Every slice a place further: the first of them twice, as it is kept within bounds."""
+    other = TEXT.replace("dense<29>", "dense<28>")
+    assert "holds its carries" not in said_of(other, "periodic(5)")
+
+
+def test_what_is_saved_does_not_run_again() -> None:
+    kept = TEXT.replace(
+        "%next = stablehlo.sine %p : tensor<5xf32>",
+        "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"
+        "    %next = stablehlo.negate %next0 : tensor<5xf32>",
+    )
+    assert "stablehlo.sine may not run again" in said_of(kept, "periodic(5)")
