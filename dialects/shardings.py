@@ -11,6 +11,8 @@ Their bodies are text here: nobody but the partitioner reads them.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -20,6 +22,7 @@ from xdsl.utils.mlir_lexer import PunctuationSpelling
 
 _CLOSED_BY: dict[PunctuationSpelling, PunctuationSpelling] = {"[": "]", "{": "}", "(": ")", "<": ">"}
 _GAP = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
+_MESH_AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(//)')
 _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
@@ -75,6 +78,10 @@ class MeshAttr(TextAttr):
 
     name = "sdy.mesh"
 
+    def axes(self) -> dict[str, int]:
+        """Their names and sizes, in order."""
+        return {name: int(size) for name, size in _MESH_AXIS.findall(self.data)}
+
 
 @irdl_attr_definition
 class ShardingAttr(TextAttr):
@@ -123,3 +130,31 @@ class ManualAxesAttr(Data[tuple[str, ...]], OpaqueSyntaxAttribute):
 
 
 SHARDINGS: list[type[Attribute]] = [MeshAttr, ShardingAttr, ShardingPerValueAttr, ManualAxesAttr]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a value lies over the devices of a mesh: the axes that divide each of its dimensions, the major one first."""
+
+    mesh: str
+    dimensions: tuple[tuple[str, ...], ...]
+
+    def is_divided_by(self, axes: Collection[str]) -> bool:
+        """Whether each device along these axes has a part of its own."""
+        return set(axes) <= {axis for dividing in self.dimensions for axis in dividing}
+
+
+_LAYOUT = re.compile(r"@([\w.$-]+), \[((?:\{[^{}]*\}(?:, )?)*)\]")
+_DIVIDED_BY = re.compile(r"\{([^{}]*)\}")
+_AXES = re.compile(r'(?:"[^"\\]*"(?:, )?)*\??')
+_AXIS = re.compile(r'"([^"\\]*)"')
+
+
+def layout_of(sharding: str) -> Layout | None:
+    """What the text of a sharding says, if it names a mesh and whole axes, and says no more."""
+    if (found := _LAYOUT.fullmatch(sharding)) is None:
+        return None
+    dimensions = _DIVIDED_BY.findall(found[2])
+    if not all(_AXES.fullmatch(axes) for axes in dimensions):
+        return None
+    return Layout(found[1], tuple(tuple(_AXIS.findall(axes)) for axes in dimensions))

@@ -116,6 +116,10 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "what a loop carries into an iteration"
         case "index":
             return "an index"
+        case "place":
+            return "the devices"
+        case "part" | "whole":
+            return f"the {head.kind} laid out as <{head.name}>"
 
 
 def _head(terms: Terms, number: int) -> Head:

@@ -25,7 +25,20 @@ from .attribute_keys import AttributeKeys
 
 Side = Literal[0, 1]
 Kind = Literal[
-    "operation", "effect", "result", "parameter", "bound", "state", "attributed", "risk", "loop", "history", "index"
+    "operation",
+    "effect",
+    "result",
+    "parameter",
+    "bound",
+    "state",
+    "attributed",
+    "risk",
+    "loop",
+    "history",
+    "index",
+    "place",
+    "part",
+    "whole",
 ]
 Attributes = tuple[tuple[str, int], ...]
 
@@ -35,7 +48,7 @@ class Head(NamedTuple):
 
     `properties`: the names of those attributes that are properties, where these are two things. An `effect` reads the
     state before it as its first operand, and is itself the state after it. `loop`, `history` and `index` are of the
-    rules for loops (`loop_rules`).
+    rules for loops (`loop_rules`), `place`, `part` and `whole` of what runs on each device (`per_device.py`).
     """
 
     kind: Kind
@@ -138,7 +151,7 @@ class Terms:
         """Of what it is, one type mostly; of one of several results its own."""
         head = self.head_of(number)
         if head.kind != "result":
-            return head.types
+            return head.types[:1] if head.kind == "whole" else head.types
         types, index = self.head_of(self.operands_of(number)[0]).types, int(head.name)
         return types[index : index + 1]
 

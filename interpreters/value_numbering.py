@@ -12,6 +12,7 @@ alike. What is not understood raises a `Refusal`; nothing is guessed. In a regio
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -23,6 +24,7 @@ from .anatomy import attributes_of, callee_of, functions_of, name_of, public_fun
 from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, is_exchange, what_counts
 from .heads import Heads
+from .per_device import PerDevice, per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, MAY_FAIL, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import note_risks, where_it_runs
 from .scope import Outcome, Scope
@@ -110,6 +112,10 @@ class Numbering:
                 results = self._identity(op, op.operands[:-1], scope)
             case "recompute.segment" | "recompute.gradient" if not scope.literal:
                 results = self._group(op, scope)
+            case "stablehlo.reshape" if not scope.literal and (same := self._reshaped_back(op, scope)) is not None:
+                results = (same,)
+            case "sdy.manual_computation" if not scope.literal and (body := per_device(op)) is not None:
+                results = self._on_each_device(body, scope)
             case _:
                 results = self._apply(op, scope)
         scope.values.update(zip(op.results, results, strict=True))
@@ -136,6 +142,30 @@ class Numbering:
         if inner.state != entered:
             (scope.state,) = self._wrapping.wrapped(around, [inner.state])
         return self._wrapping.wrapped(around, numbers)
+
+    def _reshaped_back(self, op: Operation, scope: Scope) -> int | None:
+        """What was reshaped before, if the operation gives it back the type that it had."""
+        (number, *_), types = self._operands(op, scope), self.heads.types(op.results, op)
+        made = self._terms.head_of(number)
+        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), ()) or attributes_of(op):
+            return None
+        (source,) = self._terms.operands_of(number)
+        return source if self._terms.types_of(source) == types else None
+
+    def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
+        place = body.place(self._terms, scope.place)
+        entered = self._terms.term(Head("place", "entered"), (place, scope.state))
+        inner = replace(scope.called(entered), place=place, kept={})
+        parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
+        inner.values.update(zip(body.block.args, parts, strict=True))
+        _, returned = self._block(body.block, inner)
+        if inner.state != entered:
+            scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
+        scope.kept.update((self._terms.term(Head("place", "kept"), (place, one)), None) for one in inner.kept)
+        results = body.wholes(self._terms, self.heads, place, returned)
+        for result in results:
+            self._origins.setdefault(result, body.op)
+        return results
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)

@@ -27,6 +27,8 @@ from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
 from .mark import MarkPass
+from .per_device.outline import outline_device_steps
+from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
 from .rolled.carries import Replaced
 from .rolled.carry_out import carry_out
@@ -165,7 +167,11 @@ class LoopsPass(MarkPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         try:
-            done = recompute_loops(op, self, self.loops)
+            per_device = outline_device_steps(op)
+            try:
+                done = recompute_loops(op, self, self.loops)
+            finally:
+                split_device_steps(per_device)
         except BadSelection as error:
             raise Refusal(op, str(error)) from error
         tell(ctx, done.remarks)

@@ -36,7 +36,6 @@ from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.judged import peaks_of, why_all_worse
-from .plans.nested_steps import put_back
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
 from .shard_kept import shard_kept
@@ -132,7 +131,7 @@ def recomputed(
         remarks = [*said, *cloned.remarks]
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks.extend(shard_kept(work, [one.function for one in prepared.nested]))
+    remarks.extend(shard_kept(work, prepared.inside))
     written = _emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
@@ -144,7 +143,7 @@ def recomputed(
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
-    put_back(prepared.nested)
+    prepared.put_back()
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
     if prepared.structured:

@@ -30,7 +30,6 @@ from ..dialects.recompute import DependOp, Names
 from ..dialects.sdy import MeshOp, ShardingConstraintOp
 from ..dialects.shardings import ShardingAttr
 
-_AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _DIMENSION = re.compile(r"\{([^}]*)\}")
 _NAME = re.compile(r'"([^"]+)"')
 NO_MESH = "recompute_slice_activation says nothing: the module has no mesh over whose devices values could be sharded"
@@ -80,7 +79,7 @@ def _mesh_of(module: ModuleOp) -> Mesh | None:
     """The first mesh of more than one device."""
     for op in module.ops:
         if isinstance(op, MeshOp):
-            axes = {name: int(size) for name, size in _AXIS.findall(op.mesh.data) if int(size) > 1}
+            axes = {name: size for name, size in op.mesh.axes().items() if size > 1}
             if axes:
                 return Mesh(op.sym_name.data, axes)
     return None

@@ -24,6 +24,8 @@ from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...analysis.step.phase_sources import sources
 from ...dialects.every import every_operation
+from ..per_device.outline import outline_device_steps
+from ..per_device.split import split_device_steps
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,15 @@ def _captured(block: Block) -> list[SSAValue]:
 
 @contextmanager
 def nested_steps_apart(module: ModuleOp) -> Generator[None]:
-    """Blocks that are steps are functions of the module meanwhile."""
+    """Blocks that are steps, and pairs of bodies that are the two passes of one, are functions of the module
+    meanwhile."""
+    per_device = outline_device_steps(module)
     nested = outline_nested_steps(module)
     try:
         yield
     finally:
         put_back(nested)
+        split_device_steps(per_device)
 
 
 def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ...analysis.request.loop_schedule import Loops
 from ...analysis.request.names import named_by
@@ -21,8 +22,10 @@ from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 from ..loops import Rolled, recompute_loops
+from ..per_device.outline import DeviceStep, outline_device_steps
+from ..per_device.split import split_device_steps
 from ..phase import state_phases
-from .nested_steps import NestedStep, outline_nested_steps
+from .nested_steps import NestedStep, outline_nested_steps, put_back
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Prepared:
     """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions.
 
     `origins`: which calls its operations come from. `nested`: steps inside of blocks, which are functions meanwhile.
-    `rolled`: what loops compute again.
+    `per_device`: steps of two bodies per device, which are functions meanwhile too. `rolled`: what loops compute again.
     """
 
     module: ModuleOp
@@ -39,7 +42,18 @@ class Prepared:
     remarks: tuple[Remark, ...]
     origins: Origins
     nested: Sequence[NestedStep]
+    per_device: Sequence[DeviceStep]
     rolled: Rolled
+
+    @property
+    def inside(self) -> Sequence[FuncOp]:
+        """The functions that stand for the inside of something."""
+        return [one.function for one in (*self.per_device, *self.nested)]
+
+    def put_back(self) -> None:
+        """What is inside of something, to where it was. Raises `Refusal`."""
+        put_back(self.nested)
+        split_device_steps(self.per_device)
 
 
 @part("prepare")
@@ -57,11 +71,13 @@ def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prep
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
+    per_device = outline_device_steps(work)
     rolled = _roll(work, selection, loops)
     if rolled.copies:
         origins.follow_loops(rolled.replaced)
     remarks = (*overridden, *dead, *rolled.remarks)
-    return Prepared(work, selection, structured, remarks, origins, outline_nested_steps(work), rolled)
+    nested = outline_nested_steps(work)
+    return Prepared(work, selection, structured, remarks, origins, nested, per_device, rolled)
 
 
 def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:

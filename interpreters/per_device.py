@@ -1,0 +1,96 @@
+"""`sdy.manual_computation` as terms: what each device computes from the parts that lie there.
+
+    %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part that lies on the device
+      (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
+    }                                                 %1 is whole(tanh(part(%0))), put together from all devices
+
+A term inside of the body stands for what each device computes, one value per device; it depends on what is outside by
+its parts alone. So two bodies on the same devices (mesh, axes, and where that is) that compute the same from the same
+parts compute the same, wherever the one ends and the other begins. And a part of a whole that was put together in the
+same way is what was put there, `part(whole(t)) = t`, if the layout gives each device a part of its own: where it leaves
+out an axis that the devices lie along, it says that they all have the same, and nobody checks that.
+
+What a body has to occur (`KEPT`) has to occur there. Effects keep their order, and are not those of another place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation
+
+from ..dialects.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
+from .anatomy import attributes_of, name_of
+from .blocks import is_known_end
+from .heads import Heads
+from .terms import Head, Terms
+
+MANUAL = "sdy.manual_computation"
+_ATTRIBUTES = {"in_shardings", "out_shardings", "manual_axes"}
+
+
+@dataclass(frozen=True)
+class PerDevice:
+    """A body that can be entered.
+
+    `into` and `out`: how what goes in and what comes out lies over the devices; `axes`: those of the devices.
+    """
+
+    op: Operation
+    block: Block
+    axes: tuple[str, ...]
+    into: tuple[str, ...]
+    out: tuple[str, ...]
+    mesh: str
+
+    def place(self, terms: Terms, around: int) -> int:
+        """The devices, among those around."""
+        return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
+
+    def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
+        """What lies on a device of each operand."""
+        types = heads.types(self.block.args, self.op)
+        return [
+            self._part(terms, Head("part", sharding, types=(type_,)), place, whole)
+            for sharding, type_, whole in zip(self.into, types, wholes, strict=True)
+        ]
+
+    def wholes(self, terms: Terms, heads: Heads, place: int, parts: Sequence[int]) -> list[int]:
+        """The results, put together from what each device returns."""
+        last = self.block.last_op
+        assert last is not None, "checked: the body ends"
+        types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
+        return [
+            terms.term(Head("whole", sharding, types=pair), (place, part))
+            for sharding, pair, part in zip(self.out, types, parts, strict=True)
+        ]
+
+    def _part(self, terms: Terms, head: Head, place: int, whole: int) -> int:
+        made, layout = terms.head_of(whole), layout_of(head.name)
+        is_same = (made.kind, made.name, made.types[1:]) == ("whole", head.name, head.types)
+        if is_same and layout is not None and layout.is_divided_by(self.axes):
+            there, part = terms.operands_of(whole)
+            if there == place:
+                return part
+        return terms.term(head, (place, whole))
+
+
+def per_device(op: Operation) -> PerDevice | None:
+    """The body, if it can be entered: nothing is written on it that is not understood."""
+    if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
+        return None
+    said, block = attributes_of(op), op.regions[0].blocks[0]
+    last = block.last_op
+    if said.keys() != _ATTRIBUTES or last is None or not is_known_end(last) or attributes_of(last):
+        return None
+    into, out, axes = said["in_shardings"], said["out_shardings"], said["manual_axes"]
+    if not (isinstance(into, ShardingPerValueAttr) and isinstance(out, ShardingPerValueAttr)):
+        return None
+    counts = [(len(into.data), len(op.operands), len(block.args)), (len(out.data), len(op.results), len(last.operands))]
+    layouts = [layout_of(sharding) for sharding in (*into.data, *out.data)]
+    meshes = {None if layout is None else layout.mesh for layout in layouts}
+    if any(len(set(count)) != 1 for count in counts) or len(meshes) != 1 or not isinstance(axes, ManualAxesAttr):
+        return None
+    (mesh,) = meshes
+    return None if mesh is None else PerDevice(op, block, axes.data, into.data, out.data, mesh)

@@ -1,0 +1,52 @@
+"""How what a device has computed is handed on to a later body on the same device: as it lies there.
+
+    tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
+
+All axes lie along the first dimension, as JAX hands on residuals; a scalar is a row of one element meanwhile.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.diagnostics import Refusal
+from ...dialects.sdy import MeshOp
+from .outline import DeviceStep
+
+NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
+
+
+def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
+    """Of what is handed on, on a device. Raises `Refusal` for what is no tensor of known shape."""
+    type_ = value.type
+    if not isinstance(type_, TensorType) or DYNAMIC_INDEX in type_.get_shape():
+        raise Refusal(step.forward, NO_TENSOR.format(type=type_))
+    return type_ if type_.get_num_dims() else TensorType(type_.element_type, [1], type_.encoding)
+
+
+def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
+    """Of all parts together."""
+    sizes = _mesh_axes(step)
+    rows, *others = part.get_shape()
+    devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)
+    return TensorType(part.element_type, [rows * devices, *others], part.encoding)
+
+
+def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
+    """Along all axes of these devices; other axes of the mesh are left to the partitioner."""
+    manual = step.forward.manual_axes.data
+    rest = "" if set(manual) == set(_mesh_axes(step)) else "?"
+    first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [rest])])
+    return f"@{step.mesh}, [{', '.join([f'{{{first}}}', *[f'{{{rest}}}'] * (part.get_num_dims() - 1)])}]"
+
+
+def _mesh_axes(step: DeviceStep) -> dict[str, int]:
+    top = step.forward.get_toplevel_object()
+    meshes = [op for op in top.ops if isinstance(op, MeshOp)] if isinstance(top, ModuleOp) else []
+    for op in meshes:
+        if op.sym_name == StringAttr(step.mesh):
+            return op.mesh.axes()
+    raise Refusal(step.forward, f"there is no mesh @{step.mesh}")

@@ -1,0 +1,107 @@
+"""Which bodies per device are a forward pass and its gradient.
+
+    %0:2 = sdy.manual_computation(%x) {…}           two values: a result, and what the second body reads of the first
+    %1 = sdy.manual_computation(%ct, %0#1) {…}
+
+JAX lowers the gradient of a `shard_map` to such. They are a pair if the second is a part of the gradient, on the same
+devices, and reads what the first returns as it lies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, OpResult
+
+from ...analysis.step.direction import Direction
+from ...analysis.step.phase_sources import sources
+from ...dialects.computations import ManualComputationOp
+from ...dialects.every import every_operation
+from ...dialects.shardings import layout_of
+
+
+@dataclass(frozen=True)
+class Link:
+    """What stands behind an operand of the gradient: a result of the forward pass, or an operand that both have."""
+
+    kind: Literal["residual", "shared"]
+    index: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`links`: for each operand of the gradient; None where it is neither, a cotangent above all."""
+
+    forward: ManualComputationOp
+    backward: ManualComputationOp
+    links: tuple[Link | None, ...]
+    mesh: str
+
+
+def pairs_of(function: FuncOp) -> Iterator[Pair]:
+    """In the order of the gradients, the innermost blocks last; each body is in one pair at most."""
+    blocks = [function.body.block]
+    for op in every_operation(function)[1:]:
+        if not isinstance(op, ManualComputationOp):
+            blocks.extend(block for region in op.regions for block in region.blocks)
+    for block in blocks:
+        yield from _pairs_in(block)
+
+
+def _pairs_in(block: Block) -> Iterator[Pair]:
+    bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
+    taken = set[ManualComputationOp]()
+    for backward in bodies:
+        if not _is_gradient(backward):
+            continue
+        earlier = bodies[: bodies.index(backward)]
+        found = [pair for op in earlier if op not in taken and (pair := _pair(op, backward)) is not None]
+        if found:
+            best = max(found, key=lambda pair: sum(link is not None for link in pair.links))
+            taken.update((best.forward, best.backward))
+            yield best
+
+
+def _is_gradient(op: ManualComputationOp) -> bool:
+    """Whether it runs backward as a whole. One that holds both directions is a step of its own."""
+    return _directions(op) == {Direction.BACKWARD}
+
+
+def _directions(op: ManualComputationOp) -> set[Direction]:
+    asked = sources()
+    said = (source.direction(one) for one in every_operation(op) for source in asked)
+    return {direction for direction in said if direction not in (None, Direction.NONE)}
+
+
+def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair | None:
+    if forward.manual_axes != backward.manual_axes or Direction.BACKWARD in _directions(forward):
+        return None
+    layouts = [
+        layout_of(sharding)
+        for op in (forward, backward)
+        for sharding in (*op.in_shardings.data, *op.out_shardings.data)
+    ]
+    meshes = {None if layout is None else layout.mesh for layout in layouts}
+    mesh = next(iter(meshes)) if len(meshes) == 1 else None
+    links = tuple(_link(forward, backward, index) for index in range(len(backward.inputs)))
+    if mesh is None or not any(link is not None and link.kind == "residual" for link in links):
+        return None
+    return Pair(forward, backward, links, mesh)
+
+
+def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> Link | None:
+    value, sharding = backward.inputs[index], backward.in_shardings.data[index]
+    part = backward.body.block.args[index].type
+    layout, last = layout_of(sharding), forward.body.block.last_op
+    assert last is not None, "a body ends"
+    if isinstance(value, OpResult) and value.op is forward:
+        same = forward.out_shardings.data[value.index] == sharding and last.operands[value.index].type == part
+        own = layout is not None and layout.is_divided_by(forward.manual_axes.data)
+        return Link("residual", value.index) if same and own else None
+    for number, (whole, argument) in enumerate(zip(forward.inputs, forward.body.block.args, strict=True)):
+        if whole is value and forward.in_shardings.data[number] == sharding and argument.type == part:
+            return Link("shared", number)
+    return None

@@ -1,0 +1,162 @@
+"""The function of a step per device taken apart again, into a forward pass and its gradient.
+
+To the gradient belong the operations that are said to be of it, copies, what reads a cotangent or one of these, and
+what else stands behind the first of them. Of the forward pass it reads
+
+    an argument        which is then an operand of both
+    a constant         which both then have
+    anything else      which the forward pass hands on (`handed_on.py`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from ...analysis.step.copied import is_copy
+from ...analysis.step.order import read_values
+from ...dialects.computations import ReturnOp as HandOnOp
+from ...dialects.every import every_operation
+from ...dialects.recompute import Names
+from ...dialects.stablehlo.shapes import ReshapeOp
+from ...rules.kinds import is_constant
+from .bodies import made_anew, move, replace_results
+from .handed_on import part_type, sharding_of, whole_type
+from .outline import DeviceStep
+
+
+def split_device_steps(steps: Sequence[DeviceStep]) -> None:
+    """Put the two bodies of each step where they were, the last one first. Raises `Refusal`."""
+    for step in reversed(steps):
+        _write(step, _parts(step))
+        for op in step.stated:
+            op.attributes.pop(Names.PHASE, None)
+        for op in (step.backward, step.forward, step.function):
+            op.detach()
+            op.erase()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Operations of the forward pass and of the gradient, in program order.
+
+    `own`, `cotangents`: arguments of the function. `kept`, `returned`: what the two hand on to others.
+    """
+
+    forward: tuple[Operation, ...]
+    backward: tuple[Operation, ...]
+    own: tuple[SSAValue, ...]
+    cotangents: tuple[SSAValue, ...]
+    kept: tuple[SSAValue, ...]
+    returned: tuple[SSAValue, ...]
+
+
+def _parts(step: DeviceStep) -> _Parts:
+    block = step.function.body.block
+    *operations, last = block.ops
+    taken, kept = len(step.forward.inputs), len(step.forward.results)
+    cotangents = set(block.args[taken:])
+    forward, backward = list[Operation](), list[Operation]()
+    for op in operations:
+        is_behind = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
+        (backward if is_behind else forward).append(op)
+    arguments, handed_on = (tuple(block.args[:taken]), tuple(block.args[taken:])), tuple(last.operands)
+    return _Parts(tuple(forward), tuple(backward), *arguments, handed_on[:kept], handed_on[kept:])
+
+
+def _is_of_gradient(op: Operation) -> bool:
+    stated = op.attributes.get(Names.PHASE)
+    return is_copy(op) or (isinstance(stated, StringAttr) and stated.data == "gradient")
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """What the gradient reads of the forward pass: constants, arguments by number, and what is handed on."""
+
+    constants: tuple[OpResult, ...]
+    shared: tuple[int, ...]
+    residuals: tuple[OpResult, ...]
+
+
+def _crossing(parts: _Parts) -> _Crossing:
+    made = {result for op in parts.forward for result in op.results}
+    read = dict.fromkeys([value for op in parts.backward for value in read_values(op)] + list(parts.returned))
+    results = [value for value in read if isinstance(value, OpResult) and value in made]
+    return _Crossing(
+        constants=tuple(value for value in results if is_constant(value.op)),
+        shared=tuple(index for index, argument in enumerate(parts.own) if argument in read),
+        residuals=tuple(value for value in results if not is_constant(value.op)),
+    )
+
+
+def _write(step: DeviceStep, parts: _Parts) -> None:
+    crossing = _crossing(parts)
+    types = [part_type(step, value) for value in crossing.residuals]
+    shardings = [sharding_of(step, type_) for type_ in types]
+    # First the gradient: what it reads is known by where it reads it.
+    second = _gradient(parts, crossing, types)
+    first = _forward(parts, crossing, types)
+    inputs = list(zip(step.forward.inputs, step.forward.in_shardings.data, strict=True))
+    results = [
+        (result.type, sharding)
+        for result, sharding in zip(step.forward.results, step.forward.out_shardings.data, strict=True)
+    ]
+    handed_on = [(whole_type(step, type_), sharding) for type_, sharding in zip(types, shardings, strict=True)]
+    forward = made_anew(step.forward, inputs, [*results, *handed_on], first)
+    replace_results(step.forward, range(len(results)), forward)
+    read = list(zip(step.backward.inputs, step.backward.in_shardings.data, strict=True))
+    cotangents, own = read[: len(parts.cotangents)], read[len(parts.cotangents) :]
+    residuals = zip(forward.results[len(results) :], shardings, strict=True)
+    returned = list(zip(step.backward.result_types, step.backward.out_shardings.data, strict=True))
+    backward = made_anew(
+        step.backward, [*cotangents, *(own[index] for index in crossing.shared), *residuals], returned, second
+    )
+    replace_results(step.backward, range(len(returned)), backward)
+
+
+def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> Block:
+    shared = [parts.own[index] for index in crossing.shared]
+    values = [*parts.cotangents, *shared, *crossing.residuals]
+    block = Block(arg_types=[*(value.type for value in (*parts.cotangents, *shared)), *types])
+    now = dict[SSAValue, SSAValue]()
+    for value in crossing.constants:
+        constant = value.op.clone()
+        block.add_op(constant)
+        now[value] = constant.results[value.index]
+    for value, argument in zip(values, block.args, strict=True):
+        argument.name_hint = value.name_hint
+        now[value] = _reshaped(argument, value.type, block)
+    _read_instead(now, parts.backward)
+    move(parts.backward, block)
+    block.add_op(HandOnOp.create(operands=[now.get(value, value) for value in parts.returned]))
+    return block
+
+
+def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> Block:
+    block = Block(arg_types=[value.type for value in parts.own])
+    now = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
+    for value, argument in now.items():
+        argument.name_hint = value.name_hint
+    _read_instead(now, parts.forward)
+    move(parts.forward, block)
+    handed_on = [_reshaped(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
+    block.add_op(HandOnOp.create(operands=[*(now.get(value, value) for value in parts.kept), *handed_on]))
+    return block
+
+
+def _reshaped(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
+    if value.type == type_:
+        return value
+    reshape = ReshapeOp(value, type_)
+    block.add_op(reshape)
+    return reshape.result
+
+
+def _read_instead(now: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
+    """Have them, and what is inside of them, read these values."""
+    for op in operations:
+        for inner in every_operation(op):
+            inner.operands = [now.get(operand, operand) for operand in inner.operands]
