@@ -11,7 +11,6 @@ Their bodies are text here: nobody but the partitioner reads them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Data, OpaqueSyntaxAttribute
@@ -138,10 +137,6 @@ class Layout:
 
     mesh: str
     dimensions: tuple[tuple[str, ...], ...]
-
-    def is_divided_by(self, axes: Collection[str]) -> bool:
-        """Whether each device along these axes has a part of its own."""
-        return set(axes) <= {axis for dividing in self.dimensions for axis in dividing}
 
 
 _LAYOUT = re.compile(r"@([\w.$-]+), \[((?:\{[^{}]*\}(?:, )?)*)\]")

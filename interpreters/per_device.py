@@ -7,8 +7,8 @@
 A term inside of the body stands for what each device computes, one value per device; it depends on what is outside by
 its parts alone. So two bodies on the same devices (mesh, axes, and where that is) that compute the same from the same
 parts compute the same, wherever the one ends and the other begins. And a part of a whole that was put together in the
-same way is what was put there, `part(whole(t)) = t`, if the layout gives each device a part of its own: where it leaves
-out an axis that the devices lie along, it says that they all have the same, and nobody checks that.
+same way is what was put there, `part(whole(t)) = t`. Where the layout leaves out an axis that the devices lie along, it
+says that all along it have the same; that is taken at its word, as the partitioner takes it.
 
 What a body has to occur (`KEPT`) has to occur there. Effects keep their order, and are not those of another place.
 """
@@ -67,9 +67,8 @@ class PerDevice:
         ]
 
     def _part(self, terms: Terms, head: Head, place: int, whole: int) -> int:
-        made, layout = terms.head_of(whole), layout_of(head.name)
-        is_same = (made.kind, made.name, made.types[1:]) == ("whole", head.name, head.types)
-        if is_same and layout is not None and layout.is_divided_by(self.axes):
+        made = terms.head_of(whole)
+        if (made.kind, made.name, made.types[1:]) == ("whole", head.name, head.types):
             there, part = terms.operands_of(whole)
             if there == place:
                 return part

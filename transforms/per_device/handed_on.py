@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.diagnostics import Refusal
+from ...dialects.guards import is_tensor
 from ...dialects.sdy import MeshOp
 from .outline import DeviceStep
 
@@ -22,7 +23,7 @@ NO_TENSOR = "the gradient on each device would read a {type} of the forward pass
 def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
     """Of what is handed on, on a device. Raises `Refusal` for what is no tensor of known shape."""
     type_ = value.type
-    if not isinstance(type_, TensorType) or DYNAMIC_INDEX in type_.get_shape():
+    if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
         raise Refusal(step.forward, NO_TENSOR.format(type=type_))
     return type_ if type_.get_num_dims() else TensorType(type_.element_type, [1], type_.encoding)
 

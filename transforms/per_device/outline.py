@@ -6,8 +6,8 @@
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-so whatever works on steps works on it. Around it two bodies stay that hold nothing: one hands on what others read of the
-forward pass, the other reads the cotangents and what the forward pass reads.
+so whatever works on steps works on it. Around it two bodies stay that hold nothing: one hands on what others read of
+the forward pass, the other reads the cotangents and what the forward pass reads.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
 from .bodies import made_anew, move, replace_results
 from .pairs import Pair, pairs_of
+from .paths import continue_paths
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ def _joined(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue]
         value.name_hint = argument.name_hint
     for argument, value in zip(one.args, own, strict=True):
         argument.replace_all_uses_with(value)
+    continue_paths(pair.forward, one.ops)
+    continue_paths(pair.backward, other.ops)
     last = one.last_op
     assert last is not None, "a body ends"
     for index, (argument, link) in enumerate(zip(other.args, pair.links, strict=True)):

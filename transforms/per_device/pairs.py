@@ -95,12 +95,11 @@ def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair |
 def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: int) -> Link | None:
     value, sharding = backward.inputs[index], backward.in_shardings.data[index]
     part = backward.body.block.args[index].type
-    layout, last = layout_of(sharding), forward.body.block.last_op
+    last = forward.body.block.last_op
     assert last is not None, "a body ends"
     if isinstance(value, OpResult) and value.op is forward:
         same = forward.out_shardings.data[value.index] == sharding and last.operands[value.index].type == part
-        own = layout is not None and layout.is_divided_by(forward.manual_axes.data)
-        return Link("residual", value.index) if same and own else None
+        return Link("residual", value.index) if same else None
     for number, (whole, argument) in enumerate(zip(forward.inputs, forward.body.block.args, strict=True)):
         if whole is value and forward.in_shardings.data[number] == sharding and argument.type == part:
             return Link("shared", number)
