@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from xdsl.dialects.builtin import UnregisteredAttr
@@ -26,8 +26,15 @@ def channel_of(op: Operation) -> int | None:
     return int(match[2]) if match else None
 
 
-def take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Give a copied collective a channel of its own; operations without a channel stay as they are."""
+def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
+    """Give the collectives among the copies, and inside of them, channels of their own."""
+    for copy in copies:
+        for op in every_operation(copy):
+            _take_channel(op, channels)
+
+
+def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
+    """Operations without a channel stay as they are."""
     attribute = _channel(copy)
     if not isinstance(attribute, UnregisteredAttr) or channel_of(copy) is None:
         return

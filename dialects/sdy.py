@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Dialect
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -82,6 +82,16 @@ class ConstantOp(DenseConstantOp):
     """A constant that is not merged with its like."""
 
     name = "sdy.constant"
+
+
+def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
+    """The axes of the mesh of this name in the module around an operation, with their sizes; none if there is none."""
+    top = inside.get_toplevel_object()
+    if isinstance(top, ModuleOp):
+        for op in top.ops:
+            if isinstance(op, MeshOp) and op.sym_name.data == name:
+                return op.mesh.axes()
+    return {}
 
 
 SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp, ConstantOp, *COMPUTATIONS], SHARDINGS)

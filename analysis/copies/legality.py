@@ -7,20 +7,21 @@ from xdsl.ir import Operation, SSAValue
 from ...planning.by_segment.reasons import LIVES_ON, UPDATE_READS
 from ...rules.names import name_of
 from ...rules.permission import NOTHING, Permission
+from ..step.exchanges import why_not_again
 from ..step.step import Step
 
 
 def refused(step: Step, permission: Permission) -> frozenset[int]:
     """The operations that may run once only."""
     impure = step.graph.impure
-    return frozenset(index for index in impure if permission.why_not(step.operation(index)) is not None)
+    return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
     """Why the operation may not run a second time, however much it would save."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
-    if (reason := permission.why_not(op)) is not None:
+    if (reason := why_not_again(op, permission)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:

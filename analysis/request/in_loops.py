@@ -13,6 +13,7 @@ from ...dialects.guards import is_tensor
 from ...dialects.names import Names
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
+from ..step.exchanges import why_not_again
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of
 from .names import is_named
@@ -30,7 +31,7 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
     def may_repeat(op: Operation) -> bool:
         if any(map(_is_kept, every_operation(op))):
             return False
-        if selection.permission.why_not(op) is not None or op in excluded:
+        if why_not_again(op, selection.permission) is not None or op in excluded:
             return False
         if asks_to_recompute(op):
             return True

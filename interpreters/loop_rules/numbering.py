@@ -8,6 +8,7 @@ As `value_numbering.py`, and besides, in both programs alike:
 * Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
   of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
+* A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
 * Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
@@ -132,6 +133,7 @@ class LoopNumbering(Numbering):
         if counted is not None:
             bound[counted.counter.index] = counted.value
         done = self._scope(body, bound, state, scope)
+        done.is_alike = scope.is_alike and counted is not None
         after, following = self._block(body, done)
         for one in (asked, done):
             if one.state != state or one.risky:

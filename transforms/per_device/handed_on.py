@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.diagnostics import Refusal
 from ...dialects.guards import is_tensor
-from ...dialects.sdy import MeshOp
+from ...dialects.sdy import axes_of_mesh
 from .outline import DeviceStep
 
 NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"
@@ -30,7 +30,7 @@ def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
 
 def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
     """Of all parts together."""
-    sizes = _mesh_axes(step)
+    sizes = axes_of_mesh(step.forward, step.mesh)
     rows, *others = part.get_shape()
     devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)
     return TensorType(part.element_type, [rows * devices, *others], part.encoding)
@@ -39,15 +39,6 @@ def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attr
 def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
     """Along all axes of these devices; other axes of the mesh are left to the partitioner."""
     manual = step.forward.manual_axes.data
-    rest = "" if set(manual) == set(_mesh_axes(step)) else "?"
+    rest = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
     first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [rest])])
     return f"@{step.mesh}, [{', '.join([f'{{{first}}}', *[f'{{{rest}}}'] * (part.get_num_dims() - 1)])}]"
-
-
-def _mesh_axes(step: DeviceStep) -> dict[str, int]:
-    top = step.forward.get_toplevel_object()
-    meshes = [op for op in top.ops if isinstance(op, MeshOp)] if isinstance(top, ModuleOp) else []
-    for op in meshes:
-        if op.sym_name == StringAttr(step.mesh):
-            return op.mesh.axes()
-    raise Refusal(step.forward, f"there is no mesh @{step.mesh}")

@@ -20,6 +20,7 @@ from ...analysis.step.direction import Direction
 from ...analysis.step.phase_sources import sources
 from ...dialects.computations import ManualComputationOp
 from ...dialects.every import every_operation
+from ...dialects.sdy import axes_of_mesh
 from ...dialects.shardings import layout_of
 
 
@@ -87,7 +88,9 @@ def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair |
     meshes = {None if layout is None else layout.mesh for layout in layouts}
     mesh = next(iter(meshes)) if len(meshes) == 1 else None
     links = tuple(_link(forward, backward, index) for index in range(len(backward.inputs)))
-    if mesh is None or not any(link is not None and link.kind == "residual" for link in links):
+    if mesh is None or not set(forward.manual_axes.data) <= axes_of_mesh(forward, mesh).keys():
+        return None
+    if not any(link is not None and link.kind == "residual" for link in links):
         return None
     return Pair(forward, backward, links, mesh)
 

@@ -26,7 +26,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.step import Step
-from ...dialects.channels import free_channels, take_channel
+from ...dialects.channels import free_channels, take_channels
 from ...dialects.every import every_operation
 from ...dialects.recompute import DependOp, Names, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
@@ -120,8 +120,7 @@ class _Cloner:
         waiting = [token, depend] if inputs else []
         pairs = zip(originals, batch.operations, strict=True)
         copies = [copy_of_original(op, self.numbers.id_of(op), copy_of[number], mapping) for op, number in pairs]
-        for copy in copies:
-            take_channel(copy, self.numbers.channels)
+        take_channels(copies, self.numbers.channels)
         return [*waiting, *copies]
 
     def _now(self, value: SSAValue) -> SSAValue:

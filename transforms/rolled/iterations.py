@@ -11,7 +11,7 @@ from xdsl.rewriter import Rewriter
 from ...analysis.copies.loop_chunks import Demand
 from ...analysis.step.counted_loops import CountedLoop
 from ...analysis.step.stacks import Stack
-from ...dialects.channels import take_channel
+from ...dialects.channels import take_channels
 from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
@@ -40,7 +40,7 @@ def once_more(numbers: Numbers) -> Repeat:
         for inner in every_operation(copy):
             if Names.COPY not in inner.attributes:
                 inner.attributes.pop(Names.ID, None)
-            take_channel(inner, numbers.channels)
+        take_channels([copy], numbers.channels)
         return copy
 
     return repeat
@@ -51,8 +51,7 @@ def again(numbers: Numbers) -> Repeat:
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = copy_of_original(op, numbers.id_of(op), 1, mapping)
-        for inner in every_operation(copy):
-            take_channel(inner, numbers.channels)
+        take_channels([copy], numbers.channels)
         return copy
 
     return repeat

@@ -22,6 +22,7 @@ from ...analysis.copies.loop_cuts import LoopCut, given
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.order import read_values
 from ...analysis.step.stacks import Reading, Stack
+from ...dialects.channels import take_channels
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
 from ...dialects.stablehlo.binary import AddOp, SubtractOp
@@ -110,6 +111,7 @@ class _Repeated:
         place = readings[0].op
         mapping = self._known(kept, place)
         copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping) for op in self.cut.again]
+        take_channels(copies, self.numbers.channels)
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:
             reading.op.result.replace_all_uses_with(mapping[reading.stack.slice])

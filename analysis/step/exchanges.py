@@ -1,0 +1,51 @@
+"""What exchanges values between devices and does nothing else, where all devices come alike.
+
+    func.func { stablehlo.while (8 times) { sdy.manual_computation { stablehlo.all_reduce } } }
+
+A collective may stand where it stands, or run in another loop as well, as long as all devices come there equally often
+and in the same order: in functions, bodies per device, and loops that run so many times on each. In a branch, or in a
+loop that ends when a value says so, they need not.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from ...dialects.computations import ManualComputationOp
+from ...rules.effects import why_body_impure, why_impure, works_on_memory
+from ...rules.kinds import is_collective
+from ...rules.permission import Permission
+from .counted_loops import counted_loop
+
+
+def has_other_effects(op: Operation) -> bool:
+    """Whether it does more than to compute, and to exchange what all devices bring alike."""
+    if why_impure(op) is None:
+        return False
+    if is_collective(op):
+        return works_on_memory(op) or why_body_impure(op) is not None
+    if not _is_alike(op):
+        return True
+    return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
+
+
+def why_not_again(op: Operation, permission: Permission) -> str | None:
+    """Why running it twice is not allowed, where all devices come alike; None where it is."""
+    reason = permission.why_not(op)
+    is_allowed = permission.collectives and op.regions and _is_alike(op) and not has_other_effects(op)
+    return None if is_allowed else reason
+
+
+def all_come_alike(block: Block) -> bool:
+    """Whether all devices come to the block equally often, and in the same order."""
+    around = block.parent_op()
+    while around is not None and not isinstance(around, FuncOp):
+        if not _is_alike(around):
+            return False
+        around = around.parent_op()
+    return True
+
+
+def _is_alike(op: Operation) -> bool:
+    return isinstance(op, ManualComputationOp) or counted_loop(op) is not None
