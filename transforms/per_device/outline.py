@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.functions import functions_of
 from ...dialects.computations import ManualComputationOp
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
+from .arrival import arrival, come_late, held_between
 from .bodies import made_anew, move, replace_results
 from .pairs import Pair, pairs_of
 from .paths import continue_paths
@@ -32,30 +34,37 @@ from .paths import continue_paths
 class DeviceStep:
     """`function`: the arguments of the forward pass, then those that the gradient alone has; what others read of the
     forward pass, then what the gradient returns. `forward`, `backward`: what stays around it. `stated`: operations that
-    are said to be of the gradient meanwhile."""
+    are said to be of the gradient meanwhile. `arrived`: where its cotangents come in, unless all are known before."""
 
     function: FuncOp
     forward: ManualComputationOp
     backward: ManualComputationOp
     mesh: str
     stated: tuple[Operation, ...]
+    arrived: UnrealizedConversionCastOp | None
 
 
 def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
     """Make a function of every such pair."""
-    return [
-        _outlined(module, pair, f"{function.sym_name.data}/devices{number}")
-        for function in functions_of(module)
-        for number, pair in enumerate(list(pairs_of(function)))
-    ]
+    steps = list[DeviceStep]()
+    for function in functions_of(module):
+        pairs = list(pairs_of(function))
+        held = [held_between(pair, pairs) for pair in pairs]
+        for number, (pair, between) in enumerate(zip(pairs, held, strict=True)):
+            steps.append(_outlined(module, pair, f"{function.sym_name.data}/devices{number}", between))
+    return steps
 
 
-def _outlined(module: ModuleOp, pair: Pair, name: str) -> DeviceStep:
+def _outlined(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
     forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
     assert last is not None, "a body ends"
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
     alone = [index for index, link in enumerate(pair.links) if link is None]
-    inside, handed_on, stated = _joined(pair, alone)
+    is_late = come_late(pair)
+    inside, handed_on, gradient = _joined(pair, alone)
+    stated, arrived = _stated(gradient), None
+    if is_late and gradient:
+        arrived = _arrived(inside.args[len(forward.inputs) :], [handed_on[index] for index in kept], held, gradient[0])
     results = [*(handed_on[index] for index in kept), *last.operands]
     inside.add_op(ReturnOp(*results))
     types = FunctionType.from_lists(inside.arg_types, [value.type for value in results])
@@ -70,14 +79,27 @@ def _outlined(module: ModuleOp, pair: Pair, name: str) -> DeviceStep:
     for op in (backward, forward):
         op.detach()
         op.erase()
-    return DeviceStep(function, one, other, pair.mesh, stated)
+    return DeviceStep(function, one, other, pair.mesh, stated, arrived)
+
+
+def _arrived(
+    cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation
+) -> UnrealizedConversionCastOp:
+    """Have the gradient, of which this is the first operation, read the cotangents as they arrive."""
+    arrived = arrival(cotangents, needed, held)
+    arrived.location = before.location
+    Rewriter.insert_op(arrived, InsertPoint.before(before))
+    for value, result in zip(cotangents, arrived.outputs, strict=False):
+        result.name_hint = value.name_hint
+        value.replace_uses_with_if(result, lambda use: use.operation is not arrived)
+    return arrived
 
 
 def _is_read_elsewhere(use: Use, pair: Pair) -> bool:
     return use.operation is not pair.backward or pair.links[use.index] is None
 
 
-def _joined(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], tuple[Operation, ...]]:
+def _joined(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
     """Both bodies as one block without its end; what the forward pass hands on, and the operations of the gradient.
 
     `alone`: what the gradient reads that is no part of the forward pass.
@@ -102,7 +124,7 @@ def _joined(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue]
     move([op for op in one.ops if op is not last], inside)
     gradient = [op for op in other.ops if op is not other.last_op]
     move(gradient, inside)
-    return inside, tuple(last.operands), _stated(gradient)
+    return inside, tuple(last.operands), gradient
 
 
 def _stated(gradient: Sequence[Operation]) -> tuple[Operation, ...]:

@@ -23,6 +23,7 @@ from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.kinds import is_constant
+from .arrival import take_out
 from .bodies import made_anew, move, replace_results
 from .handed_on import part_type, sharding_of, whole_type
 from .outline import DeviceStep
@@ -31,6 +32,8 @@ from .outline import DeviceStep
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:
     """Put the two bodies of each step where they were, the last one first. Raises `Refusal`."""
     for step in reversed(steps):
+        if step.arrived is not None:
+            take_out(step.arrived)
         _write(step, _parts(step))
         for op in step.stated:
             op.attributes.pop(Names.PHASE, None)
