@@ -19,7 +19,9 @@ from ..dialects.diagnostics import Refusal
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
+from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
+from ..transforms.plans.nested_steps import outline_nested_steps
 
 MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {"order": timeline, "xla": xla_timeline}
 """Program order with every result stored; and as XLA:CPU stores and runs them."""
@@ -35,8 +37,11 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
 
 
 def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
-    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
+    """Explain every step of the module, those inside of something too. Raises `Refusal` where there is no gradient or
+    no such segment."""
     copy = _flat(module)
+    outline_device_steps(copy)
+    outline_nested_steps(copy)
     selection, _ = as_stated(copy, selection)
     return [_explain(function, found, selection) for function, found in steps_of(copy)]
 

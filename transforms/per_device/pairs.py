@@ -22,6 +22,7 @@ from ...dialects.computations import ManualComputationOp
 from ...dialects.every import every_operation
 from ...dialects.sdy import axes_of_mesh
 from ...dialects.shardings import layout_of
+from ...rules.kinds import is_constant
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def _is_gradient(op: ManualComputationOp) -> bool:
 
 def _directions(op: ManualComputationOp) -> set[Direction]:
     asked = sources()
-    said = (source.direction(one) for one in every_operation(op) for source in asked)
+    said = (source.direction(one) for one in every_operation(op) if not is_constant(one) for source in asked)
     return {direction for direction in said if direction not in (None, Direction.NONE)}
 
 

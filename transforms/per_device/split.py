@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...analysis.step.copied import is_copy
@@ -100,7 +100,7 @@ def _write(step: DeviceStep, parts: _Parts) -> None:
     types = [part_type(step, value) for value in crossing.residuals]
     shardings = [sharding_of(step, type_) for type_ in types]
     # First the gradient: what it reads is known by where it reads it.
-    second = _gradient(parts, crossing, types)
+    second = _gradient(parts, crossing, types, step.backward.location)
     first = _forward(parts, crossing, types)
     inputs = list(zip(step.forward.inputs, step.forward.in_shardings.data, strict=True))
     results = [
@@ -120,13 +120,17 @@ def _write(step: DeviceStep, parts: _Parts) -> None:
     replace_results(step.backward, range(len(returned)), backward)
 
 
-def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> Block:
+def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], location: LocationAttr) -> Block:
     shared = [parts.own[index] for index in crossing.shared]
     values = [*parts.cotangents, *shared, *crossing.residuals]
     block = Block(arg_types=[*(value.type for value in (*parts.cotangents, *shared)), *types])
     now = dict[SSAValue, SSAValue]()
     for value in crossing.constants:
         constant = value.op.clone()
+        constant.attributes = {
+            name: said for name, said in constant.attributes.items() if not name.startswith(Names.PREFIX)
+        }
+        constant.location = location
         block.add_op(constant)
         now[value] = constant.results[value.index]
     for value, argument in zip(values, block.args, strict=True):
