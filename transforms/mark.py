@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
@@ -29,6 +30,7 @@ from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
+from .per_device.bodies import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
 from .plans.nested_steps import nested_steps_apart
 
@@ -68,9 +70,8 @@ def said_of(function: FuncOp, decided: Decisions, selection: Selection) -> Itera
     """A remark for each segment that is left alone."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))
-    yield from decided.resolved.remarks
-    yield from _left_alone(decided.decisions)
-    yield from _crossing(decided, selection)
+    said = chain(decided.resolved.remarks, _left_alone(decided.decisions), _crossing(decided, selection))
+    yield from (remark for remark in said if not is_stand_in(remark.operation))
 
 
 def write_marks(decided: Decisions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure
+from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure, uncut
 from ...planning.graph import Graph
 from ...planning.objective import STRUCTURES
 from ..request.selection import Selection
@@ -23,7 +23,8 @@ class Attempt:
     chain: bool = False
 
     def __str__(self) -> str:
-        segments = "named segments" if self.cuts is None else f"{len(self.cuts.bounds) - 1} segments by structure"
+        count = 0 if self.cuts is None else len(self.cuts.bounds) - 1
+        segments = ["named segments", "all as one segment"][count] if count < 2 else f"{count} segments by structure"
         said = [
             "outputs again for their own gradient" * self.own_outputs,
             "in two stages" * (not self.beside),
@@ -53,6 +54,8 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, stated: bool) 
     elif is_open:
         if named:
             yield Attempt(own_outputs=True)
+        if (whole := uncut(graph)) is not None:
+            yield Attempt(whole)
         by_structure = cuts_by_structure(graph)[: STRUCTURES if named else None]
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:

@@ -68,6 +68,16 @@ def cut_into(graph: Graph, count: int) -> Cuts | None:
     return sizes.cuts_at(bounds) if len(bounds) > 2 else None
 
 
+def uncut(graph: Graph) -> Cuts | None:
+    """The whole forward pass as one segment, where cotangents from outside begin the gradient: all of it may be
+    computed again once they are there. None for any other step."""
+    first = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
+    if first not in graph.needs_cotangent:
+        return None
+    sizes = _Sizes.of(graph)
+    return sizes.cuts_at([0, sizes.places[-1]])
+
+
 @dataclass(frozen=True)
 class _Sizes:
     """At each place where a cut is possible: `places`, the operation in front of which it is; `alive`, the bytes alive

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.computations import ManualComputationOp
 from ...dialects.shardings import ShardingPerValueAttr
+
+
+def is_stand_in(op: Operation) -> bool:
+    """Whether it holds a place for as long as something is worked on elsewhere: nothing is to be said of it."""
+    if isinstance(op, ManualComputationOp):
+        return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
+    return isinstance(op, UnrealizedConversionCastOp)
 
 
 def made_anew(

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.functions import functions_of
 from ...dialects.computations import ManualComputationOp
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
-from .arrival import arrival, come_late, held_between
+from .arrival import Arrival, arrive, come_late, held_between
 from .bodies import made_anew, move, replace_results
 from .pairs import Pair, pairs_of
 from .paths import continue_paths
@@ -34,14 +33,14 @@ from .paths import continue_paths
 class DeviceStep:
     """`function`: the arguments of the forward pass, then those that the gradient alone has; what others read of the
     forward pass, then what the gradient returns. `forward`, `backward`: what stays around it. `stated`: operations that
-    are said to be of the gradient meanwhile. `arrived`: where its cotangents come in, unless all are known before."""
+    are said to be of the gradient meanwhile. `arrival`: where its cotangents come in, unless all are known before."""
 
     function: FuncOp
     forward: ManualComputationOp
     backward: ManualComputationOp
     mesh: str
     stated: tuple[Operation, ...]
-    arrived: UnrealizedConversionCastOp | None
+    arrival: Arrival | None
 
 
 def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
@@ -62,9 +61,9 @@ def _outlined(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
     alone = [index for index, link in enumerate(pair.links) if link is None]
     is_late = come_late(pair)
     inside, handed_on, gradient = _joined(pair, alone)
-    stated, arrived = _stated(gradient), None
+    stated, arrival = _stated(gradient), None
     if is_late and gradient:
-        arrived = _arrived(inside.args[len(forward.inputs) :], [handed_on[index] for index in kept], held, gradient[0])
+        arrival = arrive(inside.args[len(forward.inputs) :], [handed_on[index] for index in kept], held, gradient[0])
     results = [*(handed_on[index] for index in kept), *last.operands]
     inside.add_op(ReturnOp(*results))
     types = FunctionType.from_lists(inside.arg_types, [value.type for value in results])
@@ -79,20 +78,7 @@ def _outlined(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
     for op in (backward, forward):
         op.detach()
         op.erase()
-    return DeviceStep(function, one, other, pair.mesh, stated, arrived)
-
-
-def _arrived(
-    cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation
-) -> UnrealizedConversionCastOp:
-    """Have the gradient, of which this is the first operation, read the cotangents as they arrive."""
-    arrived = arrival(cotangents, needed, held)
-    arrived.location = before.location
-    Rewriter.insert_op(arrived, InsertPoint.before(before))
-    for value, result in zip(cotangents, arrived.outputs, strict=False):
-        result.name_hint = value.name_hint
-        value.replace_uses_with_if(result, lambda use: use.operation is not arrived)
-    return arrived
+    return DeviceStep(function, one, other, pair.mesh, stated, arrival)
 
 
 def _is_read_elsewhere(use: Use, pair: Pair) -> bool:

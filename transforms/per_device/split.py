@@ -32,8 +32,8 @@ from .outline import DeviceStep
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:
     """Put the two bodies of each step where they were, the last one first. Raises `Refusal`."""
     for step in reversed(steps):
-        if step.arrived is not None:
-            take_out(step.arrived)
+        if step.arrival is not None:
+            take_out(step.arrival)
         _write(step, _parts(step))
         for op in step.stated:
             op.attributes.pop(Names.PHASE, None)

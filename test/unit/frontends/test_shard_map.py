@@ -1,0 +1,23 @@
+"""Gradients of a `shard_map`, in a process that has eight devices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from recompute.test.examples import ROOT
+
+
+def test_no_more_memory_than_checkpoint_takes() -> None:
+    """Devices are asked for before JAX starts."""
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "PYTHONPATH": str(ROOT.parent),
+    }
+    call = [sys.executable, "-m", "recompute.test.unit.frontends.on_devices"]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("\n") == 5

@@ -1,0 +1,133 @@
+"""Gradients of a `shard_map`: found as pairs, worked on as one function, split again so that the same is computed."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
+from xdsl.dialects.func import FuncOp
+
+from recompute.dialects.computations import ManualComputationOp
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.prove import prove
+from recompute.test.examples import FOLDER
+from recompute.transforms.per_device.outline import outline_device_steps
+from recompute.transforms.per_device.pairs import pairs_of
+from recompute.transforms.per_device.split import split_device_steps
+from recompute.transforms.plans.nested_steps import nested_steps_apart
+from recompute.transforms.recompute import recompute
+from recompute.transforms.verify import verify_input
+
+TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "recompute-per-device.mlir").read_text()
+IN, ALL = '<@mesh, [{"a"}]>', '<@mesh, [{"a", "b"}]>'
+
+
+def bodies(module: ModuleOp) -> list[ManualComputationOp]:
+    return [op for op in module.walk() if isinstance(op, ManualComputationOp)]
+
+
+def pairs(text: str) -> int:
+    function = next(op for op in parse_module(text).ops if isinstance(op, FuncOp))
+    return len(list(pairs_of(function)))
+
+
+def test_what_is_split_again_computes_the_same() -> None:
+    module = parse_module(TEXT)
+    with nested_steps_apart(module):
+        assert [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)] == ["main", "main/devices0"]
+        verify_input(module)
+    module.verify()
+    verify_input(module)
+    assert prove(parse_module(TEXT), module)
+    # What one reads of the other is the same: four values, and an argument that both take.
+    forward, backward = bodies(module)
+    assert len(forward.results) == 5 and len(backward.inputs) == 6
+    again = print_module(module)
+    with nested_steps_apart(module):
+        pass
+    assert print_module(module) == again
+
+
+def test_less_is_handed_on() -> None:
+    before, after = parse_module(TEXT), parse_module(TEXT)
+    done = recompute(after)
+    assert done.copies == 4
+    forward, backward = bodies(after)
+    assert len(forward.results) == 2 and len(backward.inputs) == 3
+    assert prove(before, after)
+
+
+READ = f"""    in_shardings=[{IN}, {", ".join([ALL] * 4)}, {IN}]"""
+OTHER_PAIRS = {
+    "two forward passes": ("transpose(jvp())/shard_map", "jvp()/shard_map"),
+    "nobody says that it is a gradient": ('loc("jit(f)/transpose(jvp())/shard_map")', ""),
+    "a gradient of its own inside": ('"block0/sin"', '"jit(f)/transpose(jvp(block0))/sin"'),
+    "other axes": ('manual_axes={"a", "b"} (%t', 'manual_axes={"b", "a"} (%t'),
+    "other layouts": (READ, READ.replace('"a", "b"', '"b", "a"').replace('{"a"}', '{"b"}')),
+    "no such mesh": ("sdy.mesh @mesh", "sdy.mesh @another"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PAIRS)
+def test_what_is_no_pair(name: str) -> None:
+    old, new = OTHER_PAIRS[name]
+    assert old in TEXT and pairs(TEXT) == 1
+    assert pairs(TEXT.replace(old, new)) == 0
+
+
+def test_a_scalar_is_a_row_of_one_element_on_the_way() -> None:
+    """The sum over devices is not computed again, and the copies read it: no array over devices holds a scalar."""
+    text = TEXT.replace(
+        "    %b = stablehlo.exponential %a :",
+        "    %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "    %w = stablehlo.reduce(%p init: %z) applies stablehlo.add across dimensions = [0] : "
+        '(tensor<1024xf32>, tensor<f32>) -> tensor<f32> loc("block0/sum")\n'
+        '    %o = "stablehlo.all_reduce"(%w) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]>'
+        " : tensor<1x8xi64>}> ({\n"
+        "    ^bb0(%l: tensor<f32>, %r: tensor<f32>):\n"
+        "      %q = stablehlo.add %l, %r : tensor<f32>\n"
+        "      stablehlo.return %q : tensor<f32>\n"
+        '    }) : (tensor<f32>) -> tensor<f32> loc("block0/psum")\n'
+        "    %v = stablehlo.broadcast_in_dim %o, dims = [] : (tensor<f32>) -> tensor<1024xf32>"
+        ' loc("block0/broadcast")\n'
+        '    %u = stablehlo.add %a, %v : tensor<1024xf32> loc("block0/add")\n'
+        "    %b = stablehlo.exponential %u :",
+    )
+    after = parse_module(text)
+    recompute(after)
+    forward, backward = bodies(after)
+    assert any(str(type_) == "tensor<8xf32>" for type_ in forward.result_types[1:])
+    assert "tensor<1xf32>" in [str(type_) for type_ in backward.body.block.arg_types]
+    assert prove(parse_module(text), after)
+
+
+def test_constants_are_in_both() -> None:
+    text = TEXT.replace(
+        "    %h = stablehlo.multiply %t, %e : tensor<1024xf32>",
+        "    %o = stablehlo.constant dense<2.0> : tensor<1024xf32>\n"
+        '    %n = stablehlo.multiply %t, %o : tensor<1024xf32> loc("block1/mul")\n'
+        "    %h = stablehlo.multiply %n, %e : tensor<1024xf32>",
+    ).replace(
+        "    %b = stablehlo.exponential %a :",
+        "    %o = stablehlo.constant dense<2.0> : tensor<1024xf32>\n"
+        '    %u = stablehlo.add %a, %o : tensor<1024xf32> loc("block0/add")\n'
+        "    %b = stablehlo.exponential %u :",
+    )
+    after = parse_module(text)
+    recompute(after)
+    assert prove(parse_module(text), after)
+    inside = [[op.name for op in body.walk()].count("stablehlo.constant") for body in bodies(after)]
+    assert inside == [1, 1] and len(bodies(after)[0].results) == 2
+
+
+def test_what_cannot_be_handed_on_is_refused_where_it_stands() -> None:
+    steps = outline_device_steps(parse_module(TEXT))
+    block = steps[0].function.body.block
+    first, last = block.first_op, block.last_op
+    assert first is not None and last is not None
+    made = UnrealizedConversionCastOp(operands=[[]], result_types=[[IndexType()]])
+    block.insert_op_before(made, first)
+    block.insert_op_before(UnrealizedConversionCastOp(operands=[made.results], result_types=[[]]), last)
+    with pytest.raises(Refusal, match="index of the forward pass, which no array over devices can hold"):
+        split_device_steps(steps)
