@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -11,16 +12,16 @@ from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.memory.labels import Labels
 from ..analysis.memory.timeline import Timeline, timeline
 from ..analysis.memory.xla.memory import xla_timeline
-from ..analysis.request.selection import BadSelection, Selection
+from ..analysis.request.selection import Selection
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.functions import functions_of
 from ..analysis.step.phases import Phases, phases
-from ..dialects.diagnostics import Refusal
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
+from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.nested_steps import outline_nested_steps
 
 MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {"order": timeline, "xla": xla_timeline}
@@ -43,7 +44,12 @@ def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]
     outline_device_steps(copy)
     outline_nested_steps(copy)
     selection, _ = as_stated(copy, selection)
-    return [_explain(function, found, selection) for function, found in steps_of(copy)]
+    explanations, misfits = list[Explanation](), Misfits()
+    for function, found in steps_of(copy):
+        explanation = misfits.fitted(function, partial(explain, function, found, selection))
+        explanations.extend([] if explanation is None else [explanation])
+    misfits.refuse()
+    return explanations
 
 
 def _flat(module: ModuleOp) -> ModuleOp:
@@ -53,10 +59,3 @@ def _flat(module: ModuleOp) -> ModuleOp:
     inline_gradient(copy)
     inline_segments(copy)
     return copy
-
-
-def _explain(function: FuncOp, found: Phases, selection: Selection) -> Explanation:
-    try:
-        return explain(function, found, selection)
-    except BadSelection as error:
-        raise Refusal(function, str(error)) from error

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from xdsl.context import Context
@@ -21,17 +22,18 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.request.selection import AUTO, Selection
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
-from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
 from ..rules.names import name_of
 from .inline_segments import inline_segments
 from .per_device.bodies import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
+from .plans.misfits import Misfits
 from .plans.nested_steps import nested_steps_apart
 
 NAMED = 3
@@ -55,14 +57,12 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
 
     Raises `Refusal` when the selection does not fit a step.
     """
-    remarks = list[Remark]()
+    remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
-        try:
-            decided = decide(step, selection)
-        except BadSelection as error:
-            raise Refusal(function, str(error)) from error
-        remarks += said_of(function, decided, selection)
-        write_marks(decided)
+        if (decided := misfits.fitted(function, partial(decide, step, selection))) is not None:
+            remarks += said_of(function, decided, selection)
+            write_marks(decided)
+    misfits.refuse()
     return remarks
 
 
@@ -108,6 +108,8 @@ def _write(decision: Decision) -> None:
         return
     segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
     for op in decision.operations:
+        if is_stand_in(op):
+            continue
         wanted = [result in decision.values and result not in decision.own for result in op.results]
         if decision.segment:
             op.attributes[Names.SEGMENT] = segment

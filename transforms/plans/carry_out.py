@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from ...analysis.copies.choose import choose, why_worse
 from ...analysis.memory.peaks import Forecast, Peaks
-from ...analysis.request.selection import BadSelection, Selection
-from ...dialects.diagnostics import Refusal, Remark
+from ...analysis.request.selection import Selection
+from ...dialects.diagnostics import Remark
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...rules.permission import Permission
 from ..clone import Cloned, Planner, clone_as_planned, clone_by, clone_marked
 from ..mark import said_of, write_marks
 from ..phase import Steps
+from .misfits import Misfits
 
 LEFT = "the step is left as it is"
 REST_LEFT = "the rest of the step is left as it is"
@@ -50,13 +51,13 @@ def carry_out_best(
     module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
 ) -> Cloned:
     """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
-    remarks, plans, before = list[Remark](), dict[FuncOp, Plan](), dict[str, Peaks]()
+    remarks, before, misfits = list[Remark](), dict[str, Peaks](), Misfits()
+    plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-        try:
-            choice = choose(step, selection, forecast, attempts, copies)
-        except BadSelection as error:
-            raise Refusal(function, str(error)) from error
+        choice = misfits.fitted(function, partial(choose, step, selection, forecast, attempts, copies))
+        if choice is None:
+            continue
         planned = choice.chosen.planned
         remarks.extend(said_of(function, planned.decided, selection))
         if choice.refused is None:
@@ -70,7 +71,7 @@ def carry_out_best(
                 before[function.sym_name.data] = choice.before
         else:
             remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
-            plans[function] = Plan()
+    misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     return replace(cloned, remarks=(*remarks, *cloned.remarks), before=before)
 

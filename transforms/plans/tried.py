@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,13 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.copies.choose import choose
 from ...analysis.memory.peaks import Forecast
 from ...analysis.request.loop_schedule import Loops
-from ...analysis.request.selection import AUTO, BadSelection, Selection
-from ...dialects.diagnostics import Refusal
+from ...analysis.request.selection import AUTO, Selection
 from ...planning.objective import ATTEMPTS
 from ...planning.plan_file import StepPlan
 from ..mark import write_marks
 from ..phase import numbered_steps
 from .carry_out import FOR_XLA, Emission
+from .misfits import Misfits
 from .notes import notes_of
 from .prepared import prepare
 
@@ -49,13 +50,13 @@ def tried_plans(
     """
     for index in count():
         found, said, peaks = list[StepPlan](), dict[str, None](), list[int]()
-        more = False
+        more, misfits = False, Misfits()
         for function, step in numbered_steps(prepare(module, selection, loops).module):
             forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-            try:
-                tried = choose(step, selection, forecast, attempts, copies).tried
-            except BadSelection as error:
-                raise Refusal(function, str(error)) from error
+            choice = misfits.fitted(function, partial(choose, step, selection, forecast, attempts, copies))
+            if choice is None:
+                continue
+            tried = choice.tried
             more |= index < len(tried)
             one = tried[min(index, len(tried) - 1)]
             said[str(one.planned.attempt)] = None
@@ -63,6 +64,7 @@ def tried_plans(
             write_marks(one.planned.decided)
             notes = tuple(notes_of(step))
             found.append(StepPlan(function.sym_name.data, step.graph.fingerprint, one.planned.plan, notes))
+        misfits.refuse()
         if not more:
             return
         yield TriedPlans("; ".join(said), tuple(found), max(peaks))
