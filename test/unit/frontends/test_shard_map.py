@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from recompute.test.examples import ROOT
+import recompute
+
+ROOT = Path(recompute.__file__).resolve().parent
 
 
 def test_no_more_memory_than_checkpoint_takes() -> None:

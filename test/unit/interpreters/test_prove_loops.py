@@ -233,3 +233,44 @@ def test_an_index_beyond_the_stack() -> None:
     assert not prove(before, after) and not prove(after, before)
     stack = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     assert not compare(before, after, [stack]).equal
+
+
+def summed(channel: int) -> str:
+    handle = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
+    return (
+        f'    %t = "stablehlo.all_reduce"(%p) <{{{handle}, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> ({{\n'
+        "    ^bb0(%l: tensor<f32>, %k: tensor<f32>):\n"
+        "      %u = stablehlo.add %l, %k : tensor<f32>\n"
+        "      stablehlo.return %u : tensor<f32>\n"
+        "    }) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    )
+
+
+COSINE = "    %t = stablehlo.cosine %p : tensor<4xf32>\n"
+EXCHANGED = PLAIN.replace(COSINE, summed(1))
+EXCHANGED_AGAIN = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace(COSINE, summed(2))
+
+
+def test_collectives_of_a_loop_that_counts_may_run_in_another_one_too() -> None:
+    """Six iterations on each device: all come alike."""
+    proof = prove(module_of(EXCHANGED), module_of(EXCHANGED_AGAIN))
+    assert proof and "loops" in str(proof)
+    again = EXCHANGED_AGAIN.replace("handle = 2", "handle = 1")
+    assert "share a channel" in prove(module_of(EXCHANGED), module_of(again)).reason
+    other = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace(COSINE, summed(2).replace("add", "maximum"))
+    assert not prove(module_of(EXCHANGED), module_of(other))
+
+
+def test_collectives_of_a_loop_that_ends_when_a_value_says_so_are_effects() -> None:
+    """Another device may run it more often."""
+    end = "%end = stablehlo.constant dense<6> : tensor<i32>\n"
+    first = EXCHANGED.index(end)
+
+    def ending(text: str) -> str:
+        argument = text.replace("%ct: tensor<4xf32>)", "%ct: tensor<4xf32>, %many: tensor<i32>)")
+        at = argument.index(end)
+        return argument[:at] + "%end = stablehlo.add %many, %many : tensor<i32>\n" + argument[at + len(end) :]
+
+    assert first > 0
+    assert prove(module_of(ending(EXCHANGED)), module_of(ending(EXCHANGED)))
+    assert not prove(module_of(ending(EXCHANGED)), module_of(ending(EXCHANGED_AGAIN)))
