@@ -17,15 +17,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from ..analysis.copies.loop_chunks import Held, held_of
-from ..analysis.copies.loop_cuts import LoopCut, MayRepeat, left_alone, loop_cut
+from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
 from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.functions import functions_of
 from ..analysis.step.stacks import links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
+from ..rules.names import name_of
 from .mark import MarkPass
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
@@ -81,6 +83,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
 
 
 LEFT = "the loop is left as it is: {reason}"
+EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
 
 
 def _next_cut(block: Block, may_repeat: MayRepeat, whole: Collection[Operation]) -> LoopCut | None:
@@ -94,6 +97,8 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operati
         if link.writer.op in whole:
             yield Remark(link.writer.op, WHOLE)
         elif link.only_read and (reason := loop_cut(link, may_repeat).why_not) is not None:
+            exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
+            reason += EXCHANGES.format(name=name_of(exchanges[0])) if reason == SMALLEST and exchanges else ""
             yield Remark(link.writer.op, LEFT.format(reason=reason))
 
 

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.computations import ManualComputationOp
+from ...dialects.every import every_operation
 from ...rules.effects import why_body_impure, why_impure, works_on_memory
 from ...rules.kinds import is_collective
 from ...rules.permission import Permission
@@ -35,6 +36,11 @@ def why_not_again(op: Operation, permission: Permission) -> str | None:
     reason = permission.why_not(op)
     is_allowed = permission.collectives and op.regions and _is_alike(op) and not has_other_effects(op)
     return None if is_allowed else reason
+
+
+def holds_collective(op: Operation) -> bool:
+    """Whether it is one, or holds one at some depth."""
+    return any(map(is_collective, every_operation(op)))
 
 
 def all_come_alike(block: Block) -> bool:
