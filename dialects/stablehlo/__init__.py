@@ -15,6 +15,7 @@ from .contraction import CONTRACTION
 from .control import CONTROL
 from .convolution import CONVOLUTION
 from .creation import CREATION
+from .devices import DEVICES
 from .dynamic import DYNAMIC
 from .elementwise import ELEMENTWISE
 from .foreign import FOREIGN
@@ -29,7 +30,7 @@ from .unary import UNARY
 from .windows import WINDOWS
 
 OPERATIONS = chain(
-    *(CREATION, FOREIGN),
+    *(CREATION, DEVICES, FOREIGN),
     *(UNARY, BINARY, ELEMENTWISE, REPRESENTATION),
     *(SHAPES, SLICES, DYNAMIC, PADDING, INDEXING),
     *(CONTRACTION, CONVOLUTION, LINEAR_ALGEBRA, REDUCTION, WINDOWS),

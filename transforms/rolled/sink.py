@@ -30,6 +30,9 @@ def sink_broadcasts(loop: WhileOp) -> None:
             continue
         mapping = dict[SSAValue, SSAValue]()
         copies = [op.clone(mapping) for op in chain]
+        for copy in copies:
+            # It runs where the loop does: the other place may be in the forward pass.
+            copy.location = loop.location
         Rewriter.insert_op(copies, InsertPoint.before(first))
         made = copies[-1].results[0]
         inside.replace_uses_with_if(made, lambda use: _is_read_in(loop, use.operation))
