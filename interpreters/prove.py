@@ -44,6 +44,10 @@ The rules, each used in both programs alike
 * Collectives (`collectives.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of what
   goes into them on the device where they are and on all others, which run the same program. The channel is a name, but
   two in the program after share none that two did not share before. Inside of branches and loops they are effects.
+* On each device: a `sdy.manual_computation` on which nothing is written but its axes and shardings is what each device
+  computes from the parts of its operands (`per_device.py`): a part of a whole that was put together in the same way is
+  what was put there. A sharding that leaves out an axis is taken at its word: all devices along it have the same.
+* Reshapes: what is reshaped to the type that it had before is what it was before.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
   and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
@@ -67,7 +71,7 @@ in unregistered attributes, symbols that name functions (other than `callee`), s
 without a body.
 
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified but sums
-of loop counters, `custom_call` cloned, and collectives cloned inside of branches and loops.
+of loop counters and reshapes, `custom_call` cloned, and collectives cloned inside of branches and loops.
 
 Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops: a result of a loop without effects is
 what its own carries compute, whatever else the loop carries, and reading a stack is computing what was stored there.

@@ -12,24 +12,23 @@ alike. What is not understood raises a `Refusal`; nothing is guessed. In a regio
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
 from ..dialects.names import Names
 from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
-from .blocks import body_of, function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
+from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, is_exchange, what_counts
-from .heads import Heads
-from .per_device import PerDevice, per_device
+from .per_device import per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, MAY_FAIL, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import note_risks, where_it_runs
 from .scope import Outcome, Scope
+from .seen_through import SeenThrough
 from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
-from .wrapping import Wrapping, into, without
+from .wrapping import into, without
 
 MAX_OPERATIONS = 5_000_000
 """More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
@@ -37,7 +36,7 @@ MAX_OPERATIONS = 5_000_000
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
-class Numbering:
+class Numbering(SeenThrough):
     """Numbers the values of one program.
 
     `pure`: the names of the operations that have no effect. `declared`: those of them that only the user vouches for;
@@ -47,16 +46,13 @@ class Numbering:
     def __init__(
         self, module: ModuleOp, side: Side, terms: Terms, pure: Collection[str], declared: Collection[str] = ()
     ):
+        super().__init__(side, terms)
         self.functions = functions_of(module)
         self.module = module
-        self.heads = Heads(terms.attributes)
-        self._terms = terms
-        self._wrapping = Wrapping(terms, self.heads)
         self._pure = pure
         self._memory = Memory()
         self._declared = declared
         self.believed = set[str]()
-        self._origins = terms.origins[side]
         self._insides = terms.insides[side]
         self._known = dict[Operation, tuple[Head, bool]]()  # Of those without regions: whether it is an effect.
 
@@ -119,53 +115,6 @@ class Numbering:
             case _:
                 results = self._apply(op, scope)
         scope.values.update(zip(op.results, results, strict=True))
-
-    def _identity(self, op: Operation, values: Sequence[SSAValue], scope: Scope) -> Sequence[int]:
-        if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
-        around = self._wrapping.around(("barrier", op, attributes_of(op)))
-        return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
-
-    def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
-        """Operations grouped for the reader: they run where they stand."""
-        block = body_of(op)
-        last = block.last_op
-        if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
-            raise Refusal(op, f"{name_of(op)} does not yield its results")
-        inner = scope.within()
-        around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
-        (entered,) = self._wrapping.wrapped(into(around), [scope.state])
-        inner.state = entered
-        _, numbers = self._block(block, inner)
-        if len(numbers) != len(op.results):
-            raise Refusal(op, f"{name_of(op)} does not yield its results")
-        if inner.state != entered:
-            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
-        return self._wrapping.wrapped(around, numbers)
-
-    def _reshaped_back(self, op: Operation, scope: Scope) -> int | None:
-        """What was reshaped before, if the operation gives it back the type that it had."""
-        (number, *_), types = self._operands(op, scope), self.heads.types(op.results, op)
-        made = self._terms.head_of(number)
-        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), ()) or attributes_of(op):
-            return None
-        (source,) = self._terms.operands_of(number)
-        return source if self._terms.types_of(source) == types else None
-
-    def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
-        place = body.place(self._terms, scope.place)
-        entered = self._terms.term(Head("place", "entered"), (place, scope.state))
-        inner = replace(scope.called(entered), place=place, kept={})
-        parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
-        inner.values.update(zip(body.block.args, parts, strict=True))
-        _, returned = self._block(body.block, inner)
-        if inner.state != entered:
-            scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
-        scope.kept.update((self._terms.term(Head("place", "kept"), (place, one)), None) for one in inner.kept)
-        results = body.wholes(self._terms, self.heads, place, returned)
-        for result in results:
-            self._origins.setdefault(result, body.op)
-        return results
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)

@@ -45,7 +45,7 @@ class Pair:
 
 def pairs_of(function: FuncOp) -> Iterator[Pair]:
     """In the order of the gradients, the innermost blocks last; each body is in one pair at most."""
-    blocks = [function.body.block]
+    blocks = list(function.body.blocks)
     for op in every_operation(function)[1:]:
         if not isinstance(op, ManualComputationOp):
             blocks.extend(block for region in op.regions for block in region.blocks)
@@ -54,17 +54,21 @@ def pairs_of(function: FuncOp) -> Iterator[Pair]:
 
 
 def _pairs_in(block: Block) -> Iterator[Pair]:
+    """Those that hand on most come first when there is a choice."""
     bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
-    taken = set[ManualComputationOp]()
-    for backward in bodies:
-        if not _is_gradient(backward):
-            continue
-        earlier = bodies[: bodies.index(backward)]
-        found = [pair for op in earlier if op not in taken and (pair := _pair(op, backward)) is not None]
-        if found:
-            best = max(found, key=lambda pair: sum(link is not None for link in pair.links))
-            taken.update((best.forward, best.backward))
-            yield best
+    found = [
+        pair
+        for index, backward in enumerate(bodies)
+        if _is_gradient(backward)
+        for forward in bodies[:index]
+        if (pair := _pair(forward, backward)) is not None
+    ]
+    taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, Pair]()
+    for pair in sorted(found, key=lambda pair: -sum(link is not None for link in pair.links)):
+        if taken.isdisjoint((pair.forward, pair.backward)):
+            taken.update((pair.forward, pair.backward))
+            chosen[pair.backward] = pair
+    yield from (chosen[op] for op in bodies if op in chosen)
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:

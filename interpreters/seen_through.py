@@ -1,0 +1,87 @@
+"""Operations that values are seen through: what comes out of them is what went in, or what their bodies return.
+
+%2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
+%1 = stablehlo.reshape %0                           %2 = stablehlo.reshape %1, of the type of %0, is %0
+%1 = recompute.segment { … yield %0 }               %1 is %0: it groups for the reader
+%1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..dialects.diagnostics import Refusal
+from .anatomy import attributes_of, name_of
+from .blocks import body_of, is_known_end
+from .heads import Heads
+from .per_device import PerDevice
+from .scope import Scope
+from .terms import Head, Side, Terms
+from .wrapping import Wrapping, into
+
+
+class SeenThrough(ABC):
+    """The part of a numbering that knows them."""
+
+    def __init__(self, side: Side, terms: Terms):
+        self.heads = Heads(terms.attributes)
+        self._terms = terms
+        self._wrapping = Wrapping(terms, self.heads)
+        self._origins = terms.origins[side]
+
+    @abstractmethod
+    def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]: ...
+
+    @abstractmethod
+    def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]: ...
+
+    def _identity(self, op: Operation, values: Sequence[SSAValue], scope: Scope) -> Sequence[int]:
+        if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
+            raise Refusal(op, f"{name_of(op)} does not give back its values one by one, with the same types")
+        around = self._wrapping.around(("barrier", op, attributes_of(op)))
+        return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
+
+    def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
+        """Operations grouped for the reader: they run where they stand."""
+        block = body_of(op)
+        last = block.last_op
+        if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
+        inner = scope.within()
+        around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
+        (entered,) = self._wrapping.wrapped(into(around), [scope.state])
+        inner.state = entered
+        _, numbers = self._block(block, inner)
+        if len(numbers) != len(op.results):
+            raise Refusal(op, f"{name_of(op)} does not yield its results")
+        if inner.state != entered:
+            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
+        return self._wrapping.wrapped(around, numbers)
+
+    def _reshaped_back(self, op: Operation, scope: Scope) -> int | None:
+        """What was reshaped before, if the operation gives it back the type that it had."""
+        (number, *_), types = self._operands(op, scope), self.heads.types(op.results, op)
+        made = self._terms.head_of(number)
+        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), ()) or attributes_of(op):
+            return None
+        (source,) = self._terms.operands_of(number)
+        return source if self._terms.types_of(source) == types else None
+
+    def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
+        place = body.place(self._terms, scope.place)
+        entered = self._terms.term(Head("place", "entered"), (place, scope.state))
+        inner = replace(scope.called(entered), place=place, kept={})
+        parts = body.parts(self._terms, self.heads, place, self._operands(body.op, scope))
+        inner.values.update(zip(body.block.args, parts, strict=True))
+        _, returned = self._block(body.block, inner)
+        if inner.state != entered:
+            scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
+        scope.kept.update((self._terms.term(Head("place", "kept"), (place, one)), None) for one in inner.kept)
+        results = body.wholes(self._terms, self.heads, place, returned)
+        for result in results:
+            self._origins.setdefault(result, body.op)
+        return results
