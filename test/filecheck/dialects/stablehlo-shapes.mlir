@@ -84,3 +84,15 @@ func.func @convolution(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) {
 // CHECK-NEXT:     %1 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x6x6x4xf32>
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
+
+// Which device runs.
+func.func @devices() {
+  %0 = stablehlo.partition_id : tensor<ui32>
+  %1 = stablehlo.replica_id {note = "kept"} : tensor<ui32>
+  return
+}
+// CHECK-LABEL:  func.func @devices() {
+// CHECK-NEXT:     %0 = stablehlo.partition_id : tensor<ui32>
+// CHECK-NEXT:     %1 = stablehlo.replica_id {note = "kept"} : tensor<ui32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }

@@ -52,7 +52,7 @@ NAMES = frozenset(
         ("linalg", _LINALG),
     )
     for name in names.split()
-) | {"recompute.token", "sdy.sharding_constraint", "attributed"}
+) | {"recompute.token", "sdy.sharding_constraint", "sdy.manual_computation", "attributed"}
 KEPT_WHEN_UNREAD = frozenset({"sdy.sharding_constraint"})
 """Pure, but what they say holds for values that others read too."""
 OF_THE_DEVICE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
@@ -63,7 +63,7 @@ MAY_FAIL = frozenset(f"arith.{name}" for name in "divsi divui remsi remui ceildi
     "tensor.extract"
 }
 """Undefined for some operands: not to be run where they would not have been run."""
-ENDS = frozenset("stablehlo.return scf.yield scf.condition linalg.yield tensor.yield".split())
+ENDS = frozenset("stablehlo.return scf.yield scf.condition sdy.return linalg.yield tensor.yield".split())
 _OTHERS = """
     stablehlo.all_reduce stablehlo.reduce_scatter sdy.manual_computation recompute.segment recompute.gradient func.func
 """

@@ -126,7 +126,7 @@ STEPS = {
     "inside": (inside, False),
     "loss inside": (loss_inside, False),
     "one each": (one_each, True),
-    "scan inside": (scan_inside, False),
+    "scan inside": (scan_inside, True),
     "inside a scan": (inside_a_scan, True),
 }
 """With whether collectives may be repeated, as `jax.checkpoint` does."""
