@@ -1,0 +1,81 @@
+"""FLOPs and transcendentals held against XLA's cost analysis, operation by operation: within 5 %, or the reason."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from xdsl.dialects.func import FuncOp
+
+from recompute.dialects.every import every_operation
+from recompute.dialects.parser import parse_module
+from recompute.rules.flops import Work, work
+from recompute.rules.names import name_of
+from recompute.rules.registry import BUILT_IN
+from recompute.test.imports import ROOT
+from recompute.transforms.inline import inline
+
+from .xla_cases import COMPILED, DIFFERENT, TEXTS
+
+jax = pytest.importorskip("jax", reason="XLA counts what is compared here")
+PROGRAMS = import_module(".xla_programs", __package__).PROGRAMS
+BAR = 0.05
+NOT_COUNTED = {
+    "stablehlo.constant": "nothing is computed",
+    "chlo.constant": "nothing is computed",
+    "stablehlo.return": "nothing is computed",
+    "stablehlo.infeed": "no program of one operation can be read without a second device or a host",
+    "stablehlo.outfeed": "likewise",
+    "stablehlo.send": "likewise",
+    "stablehlo.recv": "likewise",
+}
+
+
+def counted_here(text: str) -> Work:
+    """Of the function `main`, calls inlined."""
+    module = parse_module(text)
+    inline(module)
+    (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    total = Work()
+    for op in main.body.block.ops:
+        total = total.plus(work(op))
+    return total
+
+
+def counted_by_xla(text: str) -> dict[str, float]:
+    """Of the module as it is, before XLA optimizes it."""
+    client = import_module("jax._src.lib").xla_client._xla
+    read = client.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+    return client.hlo_module_cost_analysis(jax.devices("cpu")[0].client, read.as_hlo_module())
+
+
+def is_near(ours: Work, theirs: dict[str, float]) -> bool:
+    pairs = (ours.flops, theirs.get("flops", 0)), (ours.transcendentals, theirs.get("transcendentals", 0))
+    return all(abs(one - other) <= BAR * max(one, other) for one, other in pairs)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_one_operation(name: str) -> None:
+    assert is_near(counted_here(TEXTS[name]), counted_by_xla(TEXTS[name])) == (name not in DIFFERENT)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    lowered = jax.jit(function).lower(*arguments)
+    ours = counted_here(lowered.as_text())
+    assert is_near(ours, lowered.cost_analysis()) == (name not in DIFFERENT)
+    assert is_near(ours, lowered.compile().cost_analysis()) == (name not in COMPILED)
+
+
+def test_every_operation_is_compared() -> None:
+    texts = [*TEXTS.values(), *(jax.jit(function).lower(*given).as_text() for function, given in PROGRAMS.values())]
+    seen = {name_of(op) for text in texts for op in every_operation(parse_module(text))}
+    known = {name for name in BUILT_IN if name.startswith(("stablehlo.", "chlo."))}
+    assert known - seen == set(NOT_COUNTED) - seen
+    assert set(DIFFERENT) | set(COMPILED) <= {*TEXTS, *PROGRAMS}
+
+
+def test_a_whole_step() -> None:
+    text = (ROOT / "examples" / "stablehlo" / "gpt.small.mlir").read_text()
+    assert is_near(counted_here(text), counted_by_xla(text))
