@@ -16,6 +16,7 @@ from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.functions import functions_of
 from ..analysis.step.phases import Phases, phases
 from ..dialects.diagnostics import Refusal
+from ..rules.costs.cost import FLOPS, BadCost
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -34,11 +35,11 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     ]
 
 
-def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
-    """Explain every step of the module. Raises `Refusal` where there is no gradient or no such segment."""
+def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
+    """Explain every step of the module. `Refusal` where there is no gradient, no such segment or no such cost."""
     copy = _flat(module)
     selection, _ = as_stated(copy, selection)
-    return [_explain(function, found, selection) for function, found in steps_of(copy)]
+    return [_explain(function, found, selection, cost) for function, found in steps_of(copy)]
 
 
 def _flat(module: ModuleOp) -> ModuleOp:
@@ -50,8 +51,8 @@ def _flat(module: ModuleOp) -> ModuleOp:
     return copy
 
 
-def _explain(function: FuncOp, found: Phases, selection: Selection) -> Explanation:
+def _explain(function: FuncOp, found: Phases, selection: Selection, cost: str) -> Explanation:
     try:
-        return explain(function, found, selection)
-    except BadSelection as error:
+        return explain(function, found, selection, cost)
+    except (BadSelection, BadCost) as error:
         raise Refusal(function, str(error)) from error

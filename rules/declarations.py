@@ -38,10 +38,12 @@ def with_checked_counts(name: str, facts: Facts) -> Facts:
     counts: dict[str, Any] = {
         what: _checked(name, what, count) for what in ("flops", "transcendentals") if (count := getattr(facts, what))
     }
-    if isinstance(facts.body_runs, tuple):
-        counts["body_runs"] = tuple(_checked(name, "body_runs", count) for count in facts.body_runs)
-    elif facts.body_runs is not None:
-        counts["body_runs"] = _checked(name, "body_runs", facts.body_runs)
+    if (runs := facts.body_runs) is not None:
+        counts["body_runs"] = (
+            _checked(name, "body_runs", runs)
+            if callable(runs)
+            else tuple(_checked(name, "body_runs", run) for run in runs)
+        )
     return replace(facts, **counts)
 
 

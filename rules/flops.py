@@ -7,7 +7,6 @@ operation; `xla_cases.py` beside it says where and why they differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, Region
@@ -60,6 +59,16 @@ def work(op: Operation) -> Work:
     return own if facts.body_runs is None else _with_regions(op, facts, own)
 
 
+def region_runs(op: Operation, facts: Facts) -> list[int]:
+    """How often each of the regions runs."""
+    counts = facts.body_runs
+    if counts is None:
+        return [0] * len(op.regions)
+    if callable(counts):
+        return [counts(op)] * len(op.regions)
+    return [counts[min(at, len(counts) - 1)](op) for at in range(len(op.regions))]
+
+
 def _with_regions(op: Operation, facts: Facts, total: Work) -> Work:
     bodies = [_work_in(region) for region in op.regions]
     if facts.alternatives:
@@ -67,17 +76,9 @@ def _with_regions(op: Operation, facts: Facts, total: Work) -> Work:
         for body in bodies:
             most = most.at_least(body)
         bodies = [most]
-    for body, runs in zip(bodies, _runs(op, facts, len(bodies)), strict=True):
+    for body, runs in zip(bodies, region_runs(op, facts), strict=False):
         total = total.plus(body, runs)
     return total
-
-
-def _runs(op: Operation, facts: Facts, regions: int) -> list[int]:
-    """How often each of the regions runs."""
-    counts = facts.body_runs
-    if isinstance(counts, tuple):
-        return [counts[min(at, len(counts) - 1)](op) for at in range(regions)]
-    return [counts(op) if isinstance(counts, Callable) else 0] * regions
 
 
 def _work_in(region: Region) -> Work:
