@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects.diagnostics import position_of
 from ...planning.graph import Graph
-from ...rules.costs.cost import FLOPS, cost_named
+from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...rules.flops import flops
 from ..copies.decide import Decision, decide
 from ..memory.eager import eager_timeline
@@ -38,7 +38,7 @@ class SegmentRow:
     freed_bytes: int
     pinned_bytes: int
     extra_flops: int
-    extra_cost: int
+    extra_cost: float
     reason: str | None
 
 
@@ -62,7 +62,7 @@ class Explanation:
     step_flops: int
     cost: str
     cost_unit: str
-    step_cost: int
+    step_cost: float
     segments: tuple[SegmentRow, ...]
     operations: OperationCounts
     values: tuple[SavedValue, ...]
@@ -96,15 +96,17 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost:
         step_flops=sum(flops(op) for op in phases.order.operations),
         cost=reckoned.said,
         cost_unit=reckoned.unit,
-        step_cost=sum(step.graph.cost),
-        segments=tuple(_row(decision, by_segment.get(decision.segment, 0), step.graph) for decision in decisions),
+        step_cost=sum(step.graph.cost) / reckoned.scale,
+        segments=tuple(
+            _row(decision, by_segment.get(decision.segment, 0), step.graph, reckoned) for decision in decisions
+        ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
         loops=loop_rows(function, selection),
     )
 
 
-def _row(decision: Decision, saved: int, graph: Graph) -> SegmentRow:
+def _row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> SegmentRow:
     groups = decision.groups
     return SegmentRow(
         segment=decision.segment,
@@ -117,6 +119,6 @@ def _row(decision: Decision, saved: int, graph: Graph) -> SegmentRow:
         freed_bytes=sum(group.freed_bytes for group in groups),
         pinned_bytes=sum(group.pinned_bytes for group in groups),
         extra_flops=sum(group.extra_flops for group in groups),
-        extra_cost=sum(graph.cost[op] for group in groups for op in group.operations),
+        extra_cost=sum(graph.cost[op] for group in groups for op in group.operations) / cost.scale,
         reason=decision.reason,
     )

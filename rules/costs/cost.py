@@ -28,7 +28,7 @@ from ..facts import Kind
 from ..flops import flops, region_runs, work
 from ..registry import facts_of
 from .bad_cost import BadCost
-from .cost_file import CostFile
+from .cost_file import SCALE, CostFile
 from .device import DEVICES, Device, read_device
 from .traffic import is_free, traffic
 
@@ -43,11 +43,12 @@ CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Cost:
-    """`said`: what was asked for. `unit`: what a cost counts."""
+    """`said`: what was asked for. `of`: whole numbers, of which `scale` are one `unit`."""
 
     said: str
     unit: str
     of: CostsOf
+    scale: int = 1
 
     @property
     def is_default(self) -> bool:
@@ -62,10 +63,12 @@ def cost_named(said: str) -> Cost:
         return Cost(said, "bytes", _each(partial(_in_regions, traffic)))
     if (found := _ROOFLINE.fullmatch(said)) is not None:
         device = _device(found["device"] or DEFAULT_DEVICE)
-        return Cost(said, f"ps on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))))
+        return Cost(
+            said, f"us on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))), 10**6
+        )
     if said.endswith(".json"):
         table = CostFile.read(said)
-        return Cost(said, table.unit, table.of_step)
+        return Cost(said, table.unit, table.of_step, SCALE)
     known = "flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json"
     raise BadCost(f"unknown cost '{said}'; known are {known}")
 

@@ -35,7 +35,7 @@ _FIELDS = ("unit", "operations", "otherwise", "steps")
 
 @dataclass(frozen=True)
 class CostFile:
-    """What a file says; costs are thousandths of its unit."""
+    """What a file says; costs are whole numbers of thousandths of its unit."""
 
     path: str
     unit: str
@@ -68,7 +68,7 @@ class CostFile:
         steps = as_object(fields.get("steps", {}), f"{path}: steps")
         return cls(
             path,
-            f"thousandths of {unit}",
+            unit,
             {name: _cost(value, f"{path}: operations.{name}") for name, value in by_name.items()},
             {function: _by_number(given, f"{path}: steps.{function}") for function, given in steps.items()},
             _cost(fields["otherwise"], f"{path}: otherwise") if "otherwise" in fields else None,

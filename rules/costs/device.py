@@ -61,7 +61,7 @@ class Device:
 def _kind(element: str) -> str:
     if element.startswith("complex<"):
         return _kind(element.removeprefix("complex<").removesuffix(">"))
-    if element.startswith(("f8", "f4", "f6")):
+    if element.startswith(("f8E", "f4E", "f6E")):
         return "f8"
     return "i8" if element in ("i8", "ui8", "i4", "ui4") else element
 

@@ -27,4 +27,4 @@ def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Re
         total = sum(one.graph.cost)
         extra = sum(one.graph.cost[op] for group in one.plan.groups for op in group.operations)
         share = f", {extra / total:.2%} of the step's" if total else ""
-        yield Remark(functions[one.function], f"cost by {cost.said}: {extra:.4g} {cost.unit} again{share}")
+        yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")

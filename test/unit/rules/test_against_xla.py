@@ -6,16 +6,18 @@ from importlib import import_module
 
 import pytest
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from recompute.dialects.every import every_operation
 from recompute.dialects.parser import parse_module
+from recompute.rules.costs.cost import cost_named
 from recompute.rules.flops import Work, work
 from recompute.rules.names import name_of
 from recompute.rules.registry import BUILT_IN
 from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 
-from .xla_cases import COMPILED, DIFFERENT, TEXTS
+from .xla_cases import COMPILED, DIFFERENT, OTHER_BYTES, TEXTS
 
 jax = pytest.importorskip("jax", reason="XLA counts what is compared here")
 PROGRAMS = import_module(".xla_programs", __package__).PROGRAMS
@@ -31,13 +33,17 @@ NOT_COUNTED = {
 }
 
 
-def counted_here(text: str) -> Work:
-    """Of the function `main`, calls inlined."""
+def main_of(text: str) -> list[Operation]:
+    """The operations of the function `main`, calls inlined."""
     module = parse_module(text)
     inline(module)
     (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    return list(main.body.block.ops)
+
+
+def counted_here(text: str) -> Work:
     total = Work()
-    for op in main.body.block.ops:
+    for op in main_of(text):
         total = total.plus(work(op))
     return total
 
@@ -68,12 +74,20 @@ def test_a_program(name: str) -> None:
     assert is_near(ours, lowered.compile().cost_analysis()) == (name not in COMPILED)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bytes_of_a_program(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    lowered = jax.jit(function).lower(*arguments)
+    ours, theirs = sum(cost_named("bytes").of(main_of(lowered.as_text()))), lowered.cost_analysis()["bytes accessed"]
+    assert (abs(ours - theirs) <= BAR * max(ours, theirs)) == (name not in OTHER_BYTES)
+
+
 def test_every_operation_is_compared() -> None:
     texts = [*TEXTS.values(), *(jax.jit(function).lower(*given).as_text() for function, given in PROGRAMS.values())]
     seen = {name_of(op) for text in texts for op in every_operation(parse_module(text))}
     known = {name for name in BUILT_IN if name.startswith(("stablehlo.", "chlo."))}
     assert known - seen == set(NOT_COUNTED) - seen
-    assert set(DIFFERENT) | set(COMPILED) <= {*TEXTS, *PROGRAMS}
+    assert set(DIFFERENT) | set(COMPILED) | set(OTHER_BYTES) <= {*TEXTS, *PROGRAMS}
 
 
 def test_a_whole_step() -> None:

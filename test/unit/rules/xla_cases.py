@@ -137,6 +137,21 @@ DIFFERENT: Mapping[str, str] = {
 }
 """Where the number of XLA, of the module as it is given to it, is more than 5 % from ours."""
 
+OTHER_BYTES: Mapping[str, str] = {
+    "window, gradient of pooling": "XLA drops a pad of nothing and a slice of everything",
+    "gather": "JAX broadcasts the indices: a view here",
+    "scatter that adds": "likewise",
+    "scatter that multiplies": "likewise",
+    "scatter that replaces": "likewise",
+    "loop while it holds": "constants are broadcast: views here",
+    "scan": "reshapes and the tuples of the loop, for XLA",
+    "threefry": "reshapes and broadcasts, for XLA",
+    "moved": "XLA counts a transpose and a reshape",
+    "broadcast and counted": "XLA counts broadcasts",
+    "held back": "XLA counts a barrier as if it copied",
+}
+"""Where bytes are more than 5 % from XLA's: views move nothing here."""
+
 COMPILED: Mapping[str, str] = {
     "window, sum from the start": "XLA:CPU adds up in two levels",
     "window, maximum from the end": "XLA:CPU takes the maxima in two levels",
