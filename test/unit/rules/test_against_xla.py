@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
 import pytest
@@ -88,6 +89,12 @@ def test_every_operation_is_compared() -> None:
     known = {name for name in BUILT_IN if name.startswith(("stablehlo.", "chlo."))}
     assert known - seen == set(NOT_COUNTED) - seen
     assert set(DIFFERENT) | set(COMPILED) | set(OTHER_BYTES) <= {*TEXTS, *PROGRAMS}
+
+
+@pytest.mark.parametrize("rows", [DIFFERENT, COMPILED, OTHER_BYTES])
+def test_the_page_tells_every_difference(rows: Mapping[str, str]) -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
 
 
 def test_a_whole_step() -> None:

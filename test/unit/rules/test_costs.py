@@ -14,6 +14,7 @@ from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.rules.costs.cost import BadCost, cost_named
 from recompute.rules.costs.device import DEVICES, ELEMENTS, Device, device_from, read_device, to_json
+from recompute.test.imports import ROOT
 
 STEP = """
 func.func @step(%a: tensor<64x32xf32>, %b: tensor<32x16xf32>, %p: tensor<i1>) -> tensor<64x16xf32> {
@@ -91,6 +92,17 @@ def test_the_table_of_devices(name: str) -> None:
     assert device_from(json.loads(to_json(device)), "file") == device
     assert set(device.products) <= set(ELEMENTS) and device.products["f32"] <= device.product_rate("bf16")
     assert all(one > 0 for one in costs(f"roofline({name})")[:2])
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_the_page_has_the_table_of_devices(name: str) -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+    _, _, _, f32, bf16, _, elementwise, speed, _ = (cell.strip() for cell in row.split("|"))
+    device = DEVICES[name]
+    assert (f32, speed) == (f"{device.products['f32'] / 1e12:g} T", f"{device.bytes_per_second / 1e9:g}")
+    assert bf16 == (f"{device.products['bf16'] / 1e12:g} T" if "bf16" in device.products else "as f32")
+    assert device.elementwise is None or elementwise.startswith(f"{device.elementwise / 1e12:g} T")
 
 
 def test_the_roofline_alone_is_that_of_the_cpu() -> None:
