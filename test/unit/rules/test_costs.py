@@ -117,7 +117,7 @@ def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
     assert cost_named(written(tmp_path, said)).unit == "us"
 
 
-REFUSED = {
+REFUSED: dict[str, object] = {
     "has no cost for stablehlo.dot_general, operation 1 of @step: give one": {"operations": {"stablehlo.tanh": 1}},
     "has a cost for stablehlo.dott, which is no operation": {"operations": {"stablehlo.dott": 1}, "otherwise": 1},
     "has a cost for operation 5, and the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
@@ -132,7 +132,7 @@ def test_what_a_file_does_not_say_is_refused(reason: str, tmp_path: Path) -> Non
     assert reason in str(refused.value)
 
 
-BAD_FILES = {
+BAD_FILES: dict[str, object] = {
     "is no JSON": "{",
     "is no object": "[1]",
     "has an unknown field 'operation'; known are unit, operations": {"operation": {}},
@@ -155,7 +155,7 @@ def test_files_of_costs_that_are_none(reason: str, tmp_path: Path) -> None:
 
 
 DEVICE = {"name": "d", "products": {"f32": 1}, "bytes_per_second": 1}
-BAD_DEVICES = {
+BAD_DEVICES: dict[str, object] = {
     "device is no object": {},
     "device.name is no string": {"device": {**DEVICE, "name": 1}},
     "device has an unknown field 'flops'": {"device": {**DEVICE, "flops": 1}},
