@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from xdsl.dialects.func import FuncOp
@@ -97,6 +98,9 @@ def test_the_page_tells_every_difference(rows: Mapping[str, str]) -> None:
     assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
 
 
-def test_a_whole_step() -> None:
-    text = (ROOT / "examples" / "stablehlo" / "gpt.small.mlir").read_text()
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples" / "stablehlo").glob("*.small.mlir")), ids=lambda one: one.name
+)
+def test_a_whole_step(path: Path) -> None:
+    text = path.read_text()
     assert is_near(counted_here(text), counted_by_xla(text))
