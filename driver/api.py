@@ -35,6 +35,7 @@ from ..planning.graph import Graph
 from ..planning.objective import WORTH_IT
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json, to_json
+from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
@@ -110,6 +111,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
             asked.calls,
             asked.attempts,
             asked.loops,
+            asked.cost,
         )
         done.append(said)
         if asked.strict and not said.copies:
@@ -194,9 +196,12 @@ def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
     return prove_modules(*modules)
 
 
-def explain(step: ModuleOp | str, selection: Selection = AUTO) -> list[Explanation]:
-    """What each step of the module saves for its backward pass, and what recomputing each segment would change."""
-    return explanations_of(_verified(step), selection)
+def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> list[Explanation]:
+    """What each step of the module saves for its backward pass, and what recomputing each segment would change.
+
+    `cost`: as in `Request`. Raises `Refusal`.
+    """
+    return explanations_of(_verified(step), selection, cost)
 
 
 def memory(step: ModuleOp | str, model: str = "order") -> dict[str, Timeline]:

@@ -16,6 +16,8 @@ from ..analysis.request.selection import Selection
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.functions import functions_of
 from ..analysis.step.phases import Phases, phases
+from ..dialects.diagnostics import Refusal
+from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
@@ -37,16 +39,20 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     ]
 
 
-def explanations_of(module: ModuleOp, selection: Selection) -> list[Explanation]:
-    """Explain every step of the module, those inside of something too. Raises `Refusal` where there is no gradient or
-    no such segment."""
+def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
+    """Explain every step of the module, those inside of something too. Raises `Refusal` where there is no gradient, no
+    such segment or no such cost."""
+    try:
+        cost_named(cost)
+    except BadCost as error:
+        raise Refusal(module, str(error)) from error
     copy = _flat(module)
     outline_device_steps(copy)
     outline_nested_steps(copy)
     selection, _ = as_stated(copy, selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, found in steps_of(copy):
-        explanation = misfits.fitted(function, partial(explain, function, found, selection))
+        explanation = misfits.fitted(function, partial(explain, function, found, selection, cost))
         explanations.extend([] if explanation is None else [explanation])
     misfits.refuse()
     return explanations

@@ -11,6 +11,7 @@ from ..analysis.request.loop_schedule import Loops
 from ..analysis.request.selection import AUTO, Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import StepPlan
+from ..rules.costs.cost import FLOPS
 from ..transforms.clone import Planner
 from .pipeline import Pipeline
 
@@ -24,13 +25,14 @@ class Request:
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
     function for the plan of each step, Graph -> Plan. budget: the peak of temporaries in program order is at most this,
     `8GiB`, `50%` or `0.5` of the plain step's, or `min`; else a `Refusal` with the proven minimum. At most one of these
-    three. strict: a step that stays as it is is
-    an error. attempts: so many ways to cut and copy a step are tried on paper. measure: bytes that a module needs, by
-    whoever can compile it; every attempt is written and measured then, and the least is what comes back; of equals that
-    which needs fewer FLOPs. workers: so many are measured at a time. proof: prove the result equal. merge_remat: take
-    back what the step's own `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later
-    loops; "periodic(8)", "periodic(auto)": and keep their carries every so many iterations. pipeline: these passes, by
-    name or as objects, in place of `recompute` and all options of it.
+    three. strict: a step that stays as it is is an error. attempts: so many ways to cut and copy a step are tried on
+    paper. measure: bytes that a module needs, by whoever can compile it; every attempt is written and measured then,
+    and the least is what comes back; of equals that which needs fewer FLOPs. workers: so many are measured at a time.
+    proof: prove the result equal. merge_remat: take back what the step's own `jax.checkpoint` computes again, first of
+    all. loops: cut what loops hand on to later loops; "periodic(8)", "periodic(auto)": and keep their carries every so
+    many iterations. cost: what a budget keeps low and remarks report: flops, bytes, roofline, "roofline(h100)", or a
+    file of costs; `Refusal` for others. pipeline: these passes, by name or as objects, in place of `recompute` and all
+    options of it.
     """
 
     selection: Selection = AUTO
@@ -48,6 +50,7 @@ class Request:
     proof: bool = True
     merge_remat: bool = False
     loops: Loops = True
+    cost: str = FLOPS
     pipeline: Pipeline | None = None
 
     def beside_pipeline(self) -> str | None:

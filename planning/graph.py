@@ -28,7 +28,8 @@ class Graph:
     For each value: `maker`, an operation or `OUTSIDE`; `root`, the value that owns its storage; `sizes`, its bytes.
 
     `constants`: values that come from constants alone: they cost nothing. `literals`: operations that are constants.
-    `copies`: operations that are copies already, of an earlier run.
+    `copies`: operations that are copies already, of an earlier run. `costs`: of one execution of each operation, by
+    what a planner is asked to keep low; none where that is `flops`.
     """
 
     names: tuple[str, ...]
@@ -45,9 +46,15 @@ class Graph:
     constants: frozenset[int]
     literals: frozenset[int]
     copies: frozenset[int]
+    costs: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def cost(self) -> tuple[int, ...]:
+        """What planners keep low, of one execution of each operation."""
+        return self.costs or self.flops
 
     @cached_property
     def forward(self) -> tuple[bool, ...]:

@@ -8,9 +8,10 @@ from dataclasses import asdict
 
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
+from ..rules.costs.cost import FLOPS
 from .bytes import human_bytes
 
-_COLUMNS = ("segment", "saved", "freed", "kept instead", "extra FLOPs", "copies", "decision")
+_COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
 
@@ -29,13 +30,24 @@ def to_text(explanation: Explanation) -> str:
         f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
         f"  operations   {_counted(explanation)}",
+        *([] if explanation.cost == FLOPS else [_costs(explanation)]),
         "",
     ]
     if explanation.loops:
         lines += [*_table([_LOOP_COLUMNS, *map(_loop_cells, explanation.loops)]), ""]
     if not explanation.segments:
         return "\n".join([*lines, "  no segments: the locations name no scope (see jax.named_scope)", ""])
-    return "\n".join([*lines, *_table([_COLUMNS, *(_cells(row, explanation) for row in explanation.segments)]), ""])
+    return "\n".join(
+        [*lines, *_table([_columns(explanation), *(_cells(row, explanation) for row in explanation.segments)]), ""]
+    )
+
+
+def _columns(explanation: Explanation) -> tuple[str, ...]:
+    return tuple(column.format(unit=explanation.cost_unit) for column in _COLUMNS)
+
+
+def _costs(explanation: Explanation) -> str:
+    return f"  cost         by {explanation.cost}: the step takes {explanation.step_cost:.4g} {explanation.cost_unit}"
 
 
 def _loop_cells(row: LoopRow) -> tuple[str, ...]:
@@ -51,13 +63,13 @@ def _counted(explanation: Explanation) -> str:
 
 
 def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
-    share = row.extra_flops / explanation.step_flops if explanation.step_flops else 0.0
+    share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
         row.segment,
         human_bytes(row.saved_bytes),
         human_bytes(row.freed_bytes),
         human_bytes(row.pinned_bytes),
-        f"{row.extra_flops:.3g} ({share:.1%})",
+        f"{row.extra_cost:.3g} ({share:.1%})",
         str(row.copies),
         "recompute" if row.reason is None else f"keep: {row.reason}",
     )
@@ -94,6 +106,9 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "saved_bytes": explanation.saved_bytes,
         "saved_outside_bytes": explanation.saved_outside_bytes,
         "step_flops": explanation.step_flops,
+        "cost": explanation.cost,
+        "cost_unit": explanation.cost_unit,
+        "step_cost": explanation.step_cost,
         "operations": asdict(explanation.operations),
         "crossing": [one.value for one in explanation.values if one.crosses],
         "segments": [asdict(row) for row in explanation.segments],

@@ -10,11 +10,13 @@ minimumf minnumf minsi minui mulf muli mulsi_extended mului_extended negf ori re
 subf subi xori
 """
 _CASTS = "extf extsi extui truncf trunci"
-_CONVERSIONS = "bitcast fptosi fptoui index_cast index_castui sitofp uitofp"
+_CONVERSIONS = "fptosi fptoui sitofp uitofp"
+_BITS = "bitcast index_cast index_castui"
 
 OPERATIONS: dict[str, Facts] = {
     **table("arith", _ARITHMETIC, pure()),
     **table("arith", _CASTS, cast()),
-    **table("arith", _CONVERSIONS, moves()),
+    **table("arith", _CONVERSIONS, pure()),
+    **table("arith", _BITS, moves()),
     "arith.constant": constant(),
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .facts import Facts, constant, pure, table
+from .counts import comparisons
+from .expansions import OF_CHLO, expanded
+from .facts import Facts, constant, moves, pure
 
-_PURE = """
-acos acosh asin asinh atan atanh bessel_i1e conj constant_like cosh digamma erf erf_inv erfc is_inf is_neg_inf
-is_pos_inf lgamma mulhi next_after polygamma sinh square tan top_k zeta
-"""
-
-OPERATIONS: dict[str, Facts] = {**table("chlo", _PURE, pure()), "chlo.constant": constant()}
+OPERATIONS: dict[str, Facts] = {
+    **expanded("chlo", OF_CHLO),
+    "chlo.constant": constant(),
+    "chlo.constant_like": moves(),
+    "chlo.top_k": pure(comparisons),
+}

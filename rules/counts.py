@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.guards import is_shaped, is_tensor
-from ..dialects.stablehlo.records import ConvolutionAttr, DotAttr
+from ..dialects.guards import is_integer_array, is_shaped, is_tensor
+from ..dialects.stablehlo.records import DotAttr
 from .facts import Count
 
 
@@ -37,18 +37,34 @@ def dot(op: Operation) -> int:
     return 2 * elements(op.results[0].type) * contracted
 
 
-def convolution(op: Operation) -> int:
-    """2 x result elements x kernel elements per output feature."""
-    kernel = op.operands[1].type
-    numbers = op.properties["dimension_numbers"]
-    assert is_tensor(kernel) and isinstance(numbers, ConvolutionAttr), "registered and verified"
-    features = kernel.get_shape()[numbers.data.rhs.index("o")]
-    return 2 * elements(op.results[0].type) * elements(kernel) // max(features, 1)
+def reductions(op: Operation) -> int:
+    """How often a reduction combines two elements: the first one of each result is there already."""
+    return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 
-def reduction(op: Operation) -> int:
-    """One for each element that is reduced."""
-    return sum(elements(value.type) for value in op.operands[: len(op.results)])
+def scattered(op: Operation) -> int:
+    """How often a scatter combines: once for each element of the first update."""
+    return elements(op.operands[len(op.results) + 1].type)
+
+
+def comparisons(op: Operation) -> int:
+    """n x log2 n for the elements of the first operand, whatever the comparator and whatever is sorted along."""
+    count = elements(op.operands[0].type)
+    return count * max(count - 1, 0).bit_length()
+
+
+def transform(op: Operation) -> int:
+    """Of an fft: 8 for each element of the operand and each level; several dimensions multiply their levels."""
+    lengths = op.properties["fft_length"]
+    assert is_integer_array(lengths), "fft is registered and verified"
+    return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)
+
+
+def factorization(op: Operation) -> int:
+    """Of a cholesky: n cubed thirds for each matrix."""
+    shape = op.operands[0].type
+    assert is_tensor(shape), "cholesky is registered and verified"
+    return elements(shape) * shape.get_shape()[-1] // 3
 
 
 def loop_points(op: Operation) -> int:

@@ -35,7 +35,15 @@ def _numbered(count: int, what: str) -> str:
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
     """The facts, whose functions raise a `Refusal` at the operation where they fail or give no number."""
-    counts = {what: _checked(name, what, count) for what in ("flops", "body_runs") if (count := getattr(facts, what))}
+    counts: dict[str, Any] = {
+        what: _checked(name, what, count) for what in ("flops", "transcendentals") if (count := getattr(facts, what))
+    }
+    if (runs := facts.body_runs) is not None:
+        counts["body_runs"] = (
+            _checked(name, "body_runs", runs)
+            if callable(runs)
+            else tuple(_checked(name, "body_runs", run) for run in runs)
+        )
     return replace(facts, **counts)
 
 

@@ -84,9 +84,11 @@ class Facts:
 
     `reason`: why it may not run twice. `state`: the operand that holds the random state. `view_of`: the operand that a
     view looks at. `flops`: of one execution, without what its regions do; None is one for each element of the results.
-    `body_runs`: how often the regions run; None where `flops` counts them already. `regions`: one for each region that
-    stores values, the last one for all further regions; none where the regions compute scalars. `on_tensors`: it never
-    takes or makes a reference to memory, whatever the operation.
+    `transcendentals`: calls of functions such as `exp`, which are not among the `flops`; None is none. `body_runs`: how
+    often the regions run, or how often each one does; None where `flops` counts them already. `alternatives`: one of
+    the regions runs, nobody knows which. `regions`: one for each region that stores values, the last one for all
+    further regions; none where the regions compute scalars. `on_tensors`: it never takes or makes a reference to
+    memory, whatever the operation.
     """
 
     effect: Effect
@@ -96,7 +98,9 @@ class Facts:
     view: View | None = None
     view_of: int = 0
     flops: Count | None = None
-    body_runs: Count | None = None
+    transcendentals: Count | None = None
+    body_runs: Count | tuple[Count, ...] | None = None
+    alternatives: bool = False
     regions: tuple[RegionStorage, ...] = ()
     on_tensors: bool = field(default=False, compare=False)
 
@@ -111,8 +115,8 @@ def once(op: Operation) -> int:
     return 1
 
 
-def pure(flops: Count | None = None) -> Facts:
-    return Facts(Effect.PURE, flops=flops)
+def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
+    return Facts(Effect.PURE, flops=flops, transcendentals=transcendentals)
 
 
 def moves(*kinds: Kind) -> Facts:
@@ -122,7 +126,7 @@ def moves(*kinds: Kind) -> Facts:
 
 def cast() -> Facts:
     """The operand in another element type: it travels along with what is recomputed, as views do."""
-    return moves(Kind.CAST)
+    return Facts(Effect.PURE, kinds=frozenset({Kind.CAST}))
 
 
 def product(facts: Facts) -> Facts:
@@ -131,9 +135,21 @@ def product(facts: Facts) -> Facts:
 
 
 def pure_if_body_is(
-    flops: Count | None = None, body_runs: Count | None = None, regions: tuple[RegionStorage, ...] = ()
+    flops: Count | None = None,
+    body_runs: Count | tuple[Count, ...] | None = None,
+    regions: tuple[RegionStorage, ...] = (),
 ) -> Facts:
     return Facts(Effect.PURE_IF_BODY_IS, flops=flops, body_runs=body_runs, regions=regions)
+
+
+def branches(*regions: RegionStorage) -> Facts:
+    """One of the regions runs, once."""
+    return replace(pure_if_body_is(nothing, once, regions), alternatives=True)
+
+
+def idle(facts: Facts) -> Facts:
+    """The same, without arithmetic."""
+    return replace(facts, flops=nothing)
 
 
 def impure(reason: str, *kinds: Kind) -> Facts:
@@ -148,8 +164,8 @@ def constant() -> Facts:
     return Facts(Effect.PURE, kinds=frozenset({Kind.CONSTANT}), flops=nothing)
 
 
-def random(state: int = 0, flops: Count | None = None) -> Facts:
-    return Facts(Effect.PURE, state=state, flops=flops)
+def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
+    return Facts(Effect.PURE, state=state, flops=flops, transcendentals=transcendentals)
 
 
 def view(of: int = 0, layout: View = View.STRIDED) -> Facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import trip_count
-from .facts import Carry, Facts, RegionStorage, impure, nothing, once, pure_if_body_is, table, terminator
+from .facts import Carry, Facts, RegionStorage, branches, impure, nothing, once, pure_if_body_is, table, terminator
 
 _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
@@ -12,7 +12,7 @@ _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
 _PARALLEL = "the order in which its iterations are combined is left open"
 
 OPERATIONS: dict[str, Facts] = {
-    **table("scf", "execute_region if index_switch", pure_if_body_is(nothing, once, (_BRANCH,))),
+    **table("scf", "execute_region if index_switch", branches(_BRANCH)),
     "scf.for": pure_if_body_is(nothing, trip_count, (_BODY,)),
     "scf.while": pure_if_body_is(nothing, once, (_BEFORE, _BODY)),
     **table("scf", "condition reduce.return yield", terminator()),

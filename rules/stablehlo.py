@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from . import counts
+from dataclasses import replace
+
+from . import counts, windows
+from .expansions import OF_STABLEHLO, expanded
 from .facts import (
     Carry,
     Facts,
     RegionStorage,
     View,
+    branches,
     cast,
     collective,
     communication,
     constant,
     forwards,
+    idle,
     impure,
     moves,
     nothing,
@@ -31,22 +36,28 @@ _BODY = RegionStorage(Carry.RESULTS)
 _BRANCH = RegionStorage(Carry.NOTHING)
 
 _ARITHMETIC = """
-abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide exponential exponential_minus_one
-floor imag is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power real
-reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic
-shift_right_logical sign sine sqrt subtract tan tanh xor
+abs add and bitcast_convert ceil clamp compare complex count_leading_zeros divide floor imag is_finite maximum minimum
+multiply negate not or popcnt real reduce_precision remainder round_nearest_afz round_nearest_even select shift_left
+shift_right_arithmetic shift_right_logical sign subtract xor
 """
+_TRANSCENDENTAL = "atan2 cbrt cosine exponential_minus_one logistic power rsqrt sine tan tanh"
 _MOVES = """
-bitcast_convert concatenate dynamic_slice dynamic_update_slice gather iota pad reverse slice
+concatenate dynamic_slice dynamic_update_slice gather iota pad reverse slice
 """
-_WHOLE_MATRICES = "cholesky fft"
-_COLLECTIVES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
+_COLLECTIVES = "all_gather all_to_all collective_broadcast collective_permute reduce_scatter"
 _DEVICE = "partition_id replica_id"
+_DRAWS = (
+    "it draws from a hidden random state: a copy would draw other numbers; "
+    "draw with stablehlo.rng_bit_generator, whose state is an operand"
+)
 
 OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", _ARITHMETIC, pure()),
     **table("stablehlo", _MOVES, moves()),
-    **table("stablehlo", _WHOLE_MATRICES, pure()),
+    **table("stablehlo", _TRANSCENDENTAL, pure(nothing, counts.per_element(1))),
+    **expanded("stablehlo", OF_STABLEHLO),
+    "stablehlo.cholesky": pure(counts.factorization),
+    "stablehlo.fft": pure(counts.transform),
     **table("stablehlo", _DEVICE, moves()),
     "stablehlo.convert": cast(),
     "stablehlo.constant": constant(),
@@ -54,21 +65,22 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.broadcast_in_dim": view(),
     "stablehlo.reshape": view(layout=View.DENSE),
     "stablehlo.optimization_barrier": forwards(),
-    "stablehlo.rng_bit_generator": random(state=0),
+    "stablehlo.rng_bit_generator": random(0, nothing, counts.per_element(1)),
     "stablehlo.dot_general": product(pure(counts.dot)),
-    "stablehlo.convolution": product(pure(counts.convolution)),
-    "stablehlo.reduce": pure_if_body_is(counts.reduction),
-    **table("stablehlo", "reduce_window scatter select_and_scatter sort", pure_if_body_is()),
+    "stablehlo.convolution": product(pure(windows.convolution)),
+    "stablehlo.reduce": pure_if_body_is(nothing, counts.reductions),
+    "stablehlo.reduce_window": pure_if_body_is(nothing, windows.combined),
+    "stablehlo.scatter": pure_if_body_is(nothing, counts.scattered),
+    "stablehlo.select_and_scatter": pure_if_body_is(nothing, (windows.selected, windows.added)),
+    "stablehlo.sort": pure_if_body_is(counts.comparisons),
     "stablehlo.while": pure_if_body_is(nothing, once, (_CONDITION, _BODY)),
-    **table("stablehlo", "case if", pure_if_body_is(nothing, once, (_BRANCH,))),
+    **table("stablehlo", "case if", branches(_BRANCH)),
     "stablehlo.return": terminator(),
-    "stablehlo.rng": impure(
-        "it draws from a hidden random state: a copy would draw other numbers; "
-        "draw with stablehlo.rng_bit_generator, whose state is an operand"
-    ),
+    "stablehlo.rng": replace(idle(impure(_DRAWS)), transcendentals=counts.per_element(1)),
     "stablehlo.custom_call": impure("the effects of a custom call are unknown"),
-    "stablehlo.infeed": impure("it reads from outside"),
-    "stablehlo.outfeed": impure("it writes to the outside"),
-    **table("stablehlo", _COLLECTIVES, collective()),
-    **table("stablehlo", "recv send", communication()),
+    "stablehlo.infeed": idle(impure("it reads from outside")),
+    "stablehlo.outfeed": idle(impure("it writes to the outside")),
+    **table("stablehlo", _COLLECTIVES, idle(collective())),
+    "stablehlo.all_reduce": collective(),
+    **table("stablehlo", "recv send", idle(communication())),
 }

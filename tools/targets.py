@@ -20,6 +20,7 @@ from ..driver.looking import MODELS, explanations_of, timelines_of
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_html import to_html
+from ..rules.costs.cost import FLOPS
 
 
 class UnknownChoice(ValueError):
@@ -71,6 +72,7 @@ class ExplainTarget(Target):
     format: `text`, or `json`, which says of each saved value why it is saved.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values between which the segments lie, as in recompute-mark.
+    cost: what computing again costs: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
     """
 
     name = "explain"
@@ -78,12 +80,13 @@ class ExplainTarget(Target):
     format: str = "text"
     segments: str = "auto"
     checkpoints: tuple[str, ...] | None = None
+    cost: str = FLOPS
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _EXPLAIN_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _EXPLAIN_FORMATS)
         output.write(
             _EXPLAIN_FORMATS[self.format](
-                explanations_of(module, Selection(self.segments, checkpoints=self.checkpoints))
+                explanations_of(module, Selection(self.segments, checkpoints=self.checkpoints), self.cost)
             )
         )

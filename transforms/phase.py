@@ -25,6 +25,7 @@ from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
+from ..rules.costs.cost import CostsOf
 from .plans.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (
@@ -70,12 +71,15 @@ Steps = Sequence[tuple[FuncOp, Step]]
 """The functions with a gradient, numbered; valid until the module is changed."""
 
 
-def numbered_steps(module: ModuleOp, bare: bool = False) -> Steps:
-    """`bare`: for who does not plan. Raises `Refusal` when there is none, and for storages of unknown size."""
+def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None = None) -> Steps:
+    """`bare`: for who does not plan. `costs`: for who plans, as in `graph_of`.
+
+    Raises `Refusal` when there is none, for storages of unknown size, and for operations without a cost.
+    """
     with part("phases"):
         classified = list(steps_of(module))
     with part("graph"):
-        return [(function, Step.of(found, bare)) for function, found in classified]
+        return [(function, Step.of(found, bare, costs)) for function, found in classified]
 
 
 def state_phases(module: ModuleOp, results: Sequence[int], cotangents: Sequence[int]) -> None:

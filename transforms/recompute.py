@@ -25,6 +25,7 @@ from ..dialects.stopwatch import part
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
+from ..rules.costs.cost import FLOPS
 from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
 from .clone import Done, Planner
@@ -35,6 +36,7 @@ from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
+from .plans.extra_cost import asked_cost, said_of_costs
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
@@ -82,11 +84,12 @@ def recompute(
     calls: bool = True,
     attempts: int = ATTEMPTS,
     loops: Loops = True,
+    cost: str = FLOPS,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
     planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
     `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out. `loops`: what a
-    loop hands on to a later one is cut first of all.
+    loop hands on to a later one is cut first of all. `cost`: what planners keep low (`rules/costs/cost.py`).
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -96,7 +99,7 @@ def recompute(
     """
     with part("verify"):
         verify_input(module)
-    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops)
+    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
     if work is not None:
         _replace(module, work)
     return done
@@ -112,17 +115,19 @@ def recomputed(
     calls: bool = True,
     attempts: int = ATTEMPTS,
     loops: Loops = True,
+    cost: str = FLOPS,
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
     The module has been verified; what is marked by calls in it is marked by attributes then.
     """
+    reckoned = asked_cost(module, cost)
     said = take_marks(module).remarks
     if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
     prepared = prepare(module, selection, loops)
     work, rolled = prepared.module, prepared.rolled
-    emission, steps = Emission(target, staggered, calls), numbered_steps(work)
+    emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
     if planned is None:
         cloned = carry_out_best(work, steps, prepared.selection, emission, attempts, copies)
         remarks = [*said, *prepared.remarks, *cloned.remarks]
@@ -132,13 +137,14 @@ def recomputed(
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, prepared.inside))
+    remarks.extend(said_of_costs(steps, cloned.steps, reckoned))
     written = _emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, _unchanged(module, remarks, worse.reason, steps)
-        work, done = recomputed(module, selection, copies, target, staggered, lambda _: Plan(), calls)
+        work, done = recomputed(module, selection, copies, target, staggered, lambda _: Plan(), calls, cost=cost)
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
@@ -214,6 +220,7 @@ class RecomputePass(MarkPass):
     strict: a step that stays as it is is an error.
     attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
     loops: what a loop stacks up for a later one is computed again there, as in recompute-loops; `"periodic(8)"` too.
+    cost: what planners keep low: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks say it.
     """
 
     name = "recompute"
@@ -226,12 +233,13 @@ class RecomputePass(MarkPass):
     strict: bool = False
     attempts: int = ATTEMPTS
     loops: bool | str = True
+    cost: str = FLOPS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target not in TARGETS:
             raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
         planned = read_plan(op, self.plan) if self.plan else None
-        how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops
+        how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
         done = recompute(op, self, *how)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")

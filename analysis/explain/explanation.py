@@ -8,6 +8,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.diagnostics import position_of
+from ...planning.graph import Graph
+from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...rules.flops import flops
 from ..copies.decide import Decision, decide
 from ..memory.eager import eager_timeline
@@ -36,6 +38,7 @@ class SegmentRow:
     freed_bytes: int
     pinned_bytes: int
     extra_flops: int
+    extra_cost: float
     reason: str | None
 
 
@@ -45,7 +48,8 @@ class Explanation:
 
     `eager_peak_bytes`: the peak of an executor that starts operations as soon as they can run.
     `xla_peak_bytes`: temporaries under XLA:CPU, by model `xla`. `values`: what is saved, value by value.
-    `loops`: what loops hand on to later ones, slice by slice.
+    `loops`: what loops hand on to later ones, slice by slice. `cost`: what costs are reckoned by; `step_cost` and
+    `extra_cost` are in `cost_unit`, and FLOPs where nothing else was asked for.
     """
 
     function: str
@@ -56,19 +60,24 @@ class Explanation:
     saved_bytes: int
     saved_outside_bytes: int
     step_flops: int
+    cost: str
+    cost_unit: str
+    step_cost: float
     segments: tuple[SegmentRow, ...]
     operations: OperationCounts
     values: tuple[SavedValue, ...]
     loops: tuple[LoopRow, ...] = ()
 
 
-def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Explanation:
-    """Explain one function, which is inlined and has phases. Raises `BadSelection` and `Refusal`."""
+def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:
+    """Explain one function, which is inlined and has phases. Raises `BadSelection`, `BadCost` and `Refusal`."""
+    reckoned = cost_named(cost)
+    step = Step.of(phases, costs=reckoned.of)
     crossing = residuals(phases)
     shared = storages(phases.order)
     owners = dict.fromkeys(shared.of(residual.value) for residual in crossing)
     saved = {root: value_bytes(root) for root in owners if isinstance(root.owner, Operation)}
-    decided = decide(Step.of(phases), selection)
+    decided = decide(step, selection)
     decisions = decided.decisions
     segment_of = {op: decision.segment for decision in decisions for op in decision.operations}
     by_segment = dict[str, int]()
@@ -85,14 +94,19 @@ def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO) -> Ex
         saved_bytes=sum(saved.values()),
         saved_outside_bytes=by_segment.get("", 0),
         step_flops=sum(flops(op) for op in phases.order.operations),
-        segments=tuple(_row(decision, by_segment.get(decision.segment, 0)) for decision in decisions),
+        cost=reckoned.said,
+        cost_unit=reckoned.unit,
+        step_cost=sum(step.graph.cost) / reckoned.scale,
+        segments=tuple(
+            _row(decision, by_segment.get(decision.segment, 0), step.graph, reckoned) for decision in decisions
+        ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
         loops=loop_rows(function, selection),
     )
 
 
-def _row(decision: Decision, saved: int) -> SegmentRow:
+def _row(decision: Decision, saved: int, graph: Graph, cost: Cost) -> SegmentRow:
     groups = decision.groups
     return SegmentRow(
         segment=decision.segment,
@@ -105,5 +119,6 @@ def _row(decision: Decision, saved: int) -> SegmentRow:
         freed_bytes=sum(group.freed_bytes for group in groups),
         pinned_bytes=sum(group.pinned_bytes for group in groups),
         extra_flops=sum(group.extra_flops for group in groups),
+        extra_cost=sum(graph.cost[op] for group in groups for op in group.operations) / cost.scale,
         reason=decision.reason,
     )

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.diagnostics import Refusal
 from ...planning.evaluate import live_bytes
 from ...planning.graph import OUTSIDE, Graph
+from ...rules.costs.cost import CostsOf
 from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
@@ -45,11 +46,13 @@ def graph_of(
     constants_outside: Iterable[SSAValue] = (),
     strided_outside: Set[SSAValue] = frozenset(),
     bare: bool = False,
+    costs: CostsOf | None = None,
 ) -> Numbered:
     """The graph of a block in this order. `phase`: of each operation; none where nothing is known.
 
     The two after it: values from around the block that come from constants, and that do not lie row by row. `bare`:
-    what only who plans asks for is left out. Raises `Refusal` for storages of unknown size.
+    what only who plans asks for is left out. `costs`: what planners keep low; None for FLOPs. Raises `Refusal` for
+    storages of unknown size, and for operations without a cost.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
     operations, reads = order.operations, order.reads
@@ -74,6 +77,7 @@ def graph_of(
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, op in enumerate(operations) if is_constant(op)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
+        costs=() if bare or costs is None else costs(operations),
     )
     return Numbered(graph, operations, values, number, shared.strided)
 

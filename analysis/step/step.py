@@ -9,6 +9,7 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from ...planning.graph import Graph
+from ...rules.costs.cost import CostsOf
 from .graph_of import Numbered, graph_of
 from .phases import Phases
 
@@ -21,9 +22,9 @@ class Step:
     numbered: Numbered = field(repr=False)
 
     @classmethod
-    def of(cls, phases: Phases, bare: bool = False) -> Step:
-        """`bare`: for who does not plan, as in `graph_of`. Raises `Refusal` for storages of unknown size."""
-        return cls(phases, graph_of(phases.order, phases.phase, bare=bare))
+    def of(cls, phases: Phases, bare: bool = False, costs: CostsOf | None = None) -> Step:
+        """`bare` and `costs` as in `graph_of`, and its `Refusal`."""
+        return cls(phases, graph_of(phases.order, phases.phase, bare=bare, costs=costs))
 
     @property
     def graph(self) -> Graph:

@@ -29,7 +29,7 @@ ROUNDS = 5
 
 def problem_of_graph(graph: Graph) -> Problem:
     """Its operations are the graph's, by number. Views are no executions: they are looked through, and `with_views`
-    copies those that a copy needs. Costs are FLOPs, and one for each execution."""
+    copies those that a copy needs. Costs are the graph's, and one for each execution."""
     counted = Counted.of(graph)
     number = {int(owner): at for at, owner in enumerate(counted.owners)}
     assert [int(one) for one in counted.makers] == sorted(int(one) for one in counted.makers), (
@@ -40,7 +40,7 @@ def problem_of_graph(graph: Graph) -> Problem:
     rows = [
         OperationRow(
             name=graph.names[op],
-            cost=graph.flops[op] + 1,
+            cost=graph.cost[op] + 1,
             reads=[number[root] for v in graph.reads[op] if (root := graph.root[v]) in number],
             makes=[graph.sizes[v] for v in graph.makes[op] if v in number],
             inner=graph.inner_bytes[op],

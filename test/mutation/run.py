@@ -43,7 +43,8 @@ PROOF = tuple(
 RULES = ("filecheck/transforms", "unit/rules")
 TABLES = (
     *("arith", "chlo", "linalg", "math", "memref", "sdy", "stablehlo", "tensor"),
-    *("counts", "declarations", "effects", "facts", "flops", "kinds", "names", "permission", "registry"),
+    *("counts", "declarations", "effects", "expansions", "facts", "flops", "kinds", "names", "permission", "registry"),
+    "windows",
 )
 STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")

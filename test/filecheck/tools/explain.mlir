@@ -1,5 +1,8 @@
 // RUN: recompute-opt %s -t explain | filecheck %s
 // RUN: recompute-opt %s -t 'explain{format=json}' | filecheck %s --check-prefix=JSON
+// RUN: recompute-opt %s -t 'explain{cost=bytes}' | filecheck %s --check-prefix=BYTES
+// RUN: recompute-opt %s -t 'explain{cost="roofline(h100)"}' | filecheck %s --check-prefix=TIME
+// RUN: not recompute-opt %s -t 'explain{cost="roofline(gpu)"}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: recompute-opt %s -t memory-timeline | filecheck %s --check-prefix=TIMELINE
 // RUN: recompute-opt %s -t 'memory-timeline{format=json}' | filecheck %s --check-prefix=TIMELINE-JSON
 
@@ -22,6 +25,15 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // CHECK:        operations   5 forward, 3 gradient, 0 copies, 0 tokens, 0 update; 0 saved values cross segments
 // CHECK:        block0  8.0 KiB  8.0 KiB           0 B  2.05e+03 (25.0%)       2  recompute
 // CHECK-NEXT:   block1  4.0 KiB      0 B           0 B          0 (0.0%)       0  keep: its values are needed as soon as
+
+// An operation reads a tensor or two and writes one: 19 of 4096 bytes, at 3.35 TB/s, and 2 x 2 of them again.
+// BYTES:        cost         by bytes: the step takes 7.782e+04 bytes
+// BYTES:        extra bytes
+// BYTES-NEXT:   block0  8.0 KiB  8.0 KiB           0 B  1.64e+04 (21.1%)       2  recompute
+// TIME:         cost         by roofline(h100): the step takes 0.02324 us on h100
+// TIME:         extra us on h100
+// TIME-NEXT:    block0  8.0 KiB  8.0 KiB           0 B   0.00489 (21.1%)       2  recompute
+// UNKNOWN:      unknown device 'gpu'; known are a100, h100, h200, mi300x, tpuv5e, cpu, and files that end in .json
 
 // JSON:      "peak_bytes": 16384,
 // JSON:      "segment": "block0",

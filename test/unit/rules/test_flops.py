@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.dialects.parser import parse_module
-from recompute.rules.flops import flops
+from recompute.dialects.stablehlo.moves import Window
+from recompute.rules.flops import Work, flops, work
+from recompute.rules.windows import meetings
 
 CASES = {
     "%r = stablehlo.sine %a : tensor<4x8xf32>": 32,
     "%r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
     "(tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>": 2 * 4 * 16 * 8,
     "%r = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>": 0,
+    # Of four rows the first is there already.
     "%r = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : "
-    "(tensor<4x8xf32>, tensor<f32>) -> tensor<8xf32>": 32,
+    "(tensor<4x8xf32>, tensor<f32>) -> tensor<8xf32>": 24,
     "%r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} "
     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
     "(tensor<2x10x3xf32>, tensor<5x3x7xf32>) -> tensor<2x6x7xf32>": 2 * (2 * 6 * 7) * (5 * 3),
@@ -32,10 +37,12 @@ CASES = {
     "%r = linalg.fill ins(%s : f32) outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>": 0,
     "%r = math.fma %a, %a, %a : tensor<4x8xf32>": 64,
     "%r = arith.constant dense<1.0> : tensor<4x8xf32>": 0,
-    # A branch counts as if both sides were taken.
+    "%r = stablehlo.convert %a : (tensor<4x8xf32>) -> tensor<4x8xbf16>": 32,
+    # The dearer of two branches counts.
     '%r = "stablehlo.if"(%p) ({\n %u = stablehlo.sine %a : tensor<4x8xf32>\n'
-    "stablehlo.return %u : tensor<4x8xf32>\n }, {\n stablehlo.return %a : tensor<4x8xf32>\n }) "
-    ": (tensor<i1>) -> tensor<4x8xf32>": 32,
+    "stablehlo.return %u : tensor<4x8xf32>\n }, {\n %v = stablehlo.add %a, %a : tensor<4x8xf32>\n"
+    " %w = stablehlo.add %v, %a : tensor<4x8xf32>\n stablehlo.return %w : tensor<4x8xf32>\n }) "
+    ": (tensor<i1>) -> tensor<4x8xf32>": 64 + 32,
 }
 
 
@@ -48,6 +55,28 @@ def test_flops(line: str) -> None:
     )
     module = parse_module(f"func.func @f({arguments}) {{\n  {line}\n  func.return\n}}\n")
     assert flops(the_result(module)) == CASES[line]
+
+
+def test_transcendentals_count_apart_and_as_one_each_together() -> None:
+    line = "%r = chlo.cosh %a : tensor<4x8xbf16> -> tensor<4x8xbf16>"
+    module = parse_module(f"func.func @f(%a: tensor<4x8xbf16>) {{\n {line}\n return\n}}")
+    found = work(the_result(module))
+    assert found == Work(flops=5 * 32, transcendentals=2 * 32) and flops(the_result(module)) == found.together == 7 * 32
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_a_window_meets_is_what_lies_under_its_points(seed: int) -> None:
+    draw = Random(seed).randint
+    size, stride, base, dilation = (draw(1, 5) for _ in range(4))
+    window = Window(size, stride, draw(-3, 6), draw(-3, 6), base, dilation)
+    extent, places = draw(0, 9), draw(0, 9)
+    lies = {index * window.base_dilation for index in range(extent)}
+    under = [
+        place * window.stride + point * window.window_dilation - window.low
+        for place in range(places)
+        for point in range(window.size)
+    ]
+    assert meetings(window, extent, places) == sum(at in lies for at in under)
 
 
 def the_result(module: ModuleOp) -> Operation:

@@ -1,0 +1,117 @@
+"""How fast this machine is, as a device for `cost="roofline(FILE)"`.
+
+    python -m recompute.benchmarks.calibrate_cost -o mine.json
+
+numpy does what is measured: products of matrices, on as many threads as its BLAS takes; additions and exponentials of
+arrays that stay in a cache, and a copy of an array that fits into none, on one. The best of several rounds counts: a
+roofline is a bound from below. Another run may differ by what else the machine does; the median is printed beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from recompute.rules.costs.device import Device, to_json
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Extent of the matrices, elements of what is in a cache, bytes of what is copied."""
+
+    matrix: int = 1536
+    cached: int = 1 << 14
+    copied: int = 1 << 28
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The best rate per second, and the median of all rounds."""
+
+    best: float
+    median: float
+
+    def __str__(self) -> str:
+        return f"{self.best:.3g} / s, median {self.median:.3g}"
+
+
+def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
+    """Of so much work; a round before the first is not counted."""
+    work()
+    taken = [seconds(work) for _ in range(rounds)]
+    return Rate(amount / min(taken), amount / float(np.median(taken)))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Of one call, by repeating it until the clock can tell."""
+    times = 1
+    while True:
+        start = perf_counter()
+        for _ in range(times):
+            work()
+        took = perf_counter() - start
+        if took > 0.02:
+            return took / times
+        times *= 4
+
+
+def products(element: str, sizes: Sizes, rounds: int) -> Rate:
+    left = np.random.default_rng(0).standard_normal((sizes.matrix, sizes.matrix)).astype(element)
+    out = np.empty_like(left)
+    return rate(lambda: np.matmul(left, left, out=out), 2.0 * sizes.matrix**3, rounds)
+
+
+def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, operands: int) -> Rate:
+    given = np.random.default_rng(0).standard_normal(sizes.cached).astype(np.float32)
+    out = np.empty_like(given)
+    return rate(lambda: function(*[given] * operands, out=out), float(sizes.cached), rounds)
+
+
+def copies(sizes: Sizes, rounds: int) -> Rate:
+    """Bytes read and bytes written, together."""
+    given, out = np.ones(sizes.copied // 4, np.float32), np.zeros(sizes.copied // 4, np.float32)
+    return rate(lambda: np.copyto(out, given), 2.0 * given.nbytes, rounds)
+
+
+def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Rate]]:
+    rates = {
+        "products f32": products("float32", sizes, rounds),
+        "products f64": products("float64", sizes, rounds),
+        "elementwise f32": elementwise(np.add, sizes, rounds, 2),
+        "transcendentals f32": elementwise(np.exp, sizes, rounds, 1),
+        "bytes": copies(sizes, rounds),
+    }
+    device = Device(
+        name,
+        {"f32": rates["products f32"].best, "f64": rates["products f64"].best},
+        rates["elementwise f32"].best,
+        rates["bytes"].best,
+        rates["transcendentals f32"].best,
+    )
+    return device, rates
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", required=True, help="the file to write, *.json")
+    parser.add_argument("--name", default="this machine")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--matrix", type=int, default=Sizes.matrix, help="extent of the matrices")
+    parser.add_argument("--copied", type=int, default=Sizes.copied, help="bytes that are copied")
+    options = parser.parse_args(arguments)
+    if not options.output.endswith(".json"):
+        parser.error('the file has to end in .json: cost="roofline(FILE)" takes others for the name of a device')
+    sizes = Sizes(matrix=options.matrix, copied=options.copied)
+    device, rates = measured(options.name, sizes, options.rounds)
+    for what, found in rates.items():
+        print(f"{what:<20} {found}")
+    Path(options.output).write_text(to_json(device))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Do costs matter, and are they near? The tables of docs/costs.md.
+
+    python -m recompute.benchmarks.costs plans gpt.large unet.large   # planned by one cost, counted by all
+    python -m recompute.benchmarks.costs times gpt.large resnet.large # one execution by XLA:CPU beside the roofline
+
+`plans` proves every step that it plans equal. `times` takes the best of three executions, after the first one; what
+else the machine does shows in them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from recompute import Request, rewrite
+from recompute.dialects.every import every_operation
+from recompute.dialects.parser import parse_module
+from recompute.dialects.recompute import Names
+from recompute.rules.costs.cost import Cost, cost_named
+from recompute.test.imports import ROOT
+from recompute.transforms.inline import inline
+
+MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
+ROUNDS = 4
+
+
+def text_of(name: str) -> str:
+    return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
+
+
+def operations_of(module: ModuleOp) -> list[Operation]:
+    """Of the function `main`, calls inlined."""
+    inline(module)
+    (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    return list(main.body.block.ops)
+
+
+def plans(name: str, budget: str) -> None:
+    """A row for each cost that is planned by: what its copies cost by every one, in percent of the step."""
+    before = operations_of(parse_module(text_of(name)))
+    reckoned = {model: cost_named(model) for model in MODELS}
+    print(f"| {name} at {budget}, planned by | {' | '.join(MODELS)} |")
+    print("|---" * (len(MODELS) + 1) + "|")
+    for planned in MODELS:
+        asked = Request(budget=budget, cost=planned, target="none", calls=False)
+        module = rewrite(text_of(name), asked).module
+        copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
+        shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in reckoned.values()]
+        print(f"| {planned} | {' | '.join(shares)} |")
+
+
+def _total(cost: Cost, operations: Sequence[Operation]) -> int:
+    return sum(cost.of(operations))
+
+
+def times(name: str) -> None:
+    """Seconds by the roofline, and measured."""
+    operations = operations_of(parse_module(text_of(name)))
+    roofline = sum(cost_named("roofline").of(operations)) / 1e12
+    print(f"| {name} | {roofline:.2f} | {(took := executed(name)):.2f} | {took / roofline:.1f} |", flush=True)
+
+
+def executed(name: str) -> float:
+    """Seconds of one execution of the plain step by XLA:CPU."""
+    jax = import_module("jax")
+    client, private = jax.devices("cpu")[0].client, import_module("jax._src.lib").xla_client
+    devices = private._xla.DeviceList((jax.devices("cpu")[0],))
+    loaded = client.compile_and_load(text_of(name), devices, private.CompileOptions())
+    (main,) = [op for op in parse_module(text_of(name)).ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    taken = [
+        _once(loaded, [_ones(jax.numpy, type_) for type_ in main.function_type.inputs.data]) for _ in range(ROUNDS)
+    ]
+    return min(taken[1:])
+
+
+def _ones(numpy: Any, type_: Any) -> Any:
+    """Arguments are made anew each time: some are donated."""
+    names = {"f32": "float32", "bf16": "bfloat16", "i32": "int32", "ui32": "uint32", "i64": "int64", "i1": "bool"}
+    return numpy.ones(type_.get_shape(), names[str(type_.element_type)]).block_until_ready()
+
+
+def _once(loaded: Any, arguments: Sequence[Any]) -> float:
+    start = perf_counter()
+    for shards in loaded.execute_sharded(arguments).disassemble_into_single_device_arrays():
+        for one in shards:
+            one.block_until_ready()
+    return perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["plans", "times"])
+    parser.add_argument("names", nargs="+", help="of examples: gpt.large")
+    parser.add_argument("--budget", default="50%")
+    options = parser.parse_args()
+    if options.what == "times":
+        print("| step | roofline, s | XLA:CPU, s | measured / roofline |\n|---|---|---|---|")
+    for name in options.names:
+        if options.what == "plans":
+            plans(name, options.budget)
+        else:
+            times(name)
+
+
+if __name__ == "__main__":
+    main()

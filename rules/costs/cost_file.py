@@ -1,0 +1,138 @@
+"""Costs that a file gives, as measured by somebody: by the name of the operation, or for one operation of a step.
+
+{"unit": "us", "operations": {"stablehlo.dot_general": 31.5, "stablehlo.add": 2}, "otherwise": 1,
+ "steps": {"main": {"17": 40}}}
+
+`operations`: one execution of each operation of that name. `steps`: for a function, operations by their numbers, as in
+plans: after inlining, without dead code; they come before names. `otherwise`: every other one; without it an operation
+that is not named is refused. Views, constants and terminators cost nothing unless they are named. `unit`: for reports.
+All but one of `operations`, `steps` and `otherwise` may be missing. Costs are numbers from 0 on; thousandths count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ...dialects.diagnostics import Refusal
+from ..names import name_of
+from ..registry import facts_named
+from .bad_cost import BadCost
+from .device import as_object
+from .traffic import is_free
+
+SCALE = 1000
+"""Costs are whole numbers inside; so many of them are one of the file."""
+_FIELDS = ("unit", "operations", "otherwise", "steps")
+
+
+@dataclass(frozen=True)
+class CostFile:
+    """What a file says; costs are whole numbers of thousandths of its unit."""
+
+    path: str
+    unit: str
+    operations: Mapping[str, int]
+    steps: Mapping[str, Mapping[int, int]]
+    otherwise: int | None
+
+    @classmethod
+    def read(cls, path: str) -> CostFile:
+        """Raises `BadCost` for a file that cannot be read, or that holds no costs."""
+        try:
+            return cls.of(json.loads(Path(path).read_text()), path)
+        except OSError as error:
+            raise BadCost(f"the costs {path} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise error if isinstance(error, BadCost) else BadCost(f"{path} is no JSON: {error}") from error
+
+    @classmethod
+    def of(cls, data: object, path: str) -> CostFile:
+        """Raises `BadCost`."""
+        fields = as_object(data, path)
+        for name in fields.keys() - set(_FIELDS):
+            raise BadCost(f"{path} has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
+        if not fields.keys() & {"operations", "otherwise", "steps"}:
+            raise BadCost(f"{path} says no cost: it needs operations, otherwise or steps")
+        unit = fields.get("unit", "units")
+        if not isinstance(unit, str):
+            raise BadCost(f"{path}: unit is no string")
+        by_name = as_object(fields.get("operations", {}), f"{path}: operations")
+        steps = as_object(fields.get("steps", {}), f"{path}: steps")
+        return cls(
+            path,
+            unit,
+            {name: _cost(value, f"{path}: operations.{name}") for name, value in by_name.items()},
+            {function: _by_number(given, f"{path}: steps.{function}") for function, given in steps.items()},
+            _cost(fields["otherwise"], f"{path}: otherwise") if "otherwise" in fields else None,
+        )
+
+    def of_step(self, operations: Sequence[Operation]) -> tuple[int, ...]:
+        """Of the operations of one function, in their order.
+
+        Raises `Refusal` for an operation of which nothing is said, and for what is said of no operation.
+        """
+        if not operations:
+            return ()
+        function = operations[0].parent_op()
+        name = function.sym_name.data if isinstance(function, FuncOp) else ""
+        numbered = self.steps.get(name, {})
+        self._check_names(operations)
+        if (beyond := max(numbered, default=-1)) >= len(operations):
+            last = f"the last operation of @{name} is {len(operations) - 1}"
+            raise Refusal(operations[-1], f"{self.path} has a cost for operation {beyond}, and {last}")
+        return tuple([self._of(op, name, number, numbered) for number, op in enumerate(operations)])
+
+    def _check_names(self, operations: Sequence[Operation]) -> None:
+        """Whatever is named exists: a slip of the pen would be a wrong cost, and nobody would know."""
+        present = set(map(name_of, operations))
+        for name in self.operations:
+            if name not in present and facts_named(name) is None:
+                raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is no operation that is known")
+        functions = {one.sym_name.data for one in _functions_beside(operations[0])}
+        for name in self.steps.keys() - functions if functions else ():
+            raise Refusal(operations[0], f"{self.path} has costs for @{name}, and there is no such function")
+
+    def _of(self, op: Operation, function: str, number: int, numbered: Mapping[int, int]) -> int:
+        if number in numbered:
+            return numbered[number]
+        if name_of(op) in self.operations:
+            return self.operations[name_of(op)]
+        if is_free(op):
+            return 0
+        if self.otherwise is None:
+            raise Refusal(
+                op,
+                f"{self.path} has no cost for {name_of(op)}, operation {number} of @{function}: "
+                "give one in 'operations' or 'steps', or 'otherwise' for all that is not named",
+            )
+        return self.otherwise
+
+
+def _functions_beside(op: Operation) -> list[FuncOp]:
+    """All functions of the module that the operation is in; none where it is in no function of a module."""
+    function = op.parent_op()
+    module = function.parent_op() if function is not None else None
+    return [one for one in module.ops if isinstance(one, FuncOp)] if isinstance(module, ModuleOp) else []
+
+
+def _by_number(given: object, where: str) -> Mapping[int, int]:
+    found = dict[int, int]()
+    for number, value in as_object(given, where).items():
+        if not number.isdecimal():
+            raise BadCost(f"{where} has '{number}', which is no number of an operation")
+        found[int(number)] = _cost(value, f"{where}.{number}")
+    return found
+
+
+def _cost(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        raise BadCost(f"{where} is no number >= 0: {value!r}")
+    return round(value * SCALE)

@@ -1,0 +1,143 @@
+"""How fast devices are, as data, and the file in which somebody says it of another one.
+
+{"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
+            "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
+
+Rates are per second. What the table has is published peaks of dense products, which programs do not reach; sources:
+
+a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
+       TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s
+h100   NVIDIA H100 SXM, data sheet (2023), without sparsity: TF32 494.7, BF16 and FP16 989.4, FP64 tensor core 67
+       TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s
+h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
+mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
+       TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s
+tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
+       are not published: there bytes alone count. f32 products take the rate of bf16, as at XLA's default precision
+cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
+
+On GPUs f32 products take the rate of TF32, as XLA does at its default precision. Where no rate of transcendentals is
+given one takes as long as a FLOP.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, cast
+
+from .bad_cost import BadCost
+
+ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
+"""Element types that products have rates for."""
+_FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second")
+
+
+@dataclass(frozen=True)
+class Device:
+    """Rates per second.
+
+    `products`: FLOPs of products of matrices, by element type, `f32` at least. `elementwise`: FLOPs of everything else;
+    None where nobody has said it: bytes alone count then. `transcendentals`: None where they are as fast as FLOPs.
+    """
+
+    name: str
+    products: Mapping[str, float]
+    elementwise: float | None
+    bytes_per_second: float
+    transcendentals: float | None = None
+
+    def product_rate(self, element: str) -> float:
+        """Of an element type as MLIR writes it. A type without a rate of its own takes that of the next wider one that
+        has one; integers, but i8, that of f32."""
+        kind = _kind(element)
+        wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))
+        return next((self.products[one] for one in wider if one in self.products), self.products["f32"])
+
+
+def _kind(element: str) -> str:
+    if element.startswith("complex<"):
+        return _kind(element.removeprefix("complex<").removesuffix(">"))
+    if element.startswith(("f8E", "f4E", "f6E")):
+        return "f8"
+    return "i8" if element in ("i8", "ui8", "i4", "ui4") else element
+
+
+_NVIDIA = {"f64": 67e12, "f32": 494.7e12, "bf16": 989.4e12, "f16": 989.4e12, "f8": 1978.9e12, "i8": 1978.9e12}
+_A100 = {"f64": 19.5e12, "f32": 156e12, "bf16": 312e12, "f16": 312e12, "i8": 624e12}
+_AMD = {"f64": 163.4e12, "f32": 653.7e12, "bf16": 1307.4e12, "f16": 1307.4e12, "f8": 2614.9e12, "i8": 2614.9e12}
+_TPU = {"f32": 197e12, "bf16": 197e12, "f16": 197e12, "i8": 394e12}
+DEVICES: Mapping[str, Device] = {
+    one.name: one
+    for one in (
+        Device("a100", _A100, 19.5e12, 2.039e12),
+        Device("h100", _NVIDIA, 67e12, 3.35e12),
+        Device("h200", _NVIDIA, 67e12, 4.8e12),
+        Device("mi300x", _AMD, 163.4e12, 5.3e12),
+        Device("tpuv5e", _TPU, None, 0.819e12),
+        Device("cpu", {"f64": 4.9e10, "f32": 9.1e10}, 8.9e9, 2.6e10, 2.0e9),
+    )
+}
+
+
+def read_device(path: str) -> Device:
+    """Raises `BadCost` for a file that cannot be read, or that holds no device."""
+    try:
+        return device_from(json.loads(Path(path).read_text()), path)
+    except OSError as error:
+        raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise error if isinstance(error, BadCost) else BadCost(f"{path} is no JSON: {error}") from error
+
+
+def device_from(data: object, where: str) -> Device:
+    """Raises `BadCost`."""
+    fields = as_object(as_object(data, where).get("device"), f"{where}: device")
+    for name in fields.keys() - set(_FIELDS):
+        raise BadCost(f"{where}: device has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
+    if not isinstance(name := fields.get("name"), str):
+        raise BadCost(f"{where}: device.name is no string")
+    products = as_object(fields.get("products"), f"{where}: device.products")
+    for element in products.keys() - set(ELEMENTS):
+        raise BadCost(f"{where}: device.products has '{element}'; known are {', '.join(ELEMENTS)}")
+    if "f32" not in products:
+        raise BadCost(f"{where}: device.products needs a rate for f32")
+    return Device(
+        name,
+        {element: _rate(rate, f"{where}: device.products.{element}") for element, rate in products.items()},
+        _optional(fields, "elementwise", where),
+        _rate(fields.get("bytes_per_second"), f"{where}: device.bytes_per_second"),
+        _optional(fields, "transcendentals", where),
+    )
+
+
+def to_json(device: Device) -> str:
+    """What `read_device` reads."""
+    said = {
+        "name": device.name,
+        "products": dict(device.products),
+        "elementwise": device.elementwise,
+        "transcendentals": device.transcendentals,
+        "bytes_per_second": device.bytes_per_second,
+    }
+    return json.dumps({"device": {name: value for name, value in said.items() if value is not None}}, indent=2) + "\n"
+
+
+def as_object(data: object, where: str) -> dict[str, Any]:
+    """Raises `BadCost` for what is no object of JSON."""
+    if not isinstance(data, dict):
+        raise BadCost(f"{where} is no object")
+    return cast(dict[str, Any], data)
+
+
+def _optional(fields: Mapping[str, object], name: str, where: str) -> float | None:
+    return None if fields.get(name) is None else _rate(fields[name], f"{where}: device.{name}")
+
+
+def _rate(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
+        raise BadCost(f"{where} is no number above 0: {value!r}")
+    return float(value)

@@ -1,0 +1,80 @@
+"""Bytes that one execution of an operation reads and writes, as XLA's cost analysis counts them: before any fusion.
+
+What is cut out or put in counts twice, with its indices, and not what it is cut out of. Views, constants and what
+forwards its operands move nothing here; XLA counts those that it does not see through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.diagnostics import Refusal
+from ..facts import Effect
+from ..kinds import is_constant, is_ordering
+from ..names import name_of
+from ..registry import facts_of
+from ..storage import type_bytes
+
+Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
+"""How often values are read or written."""
+
+
+def traffic(op: Operation) -> int:
+    """Bytes; regions compute scalars, or are counted by who asks. Raises `Refusal` for values of unknown size."""
+    if is_free(op):
+        return 0
+    moved = _BY_NAME.get(name_of(op), _all)(op)
+    return sum(times * _bytes(op, value) for times, values in moved for value in values)
+
+
+def is_free(op: Operation) -> bool:
+    """It moves nothing and computes nothing: views, constants, terminators, what orders others."""
+    facts = facts_of(op)
+    shows = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
+    return shows or is_constant(op) or is_ordering(op)
+
+
+def _all(op: Operation) -> Moved:
+    return (1, op.operands), (1, op.results)
+
+
+def _cut(op: Operation) -> Moved:
+    return ((2, op.results),)
+
+
+def _cut_at(op: Operation) -> Moved:
+    """Of the indices of a dynamic slice XLA counts the first."""
+    return (2, op.results), (1, op.operands[1:2])
+
+
+def _put_at(op: Operation) -> Moved:
+    return (2, op.operands[1:2]), (1, op.operands[2:3])
+
+
+def _scattered(op: Operation) -> Moved:
+    inputs = len(op.results)
+    return (3, op.operands[inputs + 1 :]), (1, op.operands[inputs : inputs + 1])
+
+
+def _triangle(op: Operation) -> Moved:
+    """Half of the matrix is read, and half is written."""
+    return ((1, op.operands),)
+
+
+_BY_NAME: Mapping[str, Callable[[Operation], Moved]] = {
+    "stablehlo.slice": _cut,
+    "stablehlo.dynamic_slice": _cut_at,
+    "stablehlo.gather": _cut_at,
+    "stablehlo.dynamic_update_slice": _put_at,
+    "stablehlo.scatter": _scattered,
+    "stablehlo.cholesky": _triangle,
+}
+
+
+def _bytes(op: Operation, value: SSAValue) -> int:
+    if (size := type_bytes(value.type)) is None:
+        raise Refusal(op, f"the bytes of {value.type} are not known: no cost in bytes or in time")
+    return size

@@ -1,0 +1,89 @@
+"""Functions that XLA writes out as others before it counts: FLOPs and transcendentals for each element of the result.
+
+The numbers are those of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads StableHLO;
+`test/unit/rules/test_against_xla.py` asks the jaxlib that is installed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import AnyFloat, ComplexType, Float32Type, Float64Type
+from xdsl.ir import Attribute, Operation
+
+from ..dialects.guards import is_shaped
+from .counts import elements
+from .facts import Count, Facts, pure
+
+Pair: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """FLOPs and transcendentals for each element: of f32 and integers, f64, narrower floats, complex numbers."""
+
+    single: Pair
+    double: Pair
+    narrow: Pair
+    complex: Pair
+
+    def of(self, element: Attribute) -> Pair:
+        if isinstance(element, ComplexType):
+            return self.complex
+        if isinstance(element, Float64Type):
+            return self.double
+        return self.single if isinstance(element, Float32Type) or not isinstance(element, AnyFloat) else self.narrow
+
+
+def _row(single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None) -> Row:
+    """What is not given is as in f32."""
+    return Row(single, double or single, narrow or single, complex_ or single)
+
+
+OF_STABLEHLO: Mapping[str, Row] = {
+    "exponential": _row((0, 1), complex_=(15, 4)),
+    "log": _row((0, 1), complex_=(62, 4)),
+    "log_plus_one": _row((0, 1), complex_=(79, 5)),
+    "sqrt": _row((0, 1), complex_=(86, 7)),
+}
+OF_CHLO: Mapping[str, Row] = {
+    "acos": _row((3, 2), complex_=(105, 9)),
+    "acosh": _row((7, 4), complex_=(105, 9)),
+    "asin": _row((5, 2), complex_=(105, 9)),
+    "asinh": _row((11, 3), complex_=(104, 9)),
+    "atan": _row((0, 1), complex_=(47, 2)),
+    "atanh": _row((6, 2), complex_=(45, 2)),
+    "bessel_i1e": _row((83, 1), (173, 1), (85, 1)),
+    "conj": _row((0, 0), complex_=(4, 0)),
+    "cosh": _row((3, 2), narrow=(5, 2), complex_=(95, 12)),
+    "digamma": _row((73, 3), narrow=(75, 3)),
+    "erf": _row((0, 1)),
+    "erf_inv": _row((37, 2), (100, 2), (39, 2)),
+    "erfc": _row((62, 1), (90, 1), (64, 1)),
+    "is_inf": _row((2, 0)),
+    "is_neg_inf": _row((1, 0)),
+    "is_pos_inf": _row((1, 0)),
+    "lgamma": _row((53, 4), narrow=(55, 4)),
+    "mulhi": _row((1, 0)),
+    "next_after": _row((24, 0)),
+    "polygamma": _row((260, 19), narrow=(263, 19)),
+    "sinh": _row((10, 3), narrow=(12, 3), complex_=(95, 12)),
+    "square": _row((1, 0), complex_=(14, 0)),
+    "tan": _row((0, 1)),
+    "zeta": _row((121, 11), narrow=(124, 11)),
+}
+
+
+def expanded(dialect: str, rows: Mapping[str, Row]) -> dict[str, Facts]:
+    """Facts for pure functions of elements."""
+    return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
+
+
+def _count(row: Row, which: int) -> Count:
+    def count(op: Operation) -> int:
+        given, made = op.operands[0].type, op.results[0].type
+        return row.of(given.element_type if is_shaped(given) else given)[which] * elements(made)
+
+    return count

@@ -1,0 +1,106 @@
+"""FLOPs and transcendentals held against XLA's cost analysis, operation by operation: within 5 %, or the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from recompute.dialects.every import every_operation
+from recompute.dialects.parser import parse_module
+from recompute.rules.costs.cost import cost_named
+from recompute.rules.flops import Work, work
+from recompute.rules.names import name_of
+from recompute.rules.registry import BUILT_IN
+from recompute.test.imports import ROOT
+from recompute.transforms.inline import inline
+
+from .xla_cases import COMPILED, DIFFERENT, OTHER_BYTES, TEXTS
+
+jax = pytest.importorskip("jax", reason="XLA counts what is compared here")
+PROGRAMS = import_module(".xla_programs", __package__).PROGRAMS
+BAR = 0.05
+NOT_COUNTED = {
+    "stablehlo.constant": "nothing is computed",
+    "chlo.constant": "nothing is computed",
+    "stablehlo.return": "nothing is computed",
+    "stablehlo.infeed": "no program of one operation can be read without a second device or a host",
+    "stablehlo.outfeed": "likewise",
+    "stablehlo.send": "likewise",
+    "stablehlo.recv": "likewise",
+}
+
+
+def main_of(text: str) -> list[Operation]:
+    """The operations of the function `main`, calls inlined."""
+    module = parse_module(text)
+    inline(module)
+    (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    return list(main.body.block.ops)
+
+
+def counted_here(text: str) -> Work:
+    total = Work()
+    for op in main_of(text):
+        total = total.plus(work(op))
+    return total
+
+
+def counted_by_xla(text: str) -> dict[str, float]:
+    """Of the module as it is, before XLA optimizes it."""
+    client = import_module("jax._src.lib").xla_client._xla
+    read = client.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+    return client.hlo_module_cost_analysis(jax.devices("cpu")[0].client, read.as_hlo_module())
+
+
+def is_near(ours: Work, theirs: dict[str, float]) -> bool:
+    pairs = (ours.flops, theirs.get("flops", 0)), (ours.transcendentals, theirs.get("transcendentals", 0))
+    return all(abs(one - other) <= BAR * max(one, other) for one, other in pairs)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_one_operation(name: str) -> None:
+    assert is_near(counted_here(TEXTS[name]), counted_by_xla(TEXTS[name])) == (name not in DIFFERENT)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    lowered = jax.jit(function).lower(*arguments)
+    ours = counted_here(lowered.as_text())
+    assert is_near(ours, lowered.cost_analysis()) == (name not in DIFFERENT)
+    assert is_near(ours, lowered.compile().cost_analysis()) == (name not in COMPILED)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bytes_of_a_program(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    lowered = jax.jit(function).lower(*arguments)
+    ours, theirs = sum(cost_named("bytes").of(main_of(lowered.as_text()))), lowered.cost_analysis()["bytes accessed"]
+    assert (abs(ours - theirs) <= BAR * max(ours, theirs)) == (name not in OTHER_BYTES)
+
+
+def test_every_operation_is_compared() -> None:
+    texts = [*TEXTS.values(), *(jax.jit(function).lower(*given).as_text() for function, given in PROGRAMS.values())]
+    seen = {name_of(op) for text in texts for op in every_operation(parse_module(text))}
+    known = {name for name in BUILT_IN if name.startswith(("stablehlo.", "chlo."))}
+    assert known - seen == set(NOT_COUNTED) - seen
+    assert set(DIFFERENT) | set(COMPILED) | set(OTHER_BYTES) <= {*TEXTS, *PROGRAMS}
+
+
+@pytest.mark.parametrize("rows", [DIFFERENT, COMPILED, OTHER_BYTES])
+def test_the_page_tells_every_difference(rows: Mapping[str, str]) -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    assert [name for name, why in rows.items() if f"| {name} | {why} |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples" / "stablehlo").glob("*.small.mlir")), ids=lambda one: one.name
+)
+def test_a_whole_step(path: Path) -> None:
+    text = path.read_text()
+    assert is_near(counted_here(text), counted_by_xla(text))

@@ -1,0 +1,200 @@
+"""Costs by name: bytes, the roofline of a device, files; what is unknown is refused."""
+
+from __future__ import annotations
+
+import json
+from math import ceil
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.rules.costs.cost import BadCost, cost_named
+from recompute.rules.costs.device import DEVICES, ELEMENTS, Device, device_from, read_device, to_json
+from recompute.test.imports import ROOT
+
+STEP = """
+func.func @step(%a: tensor<64x32xf32>, %b: tensor<32x16xf32>, %p: tensor<i1>) -> tensor<64x16xf32> {
+  %0 = stablehlo.tanh %a : tensor<64x32xf32>
+  %1 = stablehlo.dot_general %0, %b, contracting_dims = [1] x [0]
+    : (tensor<64x32xf32>, tensor<32x16xf32>) -> tensor<64x16xf32>
+  %2 = stablehlo.reshape %1 : (tensor<64x16xf32>) -> tensor<1024xf32>
+  %3 = "stablehlo.if"(%p) ({
+    %4 = stablehlo.add %1, %1 : tensor<64x16xf32>
+    stablehlo.return %4 : tensor<64x16xf32>
+  }, {
+    %5 = stablehlo.add %1, %1 : tensor<64x16xf32>
+    %6 = stablehlo.multiply %5, %5 : tensor<64x16xf32>
+    stablehlo.return %6 : tensor<64x16xf32>
+  }) : (tensor<i1>) -> tensor<64x16xf32>
+  return %3 : tensor<64x16xf32>
+}
+func.func @other() {
+  return
+}
+"""
+TANH, DOT, IF = 2 * 64 * 32 * 4, (64 * 32 + 32 * 16 + 64 * 16) * 4, 2 * 3 * 64 * 16 * 4
+"""Bytes; of the branches the second one counts."""
+
+
+def operations() -> list[Operation]:
+    (step, _) = parse_module(STEP).ops
+    assert isinstance(step, FuncOp)
+    return list(step.body.block.ops)
+
+
+def costs(said: str) -> tuple[int, ...]:
+    return cost_named(said).of(operations())
+
+
+def written(folder: Path, data: object) -> str:
+    path = folder / "costs.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return str(path)
+
+
+def test_flops_are_the_default() -> None:
+    assert costs("flops") == (64 * 32, 2 * 64 * 32 * 16, 0, 2 * 64 * 16, 0) and cost_named("flops").is_default
+
+
+def test_bytes_are_read_and_written_and_views_move_none() -> None:
+    assert costs("bytes") == (TANH, DOT, 0, IF, 0)
+
+
+def test_a_roofline_is_the_longer_of_computing_and_moving(tmp_path: Path) -> None:
+    device = Device("d", {"f32": 1e9}, 1e9, 1e9, 1e6)
+    path = written(tmp_path, to_json(device))
+    seconds = 64 * 32 / 1e6, 2 * 64 * 32 * 16 / 1e9, 0, IF / 1e9, 0
+    assert costs(f"roofline({path})") == tuple(ceil(1e12 * one) for one in seconds)
+    assert read_device(path) == device
+
+
+def test_products_take_the_rate_of_their_elements() -> None:
+    rate = DEVICES["h100"].product_rate
+    assert (
+        rate("bf16") == 989.4e12
+        and rate("complex<f64>") == rate("f64") == 67e12
+        and rate("f8E4M3FN") == rate("i8") == 1978.9e12
+    )
+    assert DEVICES["a100"].product_rate("f8E5M2") == 312e12 and rate("i32") == rate("tf32") == rate("f32")
+
+
+def test_where_no_elementwise_rate_is_known_bytes_count() -> None:
+    assert costs("roofline(tpuv5e)")[0] == ceil(1e12 * TANH / 0.819e12)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_the_table_of_devices(name: str) -> None:
+    device = DEVICES[name]
+    assert device_from(json.loads(to_json(device)), "file") == device
+    assert set(device.products) <= set(ELEMENTS) and device.products["f32"] <= device.product_rate("bf16")
+    assert all(one > 0 for one in costs(f"roofline({name})")[:2])
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_the_page_has_the_table_of_devices(name: str) -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+    _, _, _, f32, bf16, _, elementwise, speed, _ = (cell.strip() for cell in row.split("|"))
+    device = DEVICES[name]
+    assert (f32, speed) == (f"{device.products['f32'] / 1e12:g} T", f"{device.bytes_per_second / 1e9:g}")
+    assert bf16 == (f"{device.products['bf16'] / 1e12:g} T" if "bf16" in device.products else "as f32")
+    assert device.elementwise is None or elementwise.startswith(f"{device.elementwise / 1e12:g} T")
+
+
+def test_the_roofline_alone_is_that_of_the_cpu() -> None:
+    assert costs("roofline") == costs("roofline(cpu)")
+
+
+def test_a_file_gives_costs_by_name_and_by_number(tmp_path: Path) -> None:
+    said = {"unit": "us", "operations": {"stablehlo.tanh": 1.5, "stablehlo.reshape": 2}, "otherwise": 7}
+    assert costs(written(tmp_path, said)) == (1500, 7000, 2000, 7000, 0)
+    numbered = {**said, "steps": {"step": {"0": 4, "4": 1}, "other": {}}}
+    assert costs(written(tmp_path, numbered)) == (4000, 7000, 2000, 7000, 1000)
+    assert cost_named(written(tmp_path, said)).unit == "us"
+
+
+REFUSED: dict[str, object] = {
+    "has no cost for stablehlo.dot_general, operation 1 of @step: give one": {"operations": {"stablehlo.tanh": 1}},
+    "has a cost for stablehlo.dott, which is no operation": {"operations": {"stablehlo.dott": 1}, "otherwise": 1},
+    "has a cost for operation 5, and the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
+    "has costs for @stepp, and there is no such function": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_a_file_does_not_say_is_refused(reason: str, tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as refused:
+        costs(written(tmp_path, REFUSED[reason]))
+    assert reason in str(refused.value)
+
+
+BAD_FILES: dict[str, object] = {
+    "is no JSON": "{",
+    "is no object": "[1]",
+    "has an unknown field 'operation'; known are unit, operations": {"operation": {}},
+    "says no cost: it needs operations, otherwise or steps": {"unit": "us"},
+    "unit is no string": {"unit": 1, "otherwise": 1},
+    "operations is no object": {"operations": [1]},
+    "operations.a.b is no number >= 0: -1": {"operations": {"a.b": -1}},
+    "otherwise is no number >= 0: True": {"otherwise": True},
+    "otherwise is no number >= 0: None": {"otherwise": None},
+    "otherwise is no number >= 0: inf": '{"otherwise": 1e999}',
+    "steps.main has 'x', which is no number of an operation": {"steps": {"main": {"x": 1}}},
+}
+
+
+@pytest.mark.parametrize("reason", BAD_FILES)
+def test_files_of_costs_that_are_none(reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BadCost) as refused:
+        cost_named(written(tmp_path, BAD_FILES[reason]))
+    assert reason in str(refused.value)
+
+
+DEVICE = {"name": "d", "products": {"f32": 1}, "bytes_per_second": 1}
+BAD_DEVICES: dict[str, object] = {
+    "device is no object": {},
+    "device.name is no string": {"device": {**DEVICE, "name": 1}},
+    "device has an unknown field 'flops'": {"device": {**DEVICE, "flops": 1}},
+    "device.products has 'f31'; known are f64, f32": {"device": {**DEVICE, "products": {"f31": 1, "f32": 1}}},
+    "device.products needs a rate for f32": {"device": {**DEVICE, "products": {"bf16": 1}}},
+    "device.products.f32 is no number above 0: 0": {"device": {**DEVICE, "products": {"f32": 0}}},
+    "device.elementwise is no number above 0: 'x'": {"device": {**DEVICE, "elementwise": "x"}},
+    "device.bytes_per_second is no number above 0: nan": '{"device": {"name": "d", "products": {"f32": 1}, '
+    '"bytes_per_second": NaN}}',
+    "is no JSON": "{",
+}
+
+
+@pytest.mark.parametrize("reason", BAD_DEVICES)
+def test_files_of_devices_that_are_none(reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BadCost) as refused:
+        cost_named(f"roofline({written(tmp_path, BAD_DEVICES[reason])})")
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("flop", "unknown cost 'flop'; known are flops, bytes, roofline"),
+        ("", "unknown cost ''"),
+        ("roofline()", "unknown cost 'roofline()'"),
+        ("roofline(gpu)", "unknown device 'gpu'; known are a100, h100"),
+        ("roofline(no.json)", "the device no.json cannot be read: No such file"),
+        ("no.json", "the costs no.json cannot be read: No such file"),
+    ],
+)
+def test_unknown_costs(said: str, reason: str) -> None:
+    with pytest.raises(BadCost) as refused:
+        cost_named(said)
+    assert reason in str(refused.value)
+
+
+def test_dynamic_shapes_have_no_bytes() -> None:
+    module = parse_module("func.func @f(%a: tensor<?xf32>) {\n %r = stablehlo.tanh %a : tensor<?xf32>\n return\n}")
+    tanh = [op for op in module.walk() if op.name == "stablehlo.tanh"]
+    with pytest.raises(Refusal, match="not known: no cost in bytes or in time"):
+        cost_named("bytes").of(tanh)

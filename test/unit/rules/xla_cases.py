@@ -1,0 +1,170 @@
+"""Programs of one operation each, as text: every function of elements on every type, and what JAX does not write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from recompute.rules.expansions import OF_CHLO
+
+FLOATS = ("bf16", "f16", "f32", "f64")
+COMPLEX = ("complex<f32>", "complex<f64>")
+INTEGERS = ("i32", "ui32", "i64")
+UNARY: Mapping[str, tuple[str, ...]] = {
+    "cbrt ceil floor is_finite round_nearest_afz round_nearest_even": FLOATS,
+    "cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh": FLOATS + COMPLEX,
+    "abs negate sign": (*FLOATS, *COMPLEX, "i32"),
+    "count_leading_zeros not popcnt": INTEGERS,
+    "real imag": COMPLEX,
+}
+BINARY: Mapping[str, tuple[str, ...]] = {
+    "add divide multiply subtract power": (*FLOATS, *COMPLEX, "i32"),
+    "maximum minimum remainder": (*FLOATS, "i32"),
+    "and or xor shift_left shift_right_arithmetic shift_right_logical": INTEGERS,
+    "atan2": FLOATS + COMPLEX,
+    "complex": ("f32", "f64"),
+}
+CHLO_BINARY = ("mulhi", "next_after", "polygamma", "zeta")
+CHLO_COMPLEX = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cosh", "sinh", "square", "tan")
+EXTENTS = "6x7x"
+
+
+def program(arguments: str, operation: str, result: str) -> str:
+    """A module whose function `main` returns `%r`. `<4x8xf32>`, after a space or a bracket, is a tensor."""
+    body = f"func.func @main({arguments}) -> {result} {{\n  {operation}\n  return %r : {result}\n}}\n"
+    return re.sub(r"(?<=[ (])<(?=[\dfibu])", "tensor<", body)
+
+
+def elementwise() -> Iterator[tuple[str, str]]:
+    for arity, table in ((1, UNARY), (2, BINARY)):
+        for words, types in table.items():
+            for word in words.split():
+                yield from _on_each("stablehlo", word, types, arity)
+    for word in OF_CHLO:
+        types = INTEGERS if word == "mulhi" else FLOATS + (COMPLEX if word in CHLO_COMPLEX else ())
+        yield from _on_each("chlo", word, types, 2 if word in CHLO_BINARY else 1)
+
+
+def _on_each(dialect: str, word: str, types: tuple[str, ...], arity: int) -> Iterator[tuple[str, str]]:
+    for element in types:
+        given, made = f"<{EXTENTS}{element}>", f"<{EXTENTS}{_result(word, element)}>"
+        names = ("%a", "%b")[:arity]
+        arguments = ", ".join(f"{name}: {given}" for name in names)
+        operation = f'%r = "{dialect}.{word}"({", ".join(names)}) : ({", ".join([given] * arity)}) -> {made}'
+        yield f"{dialect}.{word} {element}", program(arguments, operation, made)
+
+
+def _result(word: str, element: str) -> str:
+    if word.startswith("is_"):
+        return "i1"
+    if word == "complex":
+        return f"complex<{element}>"
+    parts = word in ("real", "imag", "abs") and element in COMPLEX
+    return element.removeprefix("complex<").removesuffix(">") if parts else element
+
+
+_SUM = "({\n ^bb0(%x: <f32>, %y: <f32>):\n %s = stablehlo.add %x, %y : <f32>\n stablehlo.return %s : <f32>\n })"
+_GROUP = "replica_groups = dense<[[0]]> : tensor<1x1xi64>"
+
+
+def _collective(word: str, fields: str, body: str = "") -> str:
+    operation = f'%r = "stablehlo.{word}"(%a) <{{{fields}{_GROUP}}}> {body} : (<4x8xf32>) -> <4x8xf32>'
+    return program("%a: <4x8xf32>", operation, "<4x8xf32>")
+
+
+def _window(given: str, padding: str, window: str) -> str:
+    operation = (
+        f'%r = "stablehlo.reduce_window"(%a, %z) <{{window_dimensions = array<i64: {window}>, '
+        f"padding = dense<[{padding}]> : tensor<2x2xi64>}}> {_SUM} : ({given}, <f32>) -> {given}"
+    )
+    return program(f"%a: {given}, %z: <f32>", operation, given)
+
+
+TEXTS: Mapping[str, str] = {
+    **dict(elementwise()),
+    "cholesky": program("%a: <9x9xf32>", "%r = stablehlo.cholesky %a, lower = true : <9x9xf32>", "<9x9xf32>"),
+    "cholesky in batches": program(
+        "%a: <5x4x4xf64>", "%r = stablehlo.cholesky %a, lower = false : <5x4x4xf64>", "<5x4x4xf64>"
+    ),
+    "rng": program(
+        "%a: <f32>, %s: <2xi64>",
+        '%c = stablehlo.constant dense<[4, 8]> : <2xi64>\n %r = "stablehlo.rng"(%a, %a, %c) '
+        "<{rng_distribution = #stablehlo<rng_distribution UNIFORM>}> : (<f32>, <f32>, <2xi64>) -> <4x8xf32>",
+        "<4x8xf32>",
+    ),
+    "random bits of Philox": program(
+        "%s: <3xui64>",
+        "%n, %r = stablehlo.rng_bit_generator %s, algorithm = PHILOX : (<3xui64>) -> (<3xui64>, <4x8xui32>)",
+        "<4x8xui32>",
+    ),
+    "all_reduce": _collective("all_reduce", "", _SUM),
+    "reduce_scatter": _collective("reduce_scatter", "scatter_dimension = 0 : i64, ", _SUM),
+    "all_gather": _collective("all_gather", "all_gather_dim = 0 : i64, "),
+    "all_to_all": _collective(
+        "all_to_all", "split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 1 : i64, "
+    ),
+    "collective_broadcast": _collective("collective_broadcast", ""),
+    "collective_permute": program(
+        "%a: <4x8xf32>",
+        '%r = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, 0]]> : tensor<1x2xi64>}> '
+        ": (<4x8xf32>) -> <4x8xf32>",
+        "<4x8xf32>",
+    ),
+    "if": program(
+        "%p: <i1>, %a: <4x8xf32>",
+        '%r = "stablehlo.if"(%p) ({ %u = stablehlo.sine %a : <4x8xf32>\n stablehlo.return %u : <4x8xf32> }, '
+        "{ %v = stablehlo.add %a, %a : <4x8xf32>\n stablehlo.return %v : <4x8xf32> }) : (<i1>) -> <4x8xf32>",
+        "<4x8xf32>",
+    ),
+    "partition_id": program("", '%r = "stablehlo.partition_id"() : () -> <ui32>', "<ui32>"),
+    "replica_id": program("", '%r = "stablehlo.replica_id"() : () -> <ui32>', "<ui32>"),
+    "constant_like": program(
+        "%a: <4x8xf32>", '%r = "chlo.constant_like"(%a) {value = 1.0 : f32} : (<4x8xf32>) -> <4x8xf32>', "<4x8xf32>"
+    ),
+    "convert to the same type": program("%a: <4x8xf32>", "%r = stablehlo.convert %a : <4x8xf32>", "<4x8xf32>"),
+    "custom_call": program(
+        "%a: <4x8xf32>", "%r = stablehlo.custom_call @f(%a) : (<4x8xf32>) -> <4x8xf32>", "<4x8xf32>"
+    ),
+    "window over all of a dimension": _window("<6x9xf32>", "[0, 0], [8, 8]", "1, 17"),
+    "window over nearly all of a dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
+}
+DIFFERENT: Mapping[str, str] = {
+    "largest": "XLA does not count `top_k`; here it counts as the sort that it stands for",
+    "convert to the same type": "XLA drops it when it reads the module",
+    "custom_call": "XLA says -1, for unknown; here it is one for each element of the results",
+    "window over all of a dimension": "XLA takes it for a sum and a broadcast of extent + elements / extent additions; "
+    "here each place adds up its window, as the program says",
+}
+"""Where the number of XLA, of the module as it is given to it, is more than 5 % from ours."""
+
+OTHER_BYTES: Mapping[str, str] = {
+    "window, gradient of pooling": "XLA drops a pad of nothing and a slice of everything",
+    "gather": "JAX broadcasts the indices: a view here",
+    "scatter that adds": "likewise",
+    "scatter that multiplies": "likewise",
+    "scatter that replaces": "likewise",
+    "loop while it holds": "constants are broadcast: views here",
+    "scan": "reshapes and the tuples of the loop, for XLA",
+    "threefry": "reshapes and broadcasts, for XLA",
+    "moved": "XLA counts a transpose and a reshape",
+    "broadcast and counted": "XLA counts broadcasts",
+    "held back": "XLA counts a barrier as if it copied",
+}
+"""Where bytes are more than 5 % from XLA's: views move nothing here."""
+
+COMPILED: Mapping[str, str] = {
+    "window, sum from the start": "XLA:CPU adds up in two levels",
+    "window, maximum from the end": "XLA:CPU takes the maxima in two levels",
+    "window, gradient of pooling": "XLA:CPU writes `select_and_scatter` as a search for the places and a scatter",
+    "reduce, rows": "XLA:CPU counts from the initial value on, and sums up in two steps",
+    "reduce, everything": "XLA:CPU reduces in two steps",
+    "reduce, in bf16": "XLA:CPU reduces in two steps",
+    "dot in bf16": "XLA:CPU has no products in bf16: it converts to f32 and back",
+    "outer product": "XLA:CPU makes an elementwise product of a contraction over nothing",
+    "dynamic slice": "one of the two equal indices is clamped",
+    "loop while it holds": "XLA:CPU reduces in two steps",
+    "random bits": "XLA:CPU writes the generator out, in integer operations",
+    "threefry": "XLA:CPU unrolls the loop over rounds",
+    "largest": "a call of a library: XLA says -1, for unknown",
+}
+"""Where the number of the compiled program is: XLA:CPU has rewritten the operation before it counts."""

@@ -1,0 +1,32 @@
+"""The calibration writes a device that costs can be reckoned by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recompute.benchmarks.calibrate_cost import Sizes, copies, main, products
+from recompute.rules.costs.cost import cost_named
+from recompute.rules.costs.device import read_device
+
+SMALL = Sizes(matrix=64, copied=1 << 16)
+
+
+def test_it_writes_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "mine.json")
+    main(["-o", path, "--name", "mine", "--rounds", "2", "--matrix", "64", "--copied", "65536"])
+    device = read_device(path)
+    assert device.name == "mine" and set(device.products) == {"f32", "f64"} and device.elementwise
+    assert cost_named(f"roofline({path})").unit == "us on mine"
+    assert "products f32" in capsys.readouterr().out
+
+
+def test_a_name_that_no_cost_could_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["-o", str(tmp_path / "mine.txt")])
+
+
+def test_rates_are_of_what_was_done() -> None:
+    """A thousand times off would be a slip of a unit, whatever else the machine does."""
+    assert 1e7 < products("float32", SMALL, 2).best < 1e13 and 1e7 < copies(SMALL, 2).best < 1e13

@@ -1,0 +1,30 @@
+"""What a plan costs by what was asked for, where that is not FLOPs, which every plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.diagnostics import Refusal, Remark
+from ...rules.costs.cost import BadCost, Cost, cost_named
+from ..clone import Done
+from ..phase import Steps
+
+
+def asked_cost(module: ModuleOp, said: str) -> Cost:
+    """Raises `Refusal` at the module for what is no cost."""
+    try:
+        return cost_named(said)
+    except BadCost as error:
+        raise Refusal(module, str(error)) from error
+
+
+def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Remark]:
+    """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
+    functions = {function.sym_name.data: function for function, _ in steps}
+    for one in done if not cost.is_default else ():
+        total = sum(one.graph.cost)
+        extra = sum(one.graph.cost[op] for group in one.plan.groups for op in group.operations)
+        share = f", {extra / total:.2%} of the step's" if total else ""
+        yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")
