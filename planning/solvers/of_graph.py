@@ -95,7 +95,7 @@ def _why(problem: Problem, budget: int, refused: Refusal | None) -> str:
     words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
     if refused is None:
         return words
-    least = f"; no schedule needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
+    least = f"; no plan needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
     return f"{words}: {refused.reason}{least if refused.minimum_bytes else ''}"
 
 
