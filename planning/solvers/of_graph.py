@@ -82,7 +82,7 @@ def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
     for _ in range(ROUNDS):
         outcome = solve(problem, asked, solver, effort=Effort.brief()) if asked > 0 else None
         if outcome is None or isinstance(outcome, Refusal):
-            raise NoPlan(_why(problem, budget, outcome))
+            raise NoPlan(_why(problem, budget, outcome, needed))
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs))
         needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
         if needed <= budget:
@@ -91,12 +91,17 @@ def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
     raise NoPlan(f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}")
 
 
-def _why(problem: Problem, budget: int, refused: Refusal | None) -> str:
+def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
+    """`needed`: by a plan that came out larger than was asked for, 0 where there was none."""
     words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
     if refused is None:
         return words
-    least = f"; no plan needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
-    return f"{words}: {refused.reason}{least if refused.minimum_bytes else ''}"
+    if needed and refused.minimum_bytes <= budget:
+        return (
+            f"{words} survives being written: the last one needs {needed}; none needs less than {refused.minimum_bytes}"
+        )
+    minimum = f"; no plan needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
+    return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:

@@ -69,9 +69,7 @@ def test_the_problem_counts_as_the_graph_does() -> None:
 
 
 def test_a_budget_that_nothing_keeps() -> None:
-    with pytest.raises(
-        Refusal, match=r"no plan within 500 bytes of temporaries .*: no plan needs less than \d+ byt"
-    ):
+    with pytest.raises(Refusal, match=r"no plan within 500 bytes of temporaries .*: no plan needs less than \d+ byt"):
         rewrite(CHAIN, Request(budget="500B"))
     with pytest.raises(NoPlan, match="no plan within -5 bytes"):
         plan_within(graph_of_chain(), -5)
