@@ -74,8 +74,8 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
     return found
 
 
-def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
-    """Raises `NoPlan`, and `ValueError` for an unknown solver."""
+def plan_within(graph: Graph, budget: int, solver: str = "auto", chain: bool = False) -> Plan:
+    """`chain`: see `plan_of_pairs`; for executors that start what they can. Raises `NoPlan`, and `ValueError` for an unknown solver."""
     problem, asked, needed = problem_of_graph(graph), budget, 0
     if peak_bytes(graph) <= budget:
         return Plan()
@@ -83,7 +83,7 @@ def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
         outcome = solve(problem, asked, solver, effort=Effort.brief()) if asked > 0 else None
         if outcome is None or isinstance(outcome, Refusal):
             raise NoPlan(_why(problem, budget, outcome, needed))
-        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs))
+        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
         if needed <= budget:
             return plan
@@ -100,7 +100,8 @@ def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) ->
         return (
             f"{words} survives being written: the last one needs {needed}; none needs less than {refused.minimum_bytes}"
         )
-    minimum = f"; no plan needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
+    least = f"no plan needs less than {refused.minimum_bytes} bytes"
+    minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
     return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
 
 

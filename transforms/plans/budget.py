@@ -9,12 +9,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.functions import functions_of
+from ...analysis.step.storage import DYNAMIC
 from ...dialects.diagnostics import Refusal
 from ..lower import TARGETS
 from .counted import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""
+
+
+BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that are to fit"
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,12 @@ def allowed(module: ModuleOp, budget: Budget) -> Allowed:
     """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
     from ...planning.solvers.budgets import budget_bytes
 
-    lines = dict(timelines_of(module, budget.model))
+    try:
+        lines = dict(timelines_of(module, budget.model))
+    except Refusal as error:
+        if DYNAMIC not in error.reason:
+            raise
+        raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
     plain = {name: one.peak_bytes for name, one in lines.items()}
     if budget_bytes(budget.text, 1) is None:
         return Allowed(plain, None)

@@ -27,7 +27,7 @@ from .budget import ERROR, Allowed, Budget, allowed
 from .candidates import Search, candidates
 from .counted import ORDER, timelines_of
 
-ROUNDS, XLA_ROUNDS = 4, 6
+ROUNDS, XLA_ROUNDS = 5, 6
 """So often what was written is above the budget before that is said."""
 
 
@@ -125,33 +125,36 @@ class _Budgeted(Generic[O]):
         if not found:
             assert refused is not None, "nothing was found"
             raise refused
-        return min(found, key=lambda one: one.outcome.extra_flops)
+        return min(found, key=lambda one: (self._eager_excess(one) > 0, one.outcome.extra_flops))
 
     def _planned(self, around: _Around) -> _Written[O]:
+        """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
         from ...planning.solvers.of_graph import bytes_within, plan_within
 
-        less, kept, over = 0, list[_Written[O]](), 0
+        less, chain, kept, over = 0, False, list[tuple[int, _Written[O]]](), 0
         for _ in range(ROUNDS):
 
-            def planner(graph: Graph, less: int = less) -> Plan:
+            def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
                 wanted = around.wanted(graph, self.allowed.wanted)
-                return plan_within(graph, bytes_within(graph, "min") if wanted is None else wanted - less)
+                most = bytes_within(graph, "min") if wanted is None else wanted - less
+                return plan_within(graph, most, chain=chain)
 
             try:
                 done = self.written(planner)
             except Refusal:
-                if kept:
-                    return kept[0]
-                raise
-            over = self.allowed.over(done.peaks)
-            early = self._eager_excess(done)
+                if not kept:
+                    raise
+                break
+            over, early = self.allowed.over(done.peaks), self._eager_excess(done)
+            if over <= 0 and early <= 0:
+                return done
             if over <= 0:
-                kept.append(done)
-                if early <= 0 or self.allowed.wanted is None:
-                    return done
-            less += max(over, early)
+                kept.append((early, done))
+            if chain or over > 0:
+                less += max(over, early // 2)
+            chain = chain or early > 0
         if kept:
-            return kept[0]
+            return min(kept, key=lambda one: one[0])[1]
         raise Refusal(
             self.module, f"no plan keeps the budget {self._asked()} as it is written: the last is {over} bytes above"
         )
