@@ -75,7 +75,9 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
 
 
 def plan_within(graph: Graph, budget: int, solver: str = "auto", chain: bool = False) -> Plan:
-    """`chain`: see `plan_of_pairs`; for executors that start what they can. Raises `NoPlan`, and `ValueError` for an unknown solver."""
+    """`chain`: see `plan_of_pairs`; for executors that start what they can.
+
+    Raises `NoPlan`, and `ValueError` for an unknown solver."""
     problem, asked, needed = problem_of_graph(graph), budget, 0
     if peak_bytes(graph) <= budget:
         return Plan()
