@@ -137,9 +137,7 @@ def main() -> None:
         sys.exit(in_order(options.size) > 0)
     from examples.export import BUILDERS
 
-    print(
-        f"{'example':20} {'budget':15} {'share':>6} {'needs':>6} {'use':>6} {'FLOPs':>7} {'theirs':>7} {'n':>3} {'s':>5}"
-    )
+    print(f"{'example':20} {'budget':15}  share  needs    use   FLOPs  theirs   n     s")
     rows = list[Row]()
     for example in options.examples or BUILDERS:
         for row in rows_of(example, options.size):

@@ -74,6 +74,8 @@ def budget_text(given: Any) -> str:
     """The option, read. Raises `TypeError` and `ValueError`."""
     if isinstance(given, bool) or not isinstance(given, str | int | float):
         raise TypeError(f"recompute.jax.jit: budget is a text, a share or bytes, not {type(given).__name__}")
+    if isinstance(given, float) and not 0 < given <= 1:
+        raise ValueError(f"recompute.jax.jit: budget: {given} is no budget: a share is above 0 and at most 1")
     text = given.strip() if isinstance(given, str) else f"{given}B" if isinstance(given, int) else str(given)
     if text.lower() != DEVICE:
         try:
@@ -109,7 +111,7 @@ def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: in
         return budget_bytes(budget, needs)
     analysis: Any = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
-    found = _free(module) if budget.lower() == DEVICE else budget_bytes(budget, needs)
+    found = free_bytes(module) if budget.lower() == DEVICE else budget_bytes(budget, needs)
     if found is None or found < around:
         raise Refusal(
             module,
@@ -119,7 +121,8 @@ def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: in
     return found - around
 
 
-def _free(module: ModuleOp) -> int:
+def free_bytes(module: ModuleOp) -> int:
+    """What the device reports. Raises `Refusal` where it says nothing."""
     device: Any = _JAX.local_devices()[0]
     stats: Any = device.memory_stats()
     if not stats or "bytes_limit" not in stats:

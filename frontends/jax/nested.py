@@ -30,9 +30,9 @@ from ...driver.road import NotProved
 from ...transforms.calls.templates import strip
 from . import warning
 from .barriers import are_kept_by_flags
+from .budget import DEVICE
 from .calls import Call, completed
 from .marks import WRITTEN_AS_CALLS
-from .budget import DEVICE
 from .options import Options
 
 source_info_util.register_exclusion(__file__)

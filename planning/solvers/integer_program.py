@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -122,7 +122,7 @@ def _model(highspy: Any, program: Program, integral: bool) -> Any:
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
+def _unheard() -> Generator[None]:
     """HiGHS 1.16 greets on the standard output of the process, where programs are written: nobody hears."""
     if os.name != "posix":
         yield
