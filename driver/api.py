@@ -40,11 +40,11 @@ from ..rules.flops import flops
 from ..transforms.clone import Planner
 from ..transforms.lower import TARGETS
 from ..transforms.merge_remat import without_remat
+from ..transforms.plans.budget import Budget
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.tried import tried_plans
-from ..transforms.recompute import Recomputation, recomputed
+from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import take_marks
-from .budget import rewrite_within
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
 from .request import Request
@@ -93,26 +93,19 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     original, remarks = _unmarked(_module(step, name))
     if asked.pipeline is not None:
         return _through(original, asked, asked.pipeline, remarks)
-    if asked.budget is not None:
-        return rewrite_within(asked.budget, lambda planner: rewrite(step, replace(asked, budget=None, planner=planner)))
+    budget = None if asked.budget is None else Budget.of(asked.budget, asked.memory_model, asked.target)
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
     done = list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
-        work, said = recomputed(
-            start := _start(module, asked),
-            asked.selection,
-            asked.copies,
-            asked.target,
-            asked.stagger,
-            planned,
-            asked.calls,
-            asked.attempts,
-            asked.loops,
-            asked.cost,
-        )
+        start, how = _start(module, asked), (asked.selection, asked.copies, asked.target, asked.stagger)
+        if budget is None:
+            work, said = recomputed(start, *how, planned, asked.calls, asked.attempts, asked.loops, asked.cost)
+        else:
+            found = recomputed_within(start, budget, *how, asked.calls, asked.attempts, asked.loops, asked.cost)
+            work, said = found.module, found.outcome
         done.append(said)
         if asked.strict and not said.copies:
             raise Refusal(module, f"{said.remarks[-1].reason} (strict)")

@@ -19,7 +19,7 @@ from .renamed import new_name_of_option, new_name_of_pass
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 Pipeline = str | Sequence[str | ModulePass]
 # An option value that xDSL's lexer takes for punctuation.
-_BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_])[^"{},\s]*)""")
+_BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
 
 
 class BadPipeline(ValueError):

@@ -23,16 +23,17 @@ class Request:
     selection: segments, policies, names; see `Selection`. copies: at most so many of one operation. target: as in
     `recompute-lower`. stagger: hold the forward pass back too. calls: functions are called again where nothing in them
     was changed. plan: carry out this one, of an earlier run or written by hand, as text or as read. planner: ask this
-    function for the plan of each step, Graph -> Plan. budget: the peak of temporaries in program order is at most this,
-    `8GiB`, `50%` or `0.5` of the plain step's, or `min`; else a `Refusal` with the proven minimum. At most one of these
-    three. strict: a step that stays as it is is an error. attempts: so many ways to cut and copy a step are tried on
-    paper. measure: bytes that a module needs, by whoever can compile it; every attempt is written and measured then,
-    and the least is what comes back; of equals that which needs fewer FLOPs. workers: so many are measured at a time.
-    proof: prove the result equal. merge_remat: take back what the step's own `jax.checkpoint` computes again, first of
-    all. loops: cut what loops hand on to later loops; "periodic(8)", "periodic(auto)": and keep their carries every so
-    many iterations. cost: what a budget keeps low and remarks report: flops, bytes, roofline, "roofline(h100)", or a
-    file of costs; `Refusal` for others. pipeline: these passes, by name or as objects, in place of `recompute` and all
-    options of it.
+    function for the plan of each step, Graph -> Plan. budget: `8GiB` of the device, `50%` or `0.5` of the plain step's
+    temporaries, or `min`, at the least extra work; else a `Refusal`, with the proven minimum where there is one. At
+    most one of these three. memory_model: what the budget counts, order or xla; as the target has it if nothing is
+    said: `none` keeps program order. strict: a step that stays as it is is an error. attempts: so many ways to cut and
+    copy a step are tried on paper. measure: bytes that a module needs, by whoever can compile it; every attempt is
+    written and measured then, and the least is what comes back; of equals that which needs fewer FLOPs. workers: so
+    many are measured at a time. proof: prove the result equal. merge_remat: take back what the step's own
+    `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "periodic(8)",
+    "periodic(auto)": and keep their carries every so many iterations. cost: what a budget keeps low and remarks
+    report: flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. pipeline: these passes,
+    by name or as objects, in place of `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -43,6 +44,7 @@ class Request:
     plan: str | Sequence[StepPlan] | None = None
     planner: Planner | None = None
     budget: str | None = None
+    memory_model: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
     measure: Callable[[ModuleOp], int] | None = None

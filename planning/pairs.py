@@ -16,8 +16,9 @@ from .graph import Graph
 from .plan import Batch, CopyGroup, Kept, Plan
 
 
-def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "") -> Plan:
-    """One copy group for each place. `pairs`: (place, operation), the operation before the place.
+def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
+    """One copy group for each place. `pairs`: (place, operation), the operation before the place. `chain`: each also
+    waits for what the gradient made last.
 
     A group replaces what is read from its place on, by the backward pass or by a later copy; what nothing can hold back
     is kept, with the reason.
@@ -31,7 +32,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         operations = sorted(at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]
         readers = {one for v in replaced for one in graph.readers[v] if one >= place and not graph.forward[one]}
-        gates = gates_for(graph, replaced, readers or {place}, place)
+        gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:
             kept.append(Kept(segment, operations[0], NO_GATE))
             continue

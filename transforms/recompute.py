@@ -26,34 +26,36 @@ from ..planning.objective import ATTEMPTS
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
-from .calls.origins import Origins
 from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
 from .clone import Done, Planner
-from .cse import cse
 from .loops import NOTHING_ROLLED, Rolled
-from .lower import TARGETS, lower
 from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
+from .plans.budget import Budget, asked_budget, demand_target
+from .plans.candidates import Search
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
+from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
+from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
-from .stagger import stagger
 from .take_marks import take_marks
-from .verify import verify, verify_input
+from .verify import verify_input
 
 
 @dataclass(frozen=True)
 class Recomputation:
-    """What was done: the plan of each step, and the reasons for what was left alone."""
+    """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
+    that starts operations as soon as it can, the largest of what was written."""
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
     restored: Restored = NOTHING_RESTORED
     rolled: Rolled = NOTHING_ROLLED
+    eager: int = 0
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -101,7 +103,7 @@ def recompute(
         verify_input(module)
     work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
     if work is not None:
-        _replace(module, work)
+        replace_content(module, work)
     return done
 
 
@@ -138,7 +140,7 @@ def recomputed(
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, prepared.inside))
     remarks.extend(said_of_costs(steps, cloned.steps, reckoned))
-    written = _emit(work, prepared.origins, emission, steps)
+    written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*said, *prepared.remarks, worse]
@@ -155,37 +157,30 @@ def recomputed(
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
-    return work, Recomputation(cloned.steps, said, restored, rolled)
+    eager = max((one.eager for one in peaks.values()), default=0)
+    return work, Recomputation(cloned.steps, said, restored, rolled, eager)
 
 
-def _emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that.
+def recomputed_within(
+    module: ModuleOp,
+    budget: Budget,
+    selection: Selection = AUTO,
+    copies: int = 2,
+    target: str = "stablehlo",
+    staggered: bool = True,
+    calls: bool = True,
+    attempts: int = ATTEMPTS,
+    loops: Loops = True,
+    cost: str = FLOPS,
+) -> Within[Recomputation]:
+    """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept."""
 
-    Its steps after that are returned.
-    """
-    known = {function: step.phases for function, step in before}
-    with part("cse"):
-        if emission.calls:
-            origins.follow_copies(work)
-            cse(work, known, origins.instance_of)
-        else:
-            cse(work, known)
-    if not emission.is_ordered:
-        # While the tokens are there: program order is all that is left of them.
-        with part("verify"):
-            verify(work)
-    with part("lower"):
-        lower(work, emission.target)
-    if emission.staggered and emission.target == "stablehlo":
-        with part("stagger"):
-            stagger(work, known=known)
-    steps = numbered_steps(work, bare=True)
-    with part("verify"):
-        if emission.is_ordered:
-            verify(work, steps)
-        else:
-            verify_input(work)
-    return steps
+    def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
+        return recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
+
+    search = Search(selection, copies, Emission(target, staggered, calls), loops, cost)
+    found = within_budget(module, budget, search, run)
+    return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
@@ -194,16 +189,6 @@ def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: 
         remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
     nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
     return Recomputation(nothing, tuple(remarks))
-
-
-def _replace(module: ModuleOp, work: ModuleOp) -> None:
-    """Give the module the content of `work`."""
-    for op in list(module.ops):
-        op.detach()
-        op.erase()
-    for op in list(work.ops):
-        op.detach()
-        module.body.block.add_op(op)
 
 
 @dataclass(frozen=True)
@@ -217,6 +202,8 @@ class RecomputePass(MarkPass):
     stagger: hold the forward pass back too, as in recompute-stagger.
     calls: functions in which nothing was changed are called again, and so are whole copies; else all stays inlined.
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
+    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
     strict: a step that stays as it is is an error.
     attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
     loops: what a loop stacks up for a later one is computed again there, as in recompute-loops; `"periodic(8)"` too.
@@ -230,19 +217,32 @@ class RecomputePass(MarkPass):
     stagger: bool = True
     calls: bool = True
     plan: str = ""
+    budget: str | int | float | None = None
+    memory_model: str = ""
     strict: bool = False
     attempts: int = ATTEMPTS
     loops: bool | str = True
     cost: str = FLOPS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target not in TARGETS:
-            raise Refusal(op, f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
-        planned = read_plan(op, self.plan) if self.plan else None
-        how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
-        done = recompute(op, self, *how)
+        demand_target(op, self.target)
+        done = self._done(op)
         if self.strict and not done.copies:
             raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
         tell(ctx, done.remarks)
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(done.plans))
+
+    def _done(self, module: ModuleOp) -> Recomputation:
+        if self.budget is None:
+            planned = read_plan(module, self.plan) if self.plan else None
+            how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
+            return recompute(module, self, *how)
+        budget = asked_budget(module, str(self.budget), self.memory_model, self.target, self.plan)
+        with part("verify"):
+            verify_input(module)
+        how = self.copies, self.target, self.stagger, self.calls, self.attempts, self.loops, self.cost
+        found = recomputed_within(module, budget, self, *how)
+        if found.module is not None:
+            replace_content(module, found.module)
+        return found.outcome

@@ -14,6 +14,9 @@ from ...rules.registry import facts_of
 from ...rules.storage import DENSE_VIEWS, STRIDED_VIEWS, forwarded_operand, type_bytes, viewed_operand
 from .order import Order
 
+DYNAMIC = "recomputation needs static shapes"
+"""Said of a value whose extents are not known."""
+
 
 @dataclass(frozen=True)
 class Storages:
@@ -42,7 +45,7 @@ def value_bytes(value: SSAValue) -> int:
         return size
     remedy = "declare them with recompute.rules.register_type"
     if is_shaped(value.type):
-        remedy = "recomputation needs static shapes"
+        remedy = DYNAMIC
     raise Refusal(_maker(value), f"the bytes of {value.type} are not known; {remedy}")
 
 

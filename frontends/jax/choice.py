@@ -55,6 +55,8 @@ def chosen(lowered: Lowered) -> Choice:
 
 def _ways(lowered: Lowered) -> list[Way]:
     """What is compiled. With one nothing is measured."""
+    if lowered.within is not None:
+        return [Way.PLAIN if lowered.rewritten is None else Way.RECOMPUTED]
     measure, done = lowered.options.measure, lowered.rewritten
     own = lowered.drops_barriers and measure is not False
     plain = [Way.KEEPING, Way.PLAIN] if own else [Way.PLAIN]

@@ -59,7 +59,7 @@ class Jitted(Generic[P, R]):
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             choice = chosen(self.lower_quietly(*args, **kwargs))
-            if choice.why is not None:
+            if choice.why is not None and self._options.budget is None:
                 warning.warn(choice.why)
             compiled = choice.compiled
             if key is not None:
@@ -73,7 +73,7 @@ class Jitted(Generic[P, R]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lowered and rewritten, for arrays or `jax.ShapeDtypeStruct`. Warns `NothingSaved`; raises as a call does."""
         lowered = self.lower_quietly(*args, **kwargs)
-        if lowered.why is not None:
+        if lowered.why is not None and self._options.budget is None:
             warning.warn(lowered.why)
         return lowered
 
@@ -125,6 +125,7 @@ def jit(
     save: Sequence[str] = (),
     plan: str | Sequence[StepPlan] | None = None,
     planner: Planner | None = None,
+    budget: str | float | None = None,
     pipeline: str | Sequence[str | ModulePass] | None = None,
     attempts: int = ATTEMPTS,
     strict: bool = False,
@@ -135,7 +136,10 @@ def jit(
     """`jax.jit(fn, **jit_options)` for a training step, gradient included, in less memory; with equal results.
 
     segments, policy, save, and the other fields of `recompute.Selection`: what is recomputed. plan: as
-    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. pipeline: passes, by name or as objects, in place
+    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. budget: "8GiB" of the device, or that number of
+    bytes, 0.5 or "50%" of the plain step's temporaries, "min", or "device", what the device reports as free; compiled
+    until XLA's own count is within it, at the least extra work, else a `Refusal` with what was reached. pipeline:
+    passes, by name or as objects, in place
     of all that. attempts, strict, and `copies`, `stagger`, `calls`, `proof`: as in `recompute.Request`. measure:
     compile the plain step too and run what needs fewer temporary bytes: always, never, or ("auto") where the predicted
     saving is small. search: compile so many attempts, and run the one that needs fewest bytes, then FLOPs. All other
@@ -149,6 +153,7 @@ def jit(
         "save": save,
         "plan": plan,
         "planner": planner,
+        "budget": budget,
         "pipeline": pipeline,
     }
     checked = options_of(

@@ -26,6 +26,7 @@ from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from . import crossing, private, warning
 from .barriers import keeping_barriers
+from .budget import Within, within
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
@@ -40,7 +41,7 @@ class Lowered:
     what was done to the module, None where nothing could be. why: in one sentence, why nothing is recomputed; None
     where something is. remarks: of the rewrite, or the reason why there is none. drops_barriers: the
     plain step has barriers of its own, as those of `jax.checkpoint`, and `jax.jit` drops them here. module: the plain
-    step as we read it.
+    step as we read it. within: how a budget was kept, None where there is none.
     """
 
     name: str
@@ -52,9 +53,12 @@ class Lowered:
     why: str | None
     drops_barriers: bool = False
     module: ModuleOp | None = None
+    within: Within | None = None
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """The rewritten step; the plain one where nothing is recomputed, just as `jax.jit` compiles it."""
+        if self.within is not None and compiler_options is None:
+            return self.within.compiled
         if self.why is not None:
             return self.compile_plain(compiler_options)
         return _compiled(self.less, _keeping(self.plain, self.options, compiler_options))
@@ -114,6 +118,8 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
     try:
         with told(f"recompute.jax: rewriting {name}"):
+            if options.budget is not None:
+                return _within(name, options, options.budget, plain, module)
             done = rewrite(module, _searching(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
@@ -124,6 +130,23 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
         return Lowered(name, options, plain, plain, done, done.remarks, why, drops_barriers, module)
     less = crossing.with_module(plain, done.module)
     return Lowered(name, options, plain, less, done, done.remarks, None, drops_barriers, module)
+
+
+def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp) -> Lowered:
+    """Raises `Refusal`."""
+    found = within(
+        name,
+        module,
+        options.request,
+        budget,
+        lambda: _compiled(plain, None),
+        lambda one: _compiled(crossing.with_module(plain, one), _keeping(plain, options, None)),
+    )
+    if (done := found.done) is None:
+        why = warning.nothing_recomputed(name, found.nothing_to_do)
+        return Lowered(name, options, plain, plain, None, (found.nothing_to_do,), why, module=module, within=found)
+    less = crossing.with_module(plain, done.module)
+    return Lowered(name, options, plain, less, done, done.remarks, None, module=module, within=found)
 
 
 def _searching(options: Options, plain: jax.stages.Lowered) -> Request:

@@ -25,11 +25,12 @@ from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.marks import MARKS
 from ...dialects.printer import print_module
-from ...driver.api import Rewritten, rewrite
+from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...transforms.calls.templates import strip
 from . import warning
 from .barriers import are_kept_by_flags
+from .budget import DEVICE
 from .calls import Call, completed
 from .marks import WRITTEN_AS_CALLS
 from .options import Options
@@ -133,7 +134,7 @@ def _exported(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) 
 def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
     """The function of the rewritten module; None, with a warning, where nothing is recomputed. Raises as `lower`."""
     try:
-        done = rewrite(exported.mlir_module(), step.options.request, name=step.name)
+        done = rewrite(exported.mlir_module(), _request(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:
         if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
             raise
@@ -142,6 +143,15 @@ def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
         step.say(warning.nothing_recomputed(step.name, warning.last_reason(done.remarks)))
         return None
     return replace(exported, mlir_module_serialized=_serialized(done)).call
+
+
+def _request(options: Options) -> Request:
+    """Somebody else compiles it: a budget is kept by the model of XLA:CPU."""
+    if options.budget is None:
+        return options.request
+    if options.budget.lower() == DEVICE:
+        raise ValueError('budget="device" says nothing of a step inside of another jax.jit: give bytes or a share')
+    return replace(options.request, budget=options.budget, memory_model="xla")
 
 
 def _serialized(done: Rewritten) -> bytes:

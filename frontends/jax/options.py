@@ -15,6 +15,7 @@ from ...driver.api import Request
 from ...driver.pipeline import passes_of
 from ...planning.plan_file import StepPlan, from_json
 from ...transforms.phase import NoGradient
+from .budget import budget_text
 from .policies import selected
 
 REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "loops", "pipeline")
@@ -26,30 +27,32 @@ CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 @dataclass(frozen=True)
 class Options:
     """What is asked of us, when the plain step is measured ("auto", always or never), how many attempts are compiled
-    (0: none, the model chooses), and what `jax.jit` gets."""
+    (0: none, the model chooses), what `jax.jit` gets, and the budget, as text."""
 
     request: Request
     measure: bool | str
     search: int
     jit: Mapping[str, Any]
+    budget: str | None = None
 
     def demands(self, error: Exception) -> bool:
         """Whether the error is the user's to see: the step may not stay as it is, or somebody has planned something."""
         request = self.request
         is_planned = request.plan is not None or request.planner is not None or request.pipeline is not None
-        return request.strict or (is_planned and not isinstance(error, NoGradient))
+        return request.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """Raises `TypeError` and `ValueError`, which name the option."""
-    ours = {name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure", "search"}}
+    ours = {
+        name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure", "search", "budget"}
+    }
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
     selection = selected(**_only(checked, SELECTION))
     _agree(selection, checked)
     jit = {name: value for name, value in given.items() if name not in ours}
-    return Options(
-        Request(selection, **_only(checked, REQUEST)), checked.get("measure", "auto"), checked.get("search", 0), jit
-    )
+    request = Request(selection, **_only(checked, REQUEST))
+    return Options(request, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"))
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -58,12 +61,12 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     saves_of(selection)
-    planned = [name for name in ("plan", "planner", "pipeline") if checked.get(name) is not None]
+    planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
     if len(planned) > 1:
         raise ValueError(f"recompute.jax.jit: give {planned[0]}= or {planned[1]}=, not both")
     default = Selection()
     chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
-    if planned and chosen:
+    if planned and chosen and planned != ["budget"]:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
@@ -165,6 +168,10 @@ def _measure(name: str, value: Any) -> bool | str:
     return value
 
 
+def _budget(name: str, value: Any) -> str | None:
+    return None if value is None else budget_text(value)
+
+
 def _wrong(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"recompute.jax.jit: {name} is {expected}, not {type(value).__name__}")
 
@@ -184,4 +191,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "planner": _planner,
     "pipeline": _pipeline,
     "measure": _measure,
+    "budget": _budget,
 }

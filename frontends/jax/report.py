@@ -15,6 +15,7 @@ from ...analysis.explain.saved_values import SavedValue
 from ...analysis.memory.timeline import Timeline
 from ...dialects.diagnostics import Refusal, Remark
 from ...driver.api import Rewritten, explain
+from .budget import Round
 from .choice import Way, chosen, temporary_bytes
 from .lowered import Lowered
 from .said import to_html, to_text
@@ -51,7 +52,8 @@ class Report:
     """Of what a call runs, `way`, and of the plain step. `measured`: temporaries of each way that was compiled to
     choose, empty where one was. `why`: why nothing is recomputed; None where something is. `again`: how many operations
     of which segment. `kept`: what is saved for the backward pass, the largest first. `timelines`: by the model of
-    XLA:CPU, before and after. `budget`: bytes that the device has, or that were asked for."""
+    XLA:CPU, before and after. `budget`: bytes that the device has, or that were asked for.
+    `rounds`: what was compiled to keep a budget."""
 
     name: str
     plain: Needs
@@ -65,6 +67,7 @@ class Report:
     timelines: tuple[tuple[str, Timeline], ...]
     remarks: tuple[Remark | str, ...]
     budget: int | None
+    rounds: tuple[Round, ...] = ()
 
     def __str__(self) -> str:
         return to_text(self)
@@ -92,6 +95,7 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
         timelines=() if done is None else _timelines(done),
         remarks=lowered.remarks if choice.way is not Way.MERGED or done is None else done.remarks,
         budget=_of_the_device() if budget is None else budget,
+        rounds=() if lowered.within is None else lowered.within.rounds,
     )
 
 

@@ -42,6 +42,7 @@ def table(report: Report) -> Iterator[str]:
         yield f"{'fits in ' + human_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
     yield f"runs: {report.way.value}"
     yield from _measured(report)
+    yield from (f"  compiled: {one}" for one in report.rounds)
     yield report.why or f"computed again: {_again(report)}"
 
 

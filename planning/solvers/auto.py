@@ -89,7 +89,7 @@ def refusal(problem: Problem, budget: int) -> Refusal | None:
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
-    return _impossible(problem, f"no schedule needs less than {least.bytes} bytes", True)
+    return _impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
 
 
 def nothing_found(problem: Problem, solver: str) -> Refusal:

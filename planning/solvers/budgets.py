@@ -33,6 +33,12 @@ def budget_bytes(text: str, plain_peak: int) -> int | None:
     return found
 
 
+def is_share(text: str) -> bool:
+    """Whether what is a budget is a share of the plain peak."""
+    match = _AMOUNT.fullmatch(text)
+    return match is not None and (match["unit"] == "%" or (match["unit"] == "" and float(match["number"]) <= 1))
+
+
 def in_words(count: float) -> str:
     """Bytes for readers: `2.07 GiB`."""
     for unit, size in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):

@@ -6,7 +6,11 @@ limited in nodes of the branching, and by a clock only where one is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -75,7 +79,8 @@ def solve(
     """`start`: a feasible point to begin with. `gap`: how far apart cost and bound may stay."""
     import highspy  # pyright: ignore[reportMissingImports]
 
-    solver: Any = highspy.Highs()
+    with _unheard():
+        solver: Any = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,
         "threads": 1,
@@ -114,6 +119,25 @@ def _model(highspy: Any, program: Program, integral: bool) -> Any:
     if integral:
         model.integrality_ = [highspy.HighsVarType.kInteger] * count
     return model
+
+
+@contextmanager
+def _unheard() -> Generator[None]:
+    """HiGHS 1.16 greets on the standard output of the process, where programs are written: nobody hears."""
+    if os.name != "posix":
+        yield
+        return
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        # What C has not written yet would come out on what is put back.
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _listen(solver: Any, stop: Callable[[], bool]) -> None:

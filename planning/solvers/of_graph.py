@@ -74,16 +74,18 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
     return found
 
 
-def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
-    """Raises `NoPlan`, and `ValueError` for an unknown solver."""
+def plan_within(graph: Graph, budget: int, solver: str = "auto", chain: bool = False) -> Plan:
+    """`chain`: see `plan_of_pairs`; for executors that start what they can.
+
+    Raises `NoPlan`, and `ValueError` for an unknown solver."""
     problem, asked, needed = problem_of_graph(graph), budget, 0
     if peak_bytes(graph) <= budget:
         return Plan()
     for _ in range(ROUNDS):
         outcome = solve(problem, asked, solver, effort=Effort.brief()) if asked > 0 else None
         if outcome is None or isinstance(outcome, Refusal):
-            raise NoPlan(_why(problem, budget, outcome))
-        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs))
+            raise NoPlan(_why(problem, budget, outcome, needed))
+        plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
         if needed <= budget:
             return plan
@@ -91,12 +93,18 @@ def plan_within(graph: Graph, budget: int, solver: str = "auto") -> Plan:
     raise NoPlan(f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}")
 
 
-def _why(problem: Problem, budget: int, refused: Refusal | None) -> str:
+def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
+    """`needed`: by a plan that came out larger than was asked for, 0 where there was none."""
     words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
     if refused is None:
         return words
-    least = f"; no schedule needs less than {refused.minimum_bytes} bytes: {', '.join(refused.holding)}"
-    return f"{words}: {refused.reason}{least if refused.minimum_bytes else ''}"
+    if needed and refused.minimum_bytes <= budget:
+        return (
+            f"{words} survives being written: the last one needs {needed}; none needs less than {refused.minimum_bytes}"
+        )
+    least = f"no plan needs less than {refused.minimum_bytes} bytes"
+    minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
+    return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:

@@ -1,16 +1,23 @@
-"""The least that any schedule needs: an operation with all that it reads and makes."""
+"""The least that any plan needs: an operation with all that it reads and makes, beside what has to be there anyway.
+
+A value has to be there from its operation to the last use that nobody can serve with a copy: every use of what never
+runs again, and uses in front of the first stage in which copies may run. First executions follow the given order, so
+that holds for any set of copies.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .problem import Problem
+import numpy as np
+
+from .problem import Ints, Problem
 
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """`bytes` of what `operation` reads, makes and needs inside, or of the outputs, where it is None; `values`, the
-    largest first."""
+    """`bytes` of what is alive for sure while `operation` runs, with what it needs inside; or of the outputs, where it
+    is None; `values`, the largest first."""
 
     bytes: int
     operation: int | None
@@ -18,18 +25,40 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """No schedule, with copies or in another order, peaks below it; nor below the outputs, which live at the end."""
-    working = problem.working_bytes
-    op = int(working.argmax())
+    """No plan peaks below it; nor below the outputs, which live at the end."""
+    lasts = pinned_until(problem)
+    needed = _needed_bytes(problem, lasts)
+    op = int(needed.argmax())
     outputs = [v for v in range(len(problem.sizes)) if problem.output[v]]
     together = sum(int(problem.sizes[v]) for v in outputs)
-    if together > int(working[op]):
+    if together > int(needed[op]):
         return WorkingSet(together, None, _by_size(problem, outputs))
-    return WorkingSet(int(working[op]), op, _by_size(problem, [*problem.reads_of(op), *problem.makes_of(op)]))
+    held = np.flatnonzero((problem.maker <= op) & (lasts >= op)).tolist()
+    return WorkingSet(int(needed[op]), op, _by_size(problem, {*held, *problem.reads_of(op), *problem.makes_of(op)}))
 
 
-def _by_size(problem: Problem, values: list[int]) -> tuple[int, ...]:
-    return tuple(sorted(values, key=lambda v: -int(problem.sizes[v])))
+def pinned_until(problem: Problem) -> Ints:
+    """For each storage the last operation for which it has to be there ever since it was made."""
+    lasts = problem.maker.copy()
+    served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= problem.earliest)
+    np.maximum.at(lasts, problem.reads[~served], problem.reader[~served])
+    lasts[(problem.output != 0) & (problem.again[problem.maker] == 0)] = len(problem) - 1
+    return lasts
+
+
+def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
+    """What is pinned, and what the operation reads besides."""
+    change = np.zeros(len(problem) + 1, dtype=np.int64)
+    np.add.at(change, problem.maker, problem.sizes)
+    np.add.at(change, lasts + 1, -problem.sizes)
+    needed = np.cumsum(change)[: len(problem)] + problem.inner
+    loose = lasts[problem.reads] < problem.reader
+    np.add.at(needed, problem.reader[loose], problem.sizes[problem.reads[loose]])
+    return needed
+
+
+def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
+    return tuple(sorted(values, key=lambda v: (-int(problem.sizes[v]), v)))
 
 
 def held_up_by(problem: Problem, found: WorkingSet, most: int = 5) -> tuple[str, ...]:

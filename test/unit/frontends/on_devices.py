@@ -23,7 +23,7 @@ LAYERS, ROWS, LENGTH, WIDTH, HEADS = 4, 16, 32, 64, 4
 Spec = PartitionSpec
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
 on_devices = partial(jax.shard_map, mesh=MESH)
-KEEPS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+KEEPS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 
 
 def normal(seed: int, *shape: int) -> Any:

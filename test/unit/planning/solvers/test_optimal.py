@@ -144,3 +144,30 @@ def test_cuts_are_tried_where_there_are_operations() -> None:
     for seed in range(50):
         problem = random_problem(seed)
         assert set(cut_bounds.cuts_to_try(problem)) <= set(range(len(problem)))
+
+
+def test_the_proven_minimum_is_one() -> None:
+    """Of any schedule where copies may run anywhere, of any set of copies where they may not; and it is no trifle."""
+    pinned = 0
+    for seed in range(400):
+        problem, draw = random_problem(seed), random.Random(seed)
+        least = largest_working_set(problem).bytes
+        pinned += least > int(problem.working_bytes.max())
+        if not problem.earliest:
+            assert optimum(problem, least - 1) is None, f"problem {seed} needs less than its minimum"
+        stages = range(problem.earliest, len(problem) + 1)
+        can = [(t, i) for t in stages for i in range(min(t, len(problem))) if problem.again[i]]
+        for _ in range(20):
+            pairs = draw.sample(can, draw.randint(0, len(can)))
+            assert evaluate(problem, sequence_of(problem, pairs)).peak_bytes >= least
+    assert pinned > 20
+
+
+def test_the_proven_minimum_is_reached() -> None:
+    """Dropping everything that may run again gets there on some."""
+    reached = 0
+    for seed in range(200):
+        problem = random_problem(seed)
+        pairs = Search(problem).repaired(largest_working_set(problem).bytes)
+        reached += pairs is not None
+    assert reached > 50

@@ -1,0 +1,156 @@
+"""Budgets on the real compiler: `recompute.jax.jit(step, budget=…)` on every example, beside `jax.checkpoint`.
+
+    python benchmarks/budget.py
+    python benchmarks/budget.py chain gpt --size large --json results.json
+    python benchmarks/budget.py --order            # recompute{budget=50% memory-model=order}: proved, counted, no JAX
+
+Shares are of XLA's temporaries of the plain step; the last row of each example has the temporaries of its
+`jax.checkpoint` twin for a budget. Exit status 1: a bar was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from recompute.analysis.memory.peaks import Peaks
+from recompute.dialects.diagnostics import Refusal
+from recompute.driver.api import Request, rewrite
+from recompute.planning.objective import EAGER_SHARE
+from recompute.transforms.phase import numbered_steps
+from recompute.transforms.plans.counted import flat
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
+SHARES = (0.8, 0.6, 0.4)
+COMPILES, USE = 4, 0.9
+
+
+@dataclass(frozen=True)
+class Row:
+    """`budget` and `needs` as shares of the plain step's temporaries; `work` and `theirs`: FLOPs over the plain step's,
+    by XLA, of ours and of `jax.checkpoint`. `refused`: why there is no plan."""
+
+    example: str
+    what: str
+    budget: float
+    needs: float | None
+    work: float | None
+    theirs: float | None
+    compiles: int
+    seconds: float
+    refused: str | None = None
+
+    @property
+    def use(self) -> float | None:
+        return None if self.needs is None else self.needs / self.budget
+
+    def missed(self) -> Iterator[str]:
+        if self.needs is not None and self.needs > self.budget:
+            yield f"{self.example} {self.what}: {self.needs:.3f} of the plain step, above the budget"
+        if self.compiles > COMPILES:
+            yield f"{self.example} {self.what}: {self.compiles} compiles"
+        if self.theirs is not None and (self.work is None or self.work > self.theirs):
+            yield f"{self.example} {self.what}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
+
+    def __str__(self) -> str:
+        head = f"{self.example:20} {self.what:15} {self.budget:6.3f}"
+        if self.needs is None or self.use is None:
+            return f"{head} refused: {self.refused} ({self.seconds:.0f} s)"
+        theirs = "" if self.theirs is None else f"{self.theirs:7.3f}"
+        measured = f"{self.needs:6.3f} {self.use:6.3f} {self.work:7.3f}"
+        return f"{head} {measured} {theirs:>7} {self.compiles:3} {self.seconds:5.0f}"
+
+
+def rows_of(example: str, size: str) -> Iterator[Row]:
+    from examples.export import BUILDERS
+    from examples.with_jax import compile_keeping_barriers
+
+    step = BUILDERS[example](size)
+    compiled = step.lower().compile()
+    plain, flops = compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
+    twin = compile_keeping_barriers(BUILDERS[example](size, checkpoint=True).lower())
+    for share in SHARES:
+        yield row_of(step, example, f"{share}", share, plain, flops, None)
+    theirs = twin.cost_analysis()["flops"] / flops
+    share = twin.memory_analysis().temp_size_in_bytes / plain
+    if share < 1:
+        yield row_of(step, example, "jax.checkpoint", share, plain, flops, theirs)
+
+
+def row_of(step: Any, example: str, what: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
+    import recompute
+
+    start = time.perf_counter()
+    jitted = recompute.jax.jit(step.function, donate_argnums=step.donated, budget=share)
+    try:
+        lowered = jitted.lower_quietly(*step.arguments)
+    except Refusal as error:
+        seconds = time.perf_counter() - start
+        return Row(example, what, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
+    done = lowered.compile()
+    needs, work = done.memory_analysis().temp_size_in_bytes / plain, done.cost_analysis()["flops"] / flops
+    compiles = 0 if lowered.within is None else len(lowered.within.rounds)
+    return Row(example, what, share, needs, work, theirs, compiles, time.perf_counter() - start)
+
+
+def in_order(size: str) -> int:
+    """`recompute{budget=50% memory-model=order}` on every example; returns how many keep neither budget nor word."""
+    missed = 0
+    for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
+        start = time.perf_counter()
+        try:
+            done = rewrite(path.read_text(), Request(budget="50%", memory_model="order"), name=path.name)
+        except Refusal as error:
+            print(f"{path.name:34} refused: {error.reason} ({time.perf_counter() - start:.1f} s)", flush=True)
+            continue
+        before, after = done.memory()["main"]
+        eager = [Peaks.written(*one).eager for one in numbered_steps(flat(done.module), bare=True)]
+        budget = before.peak_bytes / 2
+        proved = done.proof is not None and done.proof.proved
+        missed += after.peak_bytes > budget or not proved or max(eager) > EAGER_SHARE * budget
+        print(
+            f"{path.name:34} peak {after.peak_bytes / budget:.3f} of the budget, eager {max(eager) / budget:.3f}, "
+            f"{done.extra_flops} FLOPs more, {'proved' if proved else 'NOT proved'} "
+            f"({time.perf_counter() - start:.1f} s)",
+            flush=True,
+        )
+    return missed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="all if none is named")
+    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--order", action="store_true")
+    options = parser.parse_args()
+    if options.order:
+        sys.exit(in_order(options.size) > 0)
+    from examples.export import BUILDERS
+
+    print(f"{'example':20} {'budget':15}  share  needs    use   FLOPs  theirs   n     s")
+    rows = list[Row]()
+    for example in options.examples or BUILDERS:
+        for row in rows_of(example, options.size):
+            print(row, flush=True)
+            rows.append(row)
+    uses = [row.use for row in rows if row.use is not None]
+    print(f"median use of the budget: {statistics.median(uses) if uses else 0:.3f}")
+    missed = [said for row in rows for said in row.missed()]
+    print(*missed, sep="\n")
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    sys.exit(bool(missed))
+
+
+if __name__ == "__main__":
+    main()

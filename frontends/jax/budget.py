@@ -1,0 +1,195 @@
+"""A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
+
+Plans of all kinds are foreseen by the model of XLA:CPU; of those that are foreseen to fit the one with the least extra
+work is compiled. What it needs corrects what is foreseen of the others (`planning/picking.py`), until no cheaper one is
+left that should fit, or `COMPILES` are made.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.diagnostics import Refusal
+from ...driver.api import Request, Rewritten, rewrite
+from ...driver.road import NotProved
+from ...planning.picking import Picking
+from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
+from ...transforms.plans.candidates import Candidate, Search, candidates
+from ...transforms.plans.carry_out import Emission
+from ...transforms.take_marks import take_marks
+
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
+COMPILES = 4
+"""So many rewritten steps are compiled, the plain one not counted."""
+DEVICE = "device"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A plan, in words, that was compiled: bytes of temporaries that were foreseen, and that the compiler says; its
+    extra FLOPs; and whether the budget is kept. `needs` is None where the plan could not be carried out."""
+
+    words: str
+    foreseen: int
+    needs: int | None
+    extra_flops: int
+    fits: bool
+
+    def __str__(self) -> str:
+        if self.needs is None:
+            return f"{self.words}: cannot be carried out"
+        said = "within the budget" if self.fits else "above the budget"
+        return (
+            f"{self.words}: {self.foreseen} bytes foreseen, {self.needs} by the compiler, {said}; "
+            f"{self.extra_flops} FLOPs more"
+        )
+
+
+@dataclass(frozen=True)
+class Within:
+    """`budget`: as it was asked for, `temporaries`: what it leaves for temporaries, in bytes, None for as little as can
+    be; `plain`: what the plain step needs. `done` and `compiled`: the best of the `rounds`, None where the plain step
+    fits."""
+
+    budget: str
+    temporaries: int | None
+    plain: int
+    rounds: tuple[Round, ...]
+    done: Rewritten | None
+    compiled: jax.stages.Compiled
+
+    @property
+    def nothing_to_do(self) -> str:
+        return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
+
+
+def budget_text(given: Any) -> str:
+    """The option, read. Raises `TypeError` and `ValueError`."""
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        raise TypeError(f"recompute.jax.jit: budget is a text, a share or bytes, not {type(given).__name__}")
+    if isinstance(given, float) and not 0 < given <= 1:
+        raise ValueError(f"recompute.jax.jit: budget: {given} is no budget: a share is above 0 and at most 1")
+    text = given.strip() if isinstance(given, str) else f"{given}B" if isinstance(given, int) else str(given)
+    if text.lower() != DEVICE:
+        try:
+            budget_bytes(text, 1)
+        except ValueError as error:
+            raise ValueError(f'recompute.jax.jit: budget: {error}, or "device"') from error
+    return text
+
+
+def within(
+    name: str,
+    module: ModuleOp,
+    request: Request,
+    budget: str,
+    compile_plain: Callable[[], jax.stages.Compiled],
+    compile_module: Callable[[ModuleOp], jax.stages.Compiled],
+) -> Within:
+    """The step compiled within the budget. Raises `Refusal` where none of what was compiled keeps it, and where the
+    compiler, or the device, says nothing."""
+    plain = compile_plain()
+    needs = _temporaries(module, plain)
+    wanted = _wanted(module, budget, plain, needs)
+    if wanted is not None and needs <= wanted:
+        return Within(budget, wanted, needs, (), None, plain)
+    return _Rounds(name, module, request, budget, plain, needs, wanted, compile_module).best()
+
+
+def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: int) -> int | None:
+    """Bytes of temporaries; a number of bytes is for arguments and results too."""
+    if budget.lower() == LEAST:
+        return None
+    if budget.lower() != DEVICE and is_share(budget):
+        return budget_bytes(budget, needs)
+    analysis: Any = plain.memory_analysis()
+    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    found = free_bytes(module) if budget.lower() == DEVICE else budget_bytes(budget, needs)
+    if found is None or found < around:
+        raise Refusal(
+            module,
+            f"no plan keeps the budget {budget}, {found} bytes of the device: arguments and results, which no plan "
+            f"changes, need {around}",
+        )
+    return found - around
+
+
+def free_bytes(module: ModuleOp) -> int:
+    """What the device reports. Raises `Refusal` where it says nothing."""
+    device: Any = _JAX.local_devices()[0]
+    stats: Any = device.memory_stats()
+    if not stats or "bytes_limit" not in stats:
+        raise Refusal(module, f'budget="device": {device.platform} does not report its memory: give bytes or a share')
+    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
+
+
+def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
+    analysis: Any = compiled.memory_analysis()
+    if analysis is None:
+        raise Refusal(module, "a budget needs a compiler that says what it allocates, and this one does not")
+    return int(analysis.temp_size_in_bytes)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    name: str
+    module: ModuleOp
+    request: Request
+    budget: str
+    plain: jax.stages.Compiled
+    needs: int
+    wanted: int | None
+    compile_module: Callable[[ModuleOp], jax.stages.Compiled]
+
+    def best(self) -> Within:
+        pool = self._pool()
+        least = min((one.foreseen.need for one in pool), default=0.0) * self.needs
+        limit = least if self.wanted is None else float(self.wanted)
+        picking = Picking([one.foreseen for one in pool], limit, (1.0, float(self.needs)))
+        rounds, found = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
+
+        def needed(at: int) -> float | None:
+            foreseen = int(picking.expected(picking.choices[at]))
+            try:
+                done = self._rewritten(pool[at])
+            except (Refusal, NotProved):
+                rounds.append(Round(pool[at].words, foreseen, None, 0, False))
+                return None
+            compiled = self.compile_module(done.module)
+            found[at] = done, compiled
+            needs = _temporaries(self.module, compiled)
+            rounds.append(Round(pool[at].words, foreseen, needs, done.extra_flops, needs <= limit))
+            print(f"recompute.jax: {self.name}: {len(rounds)} of {COMPILES}: {rounds[-1]}", file=sys.stderr, flush=True)
+            return float(needs)
+
+        best = picking.run(needed, COMPILES)
+        if best is None and self.wanted is None and found:
+            best = min(found, key=picking.measured.__getitem__)
+        if best is None:
+            raise Refusal(self.module, self._not_reached(rounds))
+        return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])
+
+    def _pool(self) -> list[Candidate]:
+        marked, asked = self.module.clone(), self.request
+        take_marks(marked)
+        emission = Emission(asked.target, asked.stagger, asked.calls)
+        return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost))
+
+    def _rewritten(self, one: Candidate) -> Rewritten:
+        done = rewrite(self.module, replace(self.request, plan=one.plans, loops=one.loops))
+        if not done.copies:
+            raise Refusal(self.module, "nothing is recomputed")
+        return done
+
+    def _not_reached(self, rounds: list[Round]) -> str:
+        words = f"no plan keeps the budget {self.budget}, {self.wanted} of {self.needs} bytes of temporaries"
+        reached = [one.needs for one in rounds if one.needs is not None]
+        least = f"the least of {len(reached)} compiled needs {min(reached)}" if reached else "nothing can be recomputed"
+        return "; ".join([f"{words}: {least}", *map(str, rounds)])

@@ -1,0 +1,38 @@
+// RUN: not recompute-opt %s -p 'recompute-plan{budget=20% memory-model=order}' 2>&1 | filecheck %s --check-prefix=LEAST
+// RUN: not recompute-opt %s -p 'recompute{budget=20% memory-model=order}' 2>&1 | filecheck %s --check-prefix=LEAST
+// RUN: not recompute-opt %s -p 'recompute{budget=1B}' 2>&1 | filecheck %s --check-prefix=DEVICE
+// RUN: not recompute-opt %s -p 'recompute{budget=much}' 2>&1 | filecheck %s --check-prefix=UNIT
+// RUN: not recompute-opt %s -p 'recompute-plan{budget=8apples}' 2>&1 | filecheck %s --check-prefix=APPLES
+// RUN: not recompute-opt %s -p 'recompute-plan{budget=150%}' 2>&1 | filecheck %s --check-prefix=SHARE
+// RUN: not recompute-opt %s -p 'recompute{budget=50% memory-model=tpu}' 2>&1 | filecheck %s --check-prefix=MODEL
+// RUN: not recompute-opt %s -p 'recompute-plan{budget=50% target=tpu}' 2>&1 | filecheck %s --check-prefix=TARGET
+// RUN: not recompute-opt %s -p 'recompute{budget=50% plan=other.json}' 2>&1 | filecheck %s --check-prefix=BOTH
+// RUN: sed 's/x8x/x?x/g' %s > %t.dynamic && not recompute-opt %t.dynamic -p 'recompute{budget=50%}' 2>&1 | filecheck %s --check-prefix=BYTES
+// RUN: recompute-opt %s -p 'recompute-plan{budget=70% memory-model=order}' --emit-plan %t.plan >/dev/null 2>&1
+// RUN: sed 's/sine %c/cosine %c/' %s > %t.other && not recompute-opt %t.other -p 'recompute{plan=%t.plan}' 2>&1 | filecheck %s --check-prefix=OTHER
+
+// A budget that is none, or that nothing keeps, is refused in words: with the least that any plan needs, and what holds
+// it up, where that is proved.
+
+// LEAST:  error: no plan within 4096 bytes of temporaries (4.00 KiB): no plan needs less than 12288 bytes: operation 5 (stablehlo.multiply), stablehlo.tanh
+// DEVICE: error: no plan keeps the budget of 1B, 1 bytes of the device: arguments and results of @step, which no plan changes, need 12288
+// UNIT:   error: 'much' is no budget: a share such as 0.3 or 30%, bytes with a unit
+// APPLES: error: '8apples' is no budget
+// SHARE:  error: '150%' is no budget: a share of the plain peak is above 0 and at most 1
+// MODEL:  error: unknown memory model 'tpu'; known are order, xla
+// TARGET: error: unknown target 'tpu'
+// BOTH:   error: a plan says what is recomputed, and so does a budget: give one of them
+// BYTES:  error: the bytes of tensor<16x?x8xf32> are not known; recomputation needs static shapes: a budget needs bounds, so lower
+// OTHER:  error: the plan is for another program
+
+func.func @step(%x: tensor<16x8x8xf32>) -> (tensor<16x8x8xf32>, tensor<16x8x8xf32>) {
+  %a = stablehlo.sine %x {recompute.phase = "primal"} : tensor<16x8x8xf32>
+  %b = stablehlo.exponential %a {recompute.phase = "primal"} : tensor<16x8x8xf32>
+  %c = stablehlo.tanh %b {recompute.phase = "primal"} : tensor<16x8x8xf32>
+  %d = stablehlo.sine %c {recompute.phase = "primal"} : tensor<16x8x8xf32>
+  %y = stablehlo.tanh %d {recompute.phase = "primal"} : tensor<16x8x8xf32>
+  %g = stablehlo.multiply %d, %c {recompute.phase = "gradient"} : tensor<16x8x8xf32>
+  %h = stablehlo.multiply %g, %b {recompute.phase = "gradient"} : tensor<16x8x8xf32>
+  %i = stablehlo.multiply %h, %a {recompute.phase = "gradient"} : tensor<16x8x8xf32>
+  func.return %y, %i : tensor<16x8x8xf32>, tensor<16x8x8xf32>
+}

@@ -1,0 +1,122 @@
+"""A budget holds on the real compiler: by its own count, within four compiles, with the same numbers; or it is said
+what was reached."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.dialects.diagnostics import Refusal
+from recompute.frontends.jax import budget as budgets
+from recompute.frontends.jax.budget import COMPILES
+from recompute.frontends.jax.warning import NothingSaved
+from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
+
+STEP = mlp().step
+
+
+def five_layers() -> tuple[Any, Any]:
+    return weights(5, 16, 64), batch(512, 16)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    return jax.jit(STEP).lower(*five_layers()).compile()
+
+
+@pytest.mark.parametrize("share", [0.75, 0.45])
+def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
+    lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
+    compiled, within = lowered.compile(), lowered.within
+    assert within is not None and 1 <= len(within.rounds) <= COMPILES
+    assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.temporaries, abs=1)
+    assert temporaries(compiled) == min(one.needs for one in within.rounds if one.fits and one.needs is not None)
+    assert lowered.rewritten is not None and lowered.rewritten.proof is not None and lowered.rewritten.proof.proved
+    assert far_apart(compiled(*five_layers()), plain(*five_layers())) == []
+
+
+def test_less_work_for_more_bytes(plain: Any) -> None:
+    work = [flops(recompute.jax.jit(STEP, budget=share).lower(*five_layers()).compile()) for share in (0.8, 0.4)]
+    everything = flops(recompute.jax.jit(STEP, segments="block*").lower(*five_layers()).compile())
+    assert flops(plain) <= work[0] < work[1] <= everything
+
+
+def flops(compiled: Any) -> float:
+    return float(compiled.cost_analysis()["flops"])
+
+
+def test_bytes_are_those_of_the_device(plain: Any) -> None:
+    analysis = plain.memory_analysis()
+    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    most = around + temporaries(plain) // 2
+    lowered = recompute.jax.jit(STEP, budget=most).lower(*five_layers())
+    assert temporaries(lowered.compile()) <= temporaries(plain) // 2
+    with pytest.raises(Refusal, match=f"arguments and results, which no plan changes, need {around}"):
+        recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
+
+
+def test_as_little_as_can_be(plain: Any) -> None:
+    lowered = recompute.jax.jit(STEP, budget="min").lower(*five_layers())
+    assert temporaries(lowered.compile()) < 0.4 * temporaries(plain)
+
+
+def test_nothing_to_do_is_no_warning(plain: Any) -> None:
+    step = recompute.jax.jit(STEP, budget="8GiB")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert far_apart(step(*five_layers()), plain(*five_layers())) == []
+        lowered = step.lower(*five_layers())
+    assert lowered.rewritten is None and str(lowered.remarks[0]).startswith("nothing to do: the plain step needs")
+    assert temporaries(lowered.compile()) == temporaries(plain)
+
+
+def test_what_was_reached_is_said() -> None:
+    with pytest.raises(Refusal, match=r"no plan keeps the budget 0.05, \d+ of \d+ bytes .*the least of \d compiled"):
+        recompute.jax.jit(STEP, budget=0.05)(*five_layers())
+
+
+def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, plain: Any) -> None:
+    step = recompute.jax.jit(STEP, budget="device")
+    if not jax.local_devices()[0].memory_stats():
+        with pytest.raises(Refusal, match='budget="device": cpu does not report its memory: give bytes or a share'):
+            step(*five_layers())
+    analysis = plain.memory_analysis()
+    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes
+    monkeypatch.setattr(budgets, "free_bytes", lambda _: around + temporaries(plain) * 6 // 10)
+    assert temporaries(step.lower(*five_layers()).compile()) <= 0.6 * temporaries(plain)
+
+
+def test_each_round_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    text = str(recompute.jax.jit(STEP, budget=0.5).report(*five_layers()))
+    assert "bytes foreseen" in text and "by the compiler, within the budget" in text
+    assert f"recompute.jax: step: 1 of {COMPILES}: " in capsys.readouterr().err
+
+
+def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
+    step = recompute.jax.jit(STEP, budget=0.6)
+    with pytest.warns(NothingSaved, match="that one drops the barriers"):
+        text = jax.jit(lambda *given: step(*given)).lower(*five_layers()).as_text()
+    assert "optimization_barrier" in text
+    with pytest.raises(ValueError, match="says nothing of a step inside of another"):
+        jax.jit(lambda *given: recompute.jax.jit(STEP, budget="device")(*given)).lower(*five_layers())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "reason"),
+    [
+        ({"budget": "8 apples"}, ValueError, "'8 apples' is no budget.*, or \"device\""),
+        ({"budget": 1.5}, ValueError, "is no budget"),
+        ({"budget": True}, TypeError, "budget is a text, a share or bytes, not bool"),
+        ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
+        ({"budget": 0.5, "search": 3}, ValueError, "budget= says what is recomputed, and search= tries several"),
+    ],
+)
+def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        recompute.jax.jit(STEP, **options)

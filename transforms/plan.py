@@ -1,0 +1,111 @@
+"""recompute-plan: choose under a budget what is computed again, and say so; nothing is copied yet.
+
+    recompute-opt step.mlir -p 'recompute-plan{budget=50%}' --emit-plan plan.json
+    recompute-opt step.mlir -p 'recompute{plan=plan.json}'
+
+    %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
+
+The module is inlined and flat then, and its loops are cut, as the plan has it. Marks say which operations run again;
+where, how often, and behind what, the plan file says, which is for the module as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.request.loop_schedule import Loops
+from ..analysis.step.step import Step
+from ..dialects.context import RecomputeContext, tell
+from ..dialects.diagnostics import Remark
+from ..dialects.recompute import Names
+from ..planning.objective import ATTEMPTS
+from ..planning.plan import Plan
+from ..planning.plan_file import to_json
+from ..rules.costs.cost import FLOPS
+from ..rules.names import name_of
+from .mark import NAMED, MarkPass
+from .outline_gradient import outline_gradient
+from .phase import numbered_steps
+from .plans.budget import asked_budget, demand_target
+from .plans.emit import replace_content
+from .plans.notes import write_notes
+from .plans.prepared import Prepared, prepare
+from .plans.within_budget import Within
+from .recompute import Recomputation, recomputed_within
+from .verify import verify_input
+
+
+def mark_as_planned(prepared: Prepared, done: Recomputation) -> list[Remark]:
+    """Mark what runs again in the module, which is in the form that the plans are for; returns the reasons."""
+    plans, remarks = {one.function: one for one in done.plans}, list[Remark]()
+    for function, step in numbered_steps(prepared.module):
+        one = plans[function.sym_name.data]
+        write_notes(step, one.notes)
+        for op in {op for group in one.plan.groups for op in group.operations}:
+            step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+        remarks += _reasons(function, step, one.plan)
+    prepared.put_back()
+    if prepared.structured:
+        outline_gradient(prepared.module)
+    return remarks
+
+
+def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
+    """Of the copies that free most: what, where, and for what."""
+    largest = sorted(plan.groups, key=lambda one: (-one.saved_bytes, one.before))
+    for group in largest[:NAMED]:
+        names = ", ".join(dict.fromkeys(name_of(step.operation(op)) for op in group.operations))
+        yield Remark(
+            step.operation(group.operations[-1]),
+            f"{names} again in front of {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
+            f"saved, {group.pinned_bytes} are kept for it, {group.extra_flops} FLOPs more",
+        )
+    if len(plan.groups) > NAMED:
+        yield Remark(function, f"and in {len(plan.groups) - NAMED} more places; --emit-plan writes all of them")
+
+
+@dataclass(frozen=True)
+class PlanPass(MarkPass):
+    """Choose under a budget what is computed again: marks, and a plan for `--emit-plan`.
+
+    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
+    copies, target, stagger, attempts, loops, cost: as in recompute.
+    """
+
+    name = "recompute-plan"
+
+    budget: str | int | float = "min"
+    memory_model: str = ""
+    copies: int = 2
+    target: str = "stablehlo"
+    stagger: bool = True
+    attempts: int = ATTEMPTS
+    loops: bool | str = True
+    cost: str = FLOPS
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        demand_target(op, self.target)
+        budget = asked_budget(op, str(self.budget), self.memory_model, self.target)
+        verify_input(op)
+        how = self.copies, self.target, self.stagger, True, self.attempts, self.loops, self.cost
+        found = recomputed_within(op, budget, self, *how)
+        tell(ctx, found.outcome.remarks)
+        tell(ctx, self._mark(op, found, found.loops))
+        if isinstance(ctx, RecomputeContext):
+            ctx.plans.append(to_json(found.outcome.plans))
+
+    def _mark(self, module: ModuleOp, found: Within[Recomputation], loops: Loops) -> list[Remark]:
+        if found.module is None:
+            return []
+        prepared = prepare(module, self, loops)
+        remarks = mark_as_planned(prepared, found.outcome)
+        if loops is False and self.loops is not False and prepare(module, self, self.loops).rolled.copies:
+            remarks.append(Remark(module, "the plan is for loops as they are: carry it out with loops=false"))
+        replace_content(module, prepared.module)
+        return remarks

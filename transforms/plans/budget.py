@@ -1,0 +1,119 @@
+"""A budget as it is asked for, and what it means for each function of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.memory.timeline import Timeline
+from ...analysis.step.functions import functions_of
+from ...analysis.step.storage import DYNAMIC
+from ...dialects.diagnostics import Refusal
+from ..lower import TARGETS
+from .counted import MODELS, ORDER, XLA, timelines_of
+
+ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
+"""What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""
+
+
+BOUNDS = "a budget needs bounds, so lower the step for the largest shapes that are to fit"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`text`: `8GiB` of the device, `50%` or `0.5` of the unmarked step's temporaries, or `min`; by the memory `model`,
+    order or xla."""
+
+    text: str
+    model: str
+
+    @classmethod
+    def of(cls, text: str, model: str, target: str) -> Budget:
+        """`model`: "" for that of the target. Raises `ValueError`, in words, for what is no budget or no model."""
+        from ...planning.solvers.budgets import budget_bytes
+
+        budget_bytes(text, 1)
+        if model not in ("", *MODELS):
+            raise ValueError(f"unknown memory model '{model}'; known are {', '.join(MODELS)}")
+        return cls(text, model or (ORDER if target == "none" else XLA))
+
+    @property
+    def by(self) -> str:
+        """The model, in words."""
+        return "in program order" if self.model == ORDER else "by the model of XLA:CPU"
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What each function of the module that can be called from outside needs as it is, and what it may need, in bytes
+    of temporaries; None for as little as can be."""
+
+    plain: Mapping[str, int]
+    wanted: Mapping[str, int] | None
+
+    @property
+    def is_kept(self) -> bool:
+        return self.wanted is not None and all(self.plain[name] <= most for name, most in self.wanted.items())
+
+    def share(self, peaks: Mapping[str, int]) -> float:
+        """The largest share of what is wanted, or of the plain step where that is as little as can be."""
+        of = self.plain if self.wanted is None else self.wanted
+        return max((peaks[name] / max(most, 1) for name, most in of.items()), default=0.0)
+
+    def over(self, peaks: Mapping[str, int]) -> int:
+        """The most bytes above what is wanted."""
+        wanted = self.wanted or {}
+        return max((peaks[name] - most for name, most in wanted.items()), default=0)
+
+
+def allowed(module: ModuleOp, budget: Budget) -> Allowed:
+    """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
+    from ...planning.solvers.budgets import budget_bytes
+
+    try:
+        lines = dict(timelines_of(module, budget.model))
+    except Refusal as error:
+        if DYNAMIC not in error.reason:
+            raise
+        raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
+    plain = {name: one.peak_bytes for name, one in lines.items()}
+    if budget_bytes(budget.text, 1) is None:
+        return Allowed(plain, None)
+    return Allowed(plain, {name: _temporaries(module, budget, name, one) for name, one in lines.items()})
+
+
+def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
+    """Of a number of bytes what arguments and results leave."""
+    from ...planning.solvers.budgets import budget_bytes, is_share
+
+    found = budget_bytes(budget.text, line.peak_bytes)
+    assert found is not None, "as little as can be was asked for elsewhere"
+    if is_share(budget.text):
+        return found
+    around = line.device_bytes - line.peak_bytes
+    if found < around:
+        function = next((one for one in functions_of(module) if one.sym_name.data == name), module)
+        raise Refusal(
+            function,
+            f"no plan keeps the budget of {budget.text}, {found} bytes of the device: arguments and results of "
+            f"@{name}, which no plan changes, need {around}",
+        )
+    return found - around
+
+
+def asked_budget(module: ModuleOp, text: str, model: str, target: str, plan: str = "") -> Budget:
+    """The options of a pass. Raises `Refusal`."""
+    if plan:
+        raise Refusal(module, "a plan says what is recomputed, and so does a budget: give one of them")
+    try:
+        return Budget.of(text, model, target)
+    except ValueError as error:
+        raise Refusal(module, str(error)) from error
+
+
+def demand_target(module: ModuleOp, target: str) -> None:
+    """Raises `Refusal` for one that is unknown."""
+    if target not in TARGETS:
+        raise Refusal(module, f"unknown target '{target}'; known are {', '.join(TARGETS)}")

@@ -1,0 +1,213 @@
+"""Plans for a module by what they are foreseen to need: for who has a budget, and can count what is written or compile.
+
+What `recompute` would choose from without a budget, each whole and with fewer and fewer segments, and what the solvers
+say under budgets in program order. Nothing is carried out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ...analysis.copies.choose import Tried, choose
+from ...analysis.memory.peaks import Forecast
+from ...analysis.request.loop_schedule import Loops
+from ...analysis.request.selection import BadSelection, Selection
+from ...analysis.step.step import Step
+from ...dialects.diagnostics import Refusal
+from ...dialects.every import every_operation
+from ...dialects.stopwatch import part
+from ...planning.picking import Foreseen
+from ...planning.plan import CopyGroup, Plan
+from ...planning.plan_file import Note, StepPlan
+from ..mark import write_marks
+from ..per_device.bodies import is_stand_in
+from ..phase import numbered_steps
+from .carry_out import Emission
+from .extra_cost import asked_cost
+from .notes import notes_of, write_notes
+from .prepared import prepare
+
+WHOLE, FEWER, SOLVED, LOOPS = "attempt", "fewer segments", "solver", "loops alone"
+TRIED = 8
+"""So many ordinary attempts are made,"""
+THINNED = 4
+"""of so many, the least by either count, segments are left out one by one,"""
+STEPS = 12
+"""in about so many steps."""
+SHARES = (0.85, 0.7, 0.55, 0.4, 0.28)
+"""Of the peak in program order: budgets that the solvers get."""
+LARGE = 6000
+"""From so many operations on the solvers get fewer of them."""
+LEVELS = 10
+"""So many combinations are made where there are several steps."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """`words`; a plan for each step, made for the module after loops were cut as `loops` says. `foreseen`: its need is
+    a share of what the plain step is foreseen to need, its work FLOPs."""
+
+    words: str
+    plans: tuple[StepPlan, ...]
+    loops: Loops
+    foreseen: Foreseen
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched: selection, copies of one operation at most, for whom it is written, which loops are cut, and
+    what is kept low."""
+
+    selection: Selection
+    copies: int
+    emission: Emission
+    loops: Loops
+    cost: str
+
+
+@dataclass(frozen=True)
+class _One:
+    """A plan for one step."""
+
+    words: str
+    kind: str
+    plan: Plan
+    notes: tuple[Note, ...]
+    need: float
+
+
+@part("plan")
+def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
+    """The module stays as it is. Raises `Refusal` as `recompute` does."""
+    references = dict[str, int]()
+    found = list(_candidates(module, replace(search, loops=False), references))
+    return found + (list(_candidates(module, search, references)) if search.loops is not False else [])
+
+
+def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) -> Iterator[Candidate]:
+    """`references`: what each plain step is foreseen to need; filled where it is empty."""
+    prepared = prepare(module, search.selection, search.loops)
+    if search.loops is not False and not prepared.rolled.copies:
+        return
+    steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, search.cost).of)
+    found = list[tuple[str, Step, list[_One]]]()
+    for function, step in steps:
+        name = function.sym_name.data
+        forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
+        plain = forecast.without_copies().xla
+        most = references.setdefault(name, plain)
+        nothing = [_One(LOOPS, LOOPS, Plan(), (), plain / max(most, 1))] if prepared.rolled.copies else []
+        found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, most)]))
+    extra = prepared.rolled.extra_flops
+    for together in _together([ones for _, _, ones in found]):
+        plans = tuple(
+            StepPlan(name, step.graph.fingerprint, one.plan, one.notes)
+            for (name, step, _), one in zip(found, together, strict=True)
+        )
+        work = extra + sum(one.plan.extra_flops for one in together)
+        words = "; ".join(dict.fromkeys(one.words for one in together))
+        need, kind = max(one.need for one in together), "; ".join(dict.fromkeys(one.kind for one in together))
+        yield Candidate(words, plans, search.loops, Foreseen(need, float(work), kind))
+
+
+def _together(found: Sequence[Sequence[_One]]) -> Iterator[Sequence[_One]]:
+    """One for each step: all there are of a single one, else those that keep a share, for several shares."""
+    if len(found) == 1:
+        yield from ([one] for one in found[0])
+        return
+    needs = sorted({one.need for ones in found for one in ones})
+    for need in needs[:: max(1, len(needs) // LEVELS)]:
+        yield [_cheapest(ones, need) for ones in found]
+
+
+def _cheapest(ones: Sequence[_One], need: float) -> _One:
+    within = [one for one in ones if one.need <= need]
+    if within:
+        return min(within, key=lambda one: one.plan.extra_flops)
+    return min(ones, key=lambda one: one.need, default=_One("nothing", LOOPS, Plan(), (), 1.0))
+
+
+def _of_step(
+    function: FuncOp, step: Step, selection: Selection, search: Search, forecast: Forecast, most: int
+) -> Iterator[_One]:
+    try:
+        tried = choose(step, selection, forecast, TRIED, search.copies).tried
+    except BadSelection as error:
+        if not any(map(is_stand_in, every_operation(function))):
+            raise Refusal(function, str(error)) from error
+        tried = ()
+    plain = tuple(notes_of(step))
+    seen = list[Plan]()
+
+    def distinct(words: str, kind: str, plan: Plan, notes: tuple[Note, ...], segments: Mapping[int, str]) -> list[_One]:
+        if not plan.copies or plan in seen:
+            return []
+        seen.append(plan)
+        return [_One(words, kind, plan, notes, forecast.of_plan(plan, segments).xla / max(most, 1))]
+
+    thinned = {*_least(tried, lambda one: one.peaks.xla), *_least(tried, lambda one: one.planned.plan.extra_flops)}
+    for at, one in enumerate(tried):
+        write_marks(one.planned.decided)
+        notes, segments = tuple(notes_of(step)), one.planned.segments
+        write_notes(step, plain)
+        words = str(one.planned.attempt)
+        yield from distinct(words, WHOLE, one.planned.plan, notes, segments)
+        for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
+            said = f"{words}, {len(names)} of them"
+            yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
+    for share, plan in _solved(step):
+        yield from distinct(f"a solver's plan for {share:.0%} in program order", SOLVED, plan, plain, {})
+
+
+def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:
+    copying = [at for at, one in enumerate(tried) if one.planned.plan.copies]
+    return sorted(copying, key=lambda at: size(tried[at]))[: THINNED // 2]
+
+
+def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
+    """The plan with fewer and fewer segments: those go first whose turn comes first in the backward pass, or that free
+    least for their work. With the names of those that are left."""
+    groups = dict[str, list[CopyGroup]]()
+    for group in sorted(plan.groups, key=lambda one: one.before):
+        groups.setdefault(group.segment, []).append(group)
+    names = [name for name in groups if name]
+    by_worth = sorted(names, key=lambda name: _worth(groups[name]))
+    every = max(1, len(names) // STEPS)
+    for order in (names, by_worth):
+        for count in range(every, len(names), every):
+            left = frozenset(order[count:])
+            yield (
+                left,
+                replace(plan, groups=tuple(one for one in plan.groups if not one.segment or one.segment in left)),
+            )
+
+
+def _worth(groups: Iterable[CopyGroup]) -> float:
+    found = list(groups)
+    return sum(one.saved_bytes for one in found) / (1 + sum(one.extra_flops for one in found))
+
+
+def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
+    """Operations of other segments are not marked; they keep the name of their segment."""
+    return tuple(
+        one if one.segment is None or one.segment in names else replace(one, recompute=None, checkpoint=False)
+        for one in notes
+    )
+
+
+def _solved(step: Step) -> Iterator[tuple[float, Plan]]:
+    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    from ...planning.evaluate import peak_bytes
+    from ...planning.solvers.of_graph import plan_within
+    from ...planning.solvers.result import NoPlan
+
+    peak = peak_bytes(step.graph)
+    for share in SHARES if len(step.graph) < LARGE else SHARES[1::2]:
+        try:
+            yield share, plan_within(step.graph, int(share * peak))
+        except NoPlan:
+            return
