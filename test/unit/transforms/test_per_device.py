@@ -131,3 +131,21 @@ def test_what_cannot_be_handed_on_is_refused_where_it_stands() -> None:
     block.insert_op_before(UnrealizedConversionCastOp(operands=[made.results], result_types=[[]]), last)
     with pytest.raises(Refusal, match="index of the forward pass, which no array over devices can hold"):
         split_device_steps(steps)
+
+
+def test_a_gradient_that_reads_a_result_alone_does_not_take_the_forward_pass() -> None:
+    """The gradient of a loss, in a body of its own, stands in front."""
+    loss = f"""  %z = sdy.manual_computation(%y, %ct) in_shardings=[{IN}, {IN}] out_shardings=[{IN}]
+    manual_axes={{"a", "b"}} (%u: tensor<1024xf32>, %v: tensor<1024xf32>) {{
+    %w = stablehlo.multiply %u, %v : tensor<1024xf32>
+    sdy.return %w : tensor<1024xf32>
+  }} : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<2048xf32> loc("jit(f)/transpose(jvp())/shard_map")
+"""
+    text = TEXT.replace("  %g = sdy.manual_computation(%ct, ", f"{loss}  %g = sdy.manual_computation(%z, ")
+    function = next(op for op in parse_module(text).ops if isinstance(op, FuncOp))
+    (pair,) = pairs_of(function)
+    assert len(pair.backward.inputs) == 6
+    after = parse_module(text)
+    recompute(after)
+    assert prove(parse_module(text), after)
+    assert [len(body.results) for body in bodies(after)] == [1, 1, 1]
