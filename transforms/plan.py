@@ -75,7 +75,12 @@ class PlanPass(MarkPass):
 
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
-    copies, target, stagger, attempts, loops, cost: as in recompute.
+    copies: at most so many copies of one operation in what is chosen without a budget, as in recompute-clone.
+    target: for whom the plan is: `stablehlo` or `none`, as in recompute-lower.
+    stagger: whether recompute-stagger will run.
+    attempts: so many ways to cut and copy a step are tried beside the solvers' plans.
+    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops.
+    cost: what is kept low: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
     """
 
     name = "recompute-plan"

@@ -22,6 +22,7 @@ from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
 from .result import NoPlan, Refusal
 from .sweep import least_budget
+from .working_set import held_up_by, largest_working_set
 
 ROUNDS = 5
 """So often the budget is lowered by what the rewritten graph needs beyond it."""
@@ -97,7 +98,8 @@ def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) ->
     """`needed`: by a plan that came out larger than was asked for, 0 where there was none."""
     words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
     if refused is None:
-        return words
+        working = largest_working_set(problem)
+        return f"{words}: no plan needs less than {working.bytes} bytes: {', '.join(held_up_by(problem, working))}"
     if needed and refused.minimum_bytes <= budget:
         return (
             f"{words} survives being written: the last one needs {needed}; none needs less than {refused.minimum_bytes}"

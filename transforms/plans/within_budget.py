@@ -130,14 +130,18 @@ class _Budgeted(Generic[O]):
     def _planned(self, around: _Around) -> _Written[O]:
         """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
         from ...planning.solvers.of_graph import bytes_within, plan_within
+        from ...planning.solvers.result import NoPlan
 
         less, chain, kept, over = 0, False, list[tuple[int, _Written[O]]](), 0
         for _ in range(ROUNDS):
 
             def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
-                wanted = around.wanted(graph, self.allowed.wanted)
+                wanted, besides = around.wanted(graph, self.allowed.wanted)
                 most = bytes_within(graph, "min") if wanted is None else wanted - less
-                return plan_within(graph, most, chain=chain)
+                try:
+                    return plan_within(graph, most, chain=chain)
+                except NoPlan as error:
+                    raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
 
             try:
                 done = self.written(planner)
@@ -233,9 +237,7 @@ class _Around:
                 found[one.graph] = function, max(0, plain.peaks[function] - peak_bytes(graph))
         return cls(found)
 
-    def wanted(self, graph: Graph, wanted: Mapping[str, int] | None) -> int | None:
-        """What its step may need; None for as little as can be."""
-        if wanted is None:
-            return None
+    def wanted(self, graph: Graph, wanted: Mapping[str, int] | None) -> tuple[int | None, int]:
+        """What its step may need, None for as little as can be, and what is needed around it."""
         function, besides = self.of_graph[graph.fingerprint]
-        return wanted[function] - besides
+        return None if wanted is None else wanted[function] - besides, besides

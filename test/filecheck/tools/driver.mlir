@@ -59,6 +59,8 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-inline-gradient
 // LIST-NEXT: recompute-loops
 // LIST-NEXT: recompute-phase
+// LIST-NEXT: recompute-mark
+// LIST-NEXT: recompute-plan
 // LIST:      canonicalize
 // HELP:      recompute-mark: turn a policy into marks.
 // HELP:      Options:

@@ -107,6 +107,28 @@ def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
         jax.jit(lambda *given: recompute.jax.jit(STEP, budget="device")(*given)).lower(*five_layers())
 
 
+def accumulated(parameters: Any, batches: Any) -> Any:
+    """Gradients of several batches, in a loop: the step is the body."""
+
+    def add(total: Any, x: Any) -> Any:
+        return jax.tree.map(lambda a, b: a + b, total, STEP(parameters, x)[1]), None
+
+    return jax.lax.scan(add, jax.tree.map(lambda one: 0 * one, parameters), batches)[0]
+
+
+@pytest.mark.parametrize("model", ["order", "xla"])
+def test_a_step_inside_of_a_loop(model: str) -> None:
+    """What is around the loop is part of the budget."""
+    lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
+    text = lowered.as_text(debug_info=True)
+    done = recompute.rewrite(text, recompute.Request(budget="60%", memory_model=model))
+    before, after = done.memory(model)["main"]
+    assert done.copies and done.proof is not None and done.proof.proved
+    assert after.peak_bytes <= 0.6 * before.peak_bytes
+    with pytest.raises(Refusal, match="bytes around the block" if model == "order" else "no plan keeps the budget"):
+        recompute.rewrite(text, recompute.Request(budget="1%", memory_model=model))
+
+
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
