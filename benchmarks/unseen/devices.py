@@ -1,0 +1,92 @@
+"""The steps of `on_devices`: what ours needs beside `jax.checkpoint`, once without and once with repeated collectives.
+
+    python -m recompute.benchmarks.unseen.devices
+    python -m recompute.benchmarks.unseen.devices moe ring
+
+Temporaries and FLOPs are XLA's, of one device, over those of `jax.checkpoint` around the blocks; beside them how many
+collectives the compiled steps have: the plain one, theirs, ours. `far`: the largest distance of a result from the
+plain step's, over the largest number of that result, theirs and ours; XLA:CPU rounds fused operations differently.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import numpy as np
+
+import recompute
+
+FOLDER = Path(__file__).resolve().parent / "on_devices"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "given"))
+KEEPS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+EXCHANGES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+
+
+def figures(compiled: Any) -> tuple[int, float, int]:
+    """Bytes of temporaries, FLOPs, and the number of collectives."""
+    memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
+    return memory.temp_size_in_bytes, costs["flops"], len(EXCHANGES.findall(compiled.as_text()))
+
+
+def far(plain: Any, other: Any) -> float:
+    found = 0.0
+    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
+        if jax.dtypes.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        one, two = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+        found = max(
+            found, float(np.max(np.abs(one - two), initial=0)) / max(float(np.max(np.abs(one), initial=0)), 1e-30)
+        )
+    return found
+
+
+def row(name: str) -> str:
+    step = import_module(f".on_devices.{name}", __package__)
+    options = dict(getattr(step, "JIT", {}))
+    options.pop("donate_argnums", None)  # Each of the four is run on the same arguments.
+    ways = {
+        "plain": jax.jit(step.fun(False), **options),
+        "theirs": jax.jit(step.fun(True), **options),
+        "ours": recompute.jax.jit(step.fun(False), measure=False, **options),
+        "again": recompute.jax.jit(step.fun(False), measure=False, collectives=True, **options),
+    }
+    compiled = {way: one.lower(*step.ARGS).compile(compiler_options=KEEPS) for way, one in ways.items()}
+    found = {way: figures(one) for way, one in compiled.items()}
+    results = {way: one(*step.ARGS) for way, one in compiled.items()}
+    theirs = found["theirs"]
+
+    def beside(way: str) -> str:
+        temporaries, work, exchanges = found[way]
+        return f"{temporaries / theirs[0]:6.3f} {work / theirs[1]:6.3f} {exchanges:4}"
+
+    distances = " ".join(f"{far(results['plain'], results[way]):8.1e}" for way in ("theirs", "ours", "again"))
+    plain = found["plain"]
+    counts = f"{plain[0] / theirs[0]:6.3f} {plain[2]:4} {theirs[2]:4}"
+    return f"{name:20} {counts}  {beside('ours')}  {beside('again')}  {distances}"
+
+
+def main() -> int:
+    warnings.simplefilter("ignore")
+    print(f"{'':20} plain   n  theirs  ours: bytes, FLOPs, n  with collectives   far: theirs, ours, with collectives")
+    for name in sys.argv[1:] or NAMES:
+        try:
+            print(row(name), flush=True)
+        except Exception as error:
+            print(f"{name:20} {type(error).__name__}: {str(error).splitlines()[0][:150]}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
