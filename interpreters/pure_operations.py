@@ -88,7 +88,7 @@ PURE_OPERATIONS = frozenset(
     + [f"tensor.{name}" for name in _TENSOR.split()]
     + [f"linalg.{name}" for name in _LINALG.split()]
     + [f"scf.{name}" for name in _SCF.split()]
-    + ["recompute.token", "sdy.sharding_constraint"]
+    + ["recompute.token", "sdy.manual_computation", "sdy.sharding_constraint"]
 )
 
 COMPUTE_THEIR_REGIONS = frozenset(

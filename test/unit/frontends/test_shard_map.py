@@ -7,12 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import recompute
 
 ROOT = Path(recompute.__file__).resolve().parent
 
 
-def test_no_more_memory_than_checkpoint_takes() -> None:
+@pytest.mark.parametrize(
+    "names", [("inside", "one each", "inside a scan"), ("loss inside", "scan inside")], ids=["some", "more"]
+)
+def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
     """Devices are asked for before JAX starts."""
     environment = {
         **os.environ,
@@ -20,7 +25,7 @@ def test_no_more_memory_than_checkpoint_takes() -> None:
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "PYTHONPATH": str(ROOT.parent),
     }
-    call = [sys.executable, "-m", "recompute.test.unit.frontends.on_devices"]
+    call = [sys.executable, "-m", "recompute.test.unit.frontends.on_devices", *names]
     done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("\n") == 5
+    assert done.stdout.count("\n") == len(names)

@@ -33,7 +33,7 @@ OUR_KINDS = [op for dialect in (STABLEHLO, CHLO, SDY, RECOMPUTE) for op in diale
 OURS = sorted(op.name for op in OUR_KINDS)
 
 
-LEFT_OPEN = {"sdy.manual_computation", "sdy.named_computation", "sdy.constant"}
+LEFT_OPEN = {"sdy.named_computation", "sdy.constant"}
 """They are read and written; what a copy of them would mean to Shardy nobody has said. Who knows may declare it."""
 
 
