@@ -57,7 +57,8 @@ The rules, each used in both programs alike
 * Regions: where it is known what the region means (`COMPUTE_THEIR_REGIONS`), two are the same if they compute the same
   from their arguments and from the same captured values. Any other region is taken literally: all that stands in it
   counts, in this order, barriers and dead operations too. So is the top level of the module.
-* Which device runs (`partition_id`) is the same for all, but not inside of `sdy.manual_computation`.
+* Which device runs (`partition_id`) is the same for all in one place: in bodies on the same devices, but not in one of
+  them and outside of it.
 * Signature: the attributes of the modules, every operation at the top level that is not a function, and of every public
   function name, type, argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result
   attributes, all others and those of its return. Empty dictionaries are as good as none.

@@ -23,8 +23,7 @@ class Attempt:
     chain: bool = False
 
     def __str__(self) -> str:
-        count = 0 if self.cuts is None else len(self.cuts.bounds) - 1
-        segments = ["named segments", "all as one segment"][count] if count < 2 else f"{count} segments by structure"
+        segments = "named segments" if self.cuts is None else str(self.cuts)
         said = [
             "outputs again for their own gradient" * self.own_outputs,
             "in two stages" * (not self.beside),

@@ -19,6 +19,9 @@ from .attempts import FIRST, Attempt, attempts_for
 from .decide import explicit_mark
 from .planned import Meant, Planned, plan_attempt
 
+CHOSEN = ", chosen of "
+"""What every remark about the choice of an attempt says."""
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -43,7 +46,7 @@ class Choice:
         """What somebody who looks at the result would wonder about."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != FIRST:
-            yield f"{attempt}, chosen of {len(self.tried)} attempts"
+            yield f"{attempt}{CHOSEN}{len(self.tried)} attempts"
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MOSTLY * saved:
             yield (

@@ -126,7 +126,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
             raise BadSelection(f"{name}: {error.__cause__}") from error
         return _Left(name, options, plain, drops_barriers, module).because(error)
     if not done.copies:
-        why = warning.nothing_recomputed(name, warning.last_reason(done.remarks))
+        why = warning.nothing_recomputed(name, warning.why_nothing(done.remarks))
         return Lowered(name, options, plain, plain, done, done.remarks, why, drops_barriers, module)
     less = crossing.with_module(plain, done.module)
     return Lowered(name, options, plain, less, done, done.remarks, None, drops_barriers, module)

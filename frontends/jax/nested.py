@@ -140,7 +140,7 @@ def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
             raise
         return step.say(warning.refused(step.name, error))
     if not done.copies:
-        step.say(warning.nothing_recomputed(step.name, warning.last_reason(done.remarks)))
+        step.say(warning.nothing_recomputed(step.name, warning.why_nothing(done.remarks)))
         return None
     return replace(exported, mlir_module_serialized=_serialized(done)).call
 

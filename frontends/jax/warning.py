@@ -6,11 +6,14 @@ import inspect
 import warnings
 from collections.abc import Sequence
 
+from ...analysis.copies.choose import CHOSEN
 from ...dialects.diagnostics import Refusal, Remark
 from ...reports.bytes import human_bytes
+from ...transforms.loops import LEFT
 from ...transforms.phase import NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+LOOP_STAYS = LEFT.partition("{")[0]
 NAMES = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
@@ -62,6 +65,14 @@ def last_reason(remarks: Sequence[Remark]) -> str:
     reasons = [remark.reason for remark in remarks]
     telling = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
     return [*reasons[-1:], *telling][-1] if reasons else "no remarks"
+
+
+def why_nothing(remarks: Sequence[Remark]) -> str:
+    """Why a step stays as it is: a loop that does, since it holds most, else the last reason; how the step would have
+    been cut is none."""
+    telling = [remark for remark in remarks if CHOSEN not in remark.reason]
+    loops = [remark for remark in telling if remark.reason.startswith(LOOP_STAYS)]
+    return last_reason(loops or telling or remarks)
 
 
 def nothing_recomputed(name: str, reason: str) -> str:

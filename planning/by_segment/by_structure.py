@@ -32,6 +32,10 @@ class Cuts:
     cut_bytes: int
     inside_bytes: int
 
+    def __str__(self) -> str:
+        count = len(self.bounds) - 1
+        return "all as one segment" if count == 1 else f"{count} segments by structure"
+
     @property
     def score(self) -> int:
         return self.cut_bytes + self.inside_bytes

@@ -161,6 +161,15 @@ def check(name: str) -> None:
     print(name, round(bytes_of["ours"] / bytes_of["checkpoint"], 3))
 
 
+def check_that_the_reason_is_said() -> None:
+    """A `shard_map` in a loop runs again as a whole, with its collectives: not unless somebody says so."""
+    loss, arguments = inside_a_scan(lambda f: f)
+    why = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments).why
+    assert why is not None and "which run again with collectives=true only" in why, why
+
+
 if __name__ == "__main__":
+    if "inside a scan" in sys.argv[1:]:
+        check_that_the_reason_is_said()
     for one in sys.argv[1:] or STEPS:
         check(one)
