@@ -32,7 +32,7 @@ from .mark import MarkPass
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
-from .rolled.carries import Replaced
+from .rolled.carries import Replaced, drop_dead_carries
 from .rolled.carry_out import carry_out
 from .rolled.repeat import repeat
 
@@ -79,6 +79,8 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 extra += held.extra_flops
                 copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
+        if copies:
+            drop_dead_carries(function.body.block, replaced)
     return Rolled(copies, extra, tuple(remarks), replaced)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.order import read_values
@@ -32,11 +32,40 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
 
 
 def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
-    """Take away the carries that neither its condition, nor what it is run for, needs."""
+    """Take away the carries that neither its condition, nor what it is run for, needs; of loops inside of it too."""
+    carried = -1
+    # What a loop inside no longer reads may have been all that a carry was for.
+    while carried != (carried := _carried(loop)):
+        loop = _without_its_dead_carries(loop, replaced)
+        drop_dead_carries(loop.body.block, replaced)
+
+
+def drop_dead_carries(block: Block, replaced: Replaced) -> None:
+    """Of all loops of the block and of its branches, the last one first: it reads what others hand on."""
+    for loop in reversed(list(_loops_in(block))):
+        without_dead_carries(loop, replaced)
+
+
+def _carried(loop: WhileOp) -> int:
+    return len(loop.operands) + sum([_carried(inner) for inner in _loops_in(loop.body.block)])
+
+
+def _loops_in(block: Block) -> Iterator[WhileOp]:
+    """Those of the block and of its branches, not those that are inside of another one."""
+    for op in block.ops:
+        if isinstance(op, WhileOp):
+            yield op
+        else:
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from _loops_in(inner)
+
+
+def _without_its_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
     needed = _needed(loop)
     kept = [index for index in range(len(loop.operands)) if index in needed]
     if len(kept) == len(loop.operands):
-        return
+        return loop
     last = loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     last.operands = [last.operands[index] for index in kept]
@@ -45,7 +74,7 @@ def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
         for argument in reversed(region.block.args):
             if argument.index not in needed:
                 region.block.erase_arg(argument)
-    _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
+    return _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
 
 
 def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:

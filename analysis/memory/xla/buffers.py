@@ -47,22 +47,43 @@ def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Results of barriers and loops, and the value in whose place each is."""
-    program, readers = fused.program, dict[int, set[int]]()
-    for op, values in fused.reads.items():
-        for value in values:
-            readers.setdefault(value, set()).add(op)
-    owners = dict[int, int]()
+    """What passes a barrier or a loop, or is an update in place, and the value in whose place each is."""
+    program, readers, owners = fused.program, _readers(fused), dict[int, int]()
     for op in fused.kernels:
-        if program.names[op] not in FORWARDS and program.names[op] not in WRITES_OVER:
+        forwards = program.names[op] in FORWARDS
+        if not forwards and program.names[op] not in WRITES_OVER:
             continue
-        for result, operand in zip(program.makes[op], program.operands[op], strict=False):
-            value = program.root[operand]
-            # A loop overwrites its initial values: it starts from copies of those that others read or own.
+        unchanged = program.handed_on.get(op, frozenset())
+        values = [program.root[operand] for operand in program.operands[op]]
+        for index, (result, value) in enumerate(zip(program.makes[op], values, strict=False)):
+            # A loop overwrites its initial values: it starts from copies of those that others read or own, and of
+            # those that it begins with twice.
             own = program.maker[value] in fused.reads and value not in program.constants
-            if program.names[op] in FORWARDS or (own and readers.get(value) == {op}):
+            once = own and values.index(value) == index
+            if forwards or index in unchanged or (once and all_before(op, readers[value] - {op}, fused)):
                 owners[result] = owners.get(value, value)
     return owners
+
+
+def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
+    """Whether the order that operands alone give has `op` behind all `others`."""
+    left, pending, seen = set(others), [op], set[int]()
+    while pending and left:
+        for value in fused.reads[pending.pop()]:
+            maker = fused.program.maker[value]
+            if maker in fused.reads and maker not in seen:
+                seen.add(maker)
+                left.discard(maker)
+                pending.append(maker)
+    return not left
+
+
+def _readers(fused: Fusion) -> Mapping[int, Set[int]]:
+    found = dict[int, set[int]]()
+    for op, values in fused.reads.items():
+        for value in values:
+            found.setdefault(value, set()).add(op)
+    return found
 
 
 def returned_storages(fused: Fusion) -> set[int]:

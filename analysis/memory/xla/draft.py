@@ -78,7 +78,7 @@ class Draft:
             **self.columns.fields(),
             reshapes={at[op]: 0 for op in program.reshapes},
             bodies={at[op]: bodies for op, bodies in program.bodies.items()},
-            iteration_bytes={at[op]: size for op, size in program.iteration_bytes.items()},
+            handed_on={at[op]: which for op, which in program.handed_on.items()},
             kernels={at[op]: kernel for op, kernel in program.kernels.items()},
         )
         return XlaForm(changed, tuple(self.origin))

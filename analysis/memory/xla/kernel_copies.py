@@ -8,12 +8,12 @@ writes over one that others read as well is given a copy. The gradient of a maxi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....planning.graph import OUTSIDE
 from ....rules.fusion import WRITES_OVER
+from .alike_values import overwritten, places_of_alike_values
 from .draft import Draft, XlaForm
 from .pools import Pools
 from .program import Kernel, Program
@@ -35,20 +35,18 @@ def with_kernel_copies(program: Program) -> XlaForm:
 @dataclass
 class _Writer:
     """`now`: what is read in place of a value that was rounded, or that is made elsewhere too. `made`: of alike values
-    the first. `read_often`: those that several operations read."""
+    the first. `places`: of alike values that are written over, which operand of which operation needs no copy."""
 
     program: Program
     new: Draft
     now: dict[int, int] = field(default_factory=dict[int, int])
     made: dict[int, int] = field(default_factory=dict[int, int])
     spread: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
-    read_often: set[int] = field(init=False)
+    places: Mapping[int, tuple[int, int]] = field(init=False)
     pools: Pools = field(init=False)
 
     def __post_init__(self) -> None:
-        alike = self.program.alike
-        read = Counter([alike[value] for values in self.program.reads for value in values if value in alike])
-        self.read_often = {one for one, count in read.items() if count > 1}
+        self.places = places_of_alike_values(self.program)
         self.pools = Pools(self.new)
 
     def add(self, op: int) -> None:
@@ -122,15 +120,12 @@ class _Writer:
 
     def _own(self, op: int, operands: Sequence[int]) -> Sequence[int]:
         """What is written over is the operation's own: a copy, if others read it too."""
-        over = len(operands) if self.program.names[op] == "stablehlo.while" else 1
-        copied = [
-            index for index, value in enumerate(operands[:over]) if self.program.alike.get(value) in self.read_often
-        ]
-        found = list(operands)
-        for index in copied:
-            found[index] = self._copy(
-                op, "stablehlo.copy", Trait.NONE, found[index], self.new.columns.sizes[found[index]]
-            )
+        found, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
+        for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
+            alike = self.program.alike.get(value)
+            if alike is not None and index not in unchanged and self.places.get(alike) != (op, index):
+                size = self.new.columns.sizes[value]
+                found[index] = self._copy(op, "stablehlo.copy", Trait.NONE, value, size)
         return found
 
     def _add_kernel(self, op: int, operands: Sequence[int], kernel: Kernel) -> None:

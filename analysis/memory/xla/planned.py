@@ -62,7 +62,7 @@ def _program(plain: Program, new: Rewritten) -> Program:
         constants=plain.constants.union([new for new, old in more if old in plain.constants]),
         broadcasts=plain.broadcasts.union([new for new, old in more if old in plain.broadcasts]) - behind,
         bodies=_at(at, plain.bodies),
-        iteration_bytes=_at(at, plain.iteration_bytes),
+        handed_on=_at(at, plain.handed_on),
         kernels=_at(at, plain.kernels),
         alike={**plain.alike, **{new: plain.alike[old] for new, old in more if old in plain.alike}},
         pools=_at(at, plain.pools),

@@ -45,10 +45,10 @@ class Program:
     `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of one
     of their operands, and of which. `numbers`: those that make one number all over. `masks`: those that make numbers of
     a mask. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
-    by one. `bodies`: of each loop and branch the blocks inside. `iteration_bytes`: of each loop what an iteration
-    copies of what it carries. `kernels`: what products and convolutions want. `alike`: of values that the step computes
-    from constants alone; equal for equal values. `pools`: gradients of maxima over windows.
-    `spreads`: broadcasts; equal for those that do the same to what they read.
+    by one. `bodies`: of each loop and branch the blocks inside. `handed_on`: of each loop which of the values that it
+    carries no iteration changes. `kernels`: what products and convolutions want. `alike`: of values that the step
+    computes from constants alone; equal for equal values. `pools`: gradients of maxima over windows. `spreads`:
+    broadcasts; equal for those that do the same to what they read.
     """
 
     arguments: int
@@ -67,7 +67,7 @@ class Program:
     constants: frozenset[int]
     broadcasts: frozenset[int]
     bodies: Mapping[int, tuple[Program, ...]]
-    iteration_bytes: Mapping[int, int]
+    handed_on: Mapping[int, frozenset[int]]
     kernels: Mapping[int, Kernel]
     alike: Mapping[int, int]
     pools: Mapping[int, Pool]

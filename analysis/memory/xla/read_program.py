@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ....dialects.alike import key_of
 from ....dialects.diagnostics import Refusal
@@ -25,7 +25,8 @@ from .traits import Trait, Traits, divides_cheaply, does_nothing, is_mask_as_num
 
 # Their regions run with memory of their own; the regions of a reduction see scalars.
 _BROADCAST = "stablehlo.broadcast_in_dim"
-LOOPS_AND_BRANCHES = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+_LOOP = "stablehlo.while"
+LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
 def program_of(block: Block, known: Order | None = None) -> Program:
@@ -152,7 +153,7 @@ class _Reader:
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
-        loops = [one for one in bodies if self.columns.names[one] == "stablehlo.while"]
+        loops = [one for one in bodies if self.columns.names[one] == _LOOP]
         return Program(
             arguments=len(self.order.block.args),
             reshapes=self.reshapes,
@@ -161,7 +162,7 @@ class _Reader:
             **self.columns.fields(),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
-            iteration_bytes={one: _changed_bytes(operations[one]) for one in loops},
+            handed_on={one: handed_on(operations[one]) for one in loops},
             kernels={
                 number: kernel_of(op) for number, op in enumerate(operations) if self.columns.names[number] in WANTED
             },
@@ -199,16 +200,16 @@ def _is_broadcast(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and name_of(value.owner) == _BROADCAST
 
 
-def _changed_bytes(loop: Operation) -> int:
-    """A loop copies each carried value that an iteration changes."""
+def handed_on(loop: Operation) -> frozenset[int]:
+    """Which of the values that a loop carries no iteration changes, be it through loops inside."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
     pairs = zip(body.args, body.last_op.operands, strict=True)
-    return sum(value_bytes(argument) for argument, value in pairs if _updated(value) is not argument)
+    return frozenset([at for at, (before, after) in enumerate(pairs) if _before_loops(after) is before])
 
 
-def _updated(value: SSAValue) -> SSAValue:
-    """What is left when updates of a part, which are done in place, are looked through."""
-    while isinstance(value.owner, Operation) and name_of(value.owner) == "stablehlo.dynamic_update_slice":
-        value = value.owner.operands[0]
+def _before_loops(value: SSAValue) -> SSAValue:
+    """What loops hand on is what they begin with."""
+    while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in handed_on(value.op):
+        value = value.op.operands[value.index]
     return value

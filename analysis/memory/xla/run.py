@@ -10,7 +10,9 @@ import numpy as np
 from ....planning.evaluate import Storages, bytes_at_each_step
 from .breadth_first import breadth_first
 from .buffers import Life, lives, returned_storages, written_in_place
+from .carried import copied_bytes
 from .fusion import Fusion, fusion
+from .kernel_copies import with_kernel_copies
 from .program import Program
 
 
@@ -48,13 +50,15 @@ class Run:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """For each step what the regions of a loop or a branch need; a loop also copies what it carries and changes."""
+        """For each step what the regions of a loop or a branch need; a loop also copies of what it carries."""
         program, peaks = self.program, dict[int, int]()
-        for bodies in program.bodies.values():
+        for op, bodies in program.bodies.items():
             # Of operations that are alike the bodies are the same.
             if id(bodies) not in peaks:
-                peaks[id(bodies)] = max([Run.of(body).peak_bytes() for body in bodies], default=0)
-        inner = {op: peaks[id(bodies)] + program.iteration_bytes.get(op, 0) for op, bodies in program.bodies.items()}
+                runs = [Run.of(with_kernel_copies(body).program) for body in bodies]
+                copied = [copied_bytes(run.fused) if op in program.handed_on else 0 for run in runs]
+                peaks[id(bodies)] = max([run.peak_bytes() + more for run, more in zip(runs, copied, strict=True)])
+        inner = {op: peaks[id(bodies)] for op, bodies in program.bodies.items()}
         return tuple([inner.get(op, 0) for op in self.schedule])
 
     def peak_bytes(self) -> int:

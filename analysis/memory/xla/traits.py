@@ -61,7 +61,8 @@ def does_nothing(op: Operation) -> bool:
     """Whether XLA leaves it out: differentiation writes padding by nothing, and slices of everything."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         dimensions = integers(op, "broadcast_dimensions")
-        return op.operands[0].type == op.results[0].type and list(dimensions) == sorted(dimensions)
+        # One that adds dimensions of extent 1 is a reshape.
+        return _elements(op.operands[0]) == _elements(op.results[0]) and list(dimensions) == sorted(dimensions)
     return name_of(op) in _OFTEN_NOTHING and op.operands[0].type == op.results[0].type
 
 
