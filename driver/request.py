@@ -30,8 +30,9 @@ class Request:
     copy a step are tried on paper. measure: bytes that a module needs, by whoever can compile it; every attempt is
     written and measured then, and the least is what comes back; of equals that which needs fewer FLOPs. workers: so
     many are measured at a time. proof: prove the result equal. merge_remat: take back what the step's own
-    `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "periodic(8)",
-    "periodic(auto)": and keep their carries every so many iterations. cost: what a budget keeps low and remarks
+    `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "keep(50%)",
+    "keep(2GiB)": so much of it is kept, at the least work; "periodic(8)", "periodic(auto)": carries are kept every so
+    many iterations. cost: what a budget keeps low and remarks
     report: flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. pipeline: these passes,
     by name or as objects, in place of `recompute` and all options of it.
     """

@@ -15,10 +15,14 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def min_cut(
-    wanted: Iterable[Value], needs: Mapping[Value, Sequence[Value]], cost: Mapping[Value, int]
+    wanted: Iterable[Value],
+    needs: Mapping[Value, Sequence[Value]],
+    cost: Mapping[Value, int],
+    work: Mapping[Value, int] | None = None,
 ) -> frozenset[Value]:
     """What to keep. `needs`: what each value is computed from, nothing for what is there anyway; a value that is not in
-    it cannot be computed and has to be kept. `cost`: of keeping a value, in bytes."""
+    it cannot be computed and has to be kept. `cost`: of keeping a value; `work`: of computing it again, in the same
+    unit, nothing where it is not given."""
     flow = nx.DiGraph()
     flow.add_node(_SOURCE)
     flow.add_node(_SINK)
@@ -34,6 +38,8 @@ def min_cut(
         if value not in needs:
             flow.add_edge(_SOURCE, (value, "in"))
             continue
+        if work is not None and work.get(value):
+            flow.add_edge(_SOURCE, (value, "in"), capacity=work[value])
         for one in needs[value]:
             flow.add_edge((one, "out"), (value, "in"))
             pending.append(one)

@@ -9,8 +9,9 @@ as such. Loops inside of loops, branches and bodies per device are looked at too
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,12 +19,13 @@ from xdsl.ir import Block, Operation
 
 from ..analysis.copies.loop_chunks import Held, held_of
 from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, left_alone, loop_cut
+from ..analysis.copies.loop_prices import corner_within
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
 from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.functions import functions_of
-from ..analysis.step.stacks import links_of
+from ..analysis.step.stacks import Link, links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
@@ -63,12 +65,14 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
         pending = [function.body.block]
+        corner = corner_within(function.body.block, may_repeat, schedule.keep) if schedule.keep else None
+        find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
         while pending:
             block = pending.pop()
             remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block))
-            whole = _run_again_whole(block, may_repeat, selection)
-            remarks.extend(_not_worth_it(block, may_repeat, whole))
-            while (cut := _next_cut(block, may_repeat, whole)) is not None:
+            whole = _run_again_whole(block, find, selection)
+            remarks.extend(_not_worth_it(block, may_repeat, find, whole))
+            while (cut := _next_cut(block, find, whole)) is not None:
                 remarks.append(_said(cut))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
@@ -84,21 +88,22 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     return Rolled(copies, extra, tuple(remarks), replaced)
 
 
+Find = Callable[[Link], LoopCut]
 LEFT = "the loop is left as it is: {reason}"
 EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
 
 
-def _next_cut(block: Block, may_repeat: MayRepeat, whole: Collection[Operation]) -> LoopCut | None:
+def _next_cut(block: Block, find: Find, whole: Collection[Operation]) -> LoopCut | None:
     """A cut of the block that is worth it. It is found anew each time: loops are replaced when they are cut."""
-    cuts = (loop_cut(link, may_repeat) for link in links_of(block) if link.writer.op not in whole)
+    cuts = (find(link) for link in links_of(block) if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
-def _not_worth_it(block: Block, may_repeat: MayRepeat, whole: Collection[Operation]) -> Iterator[Remark]:
+def _not_worth_it(block: Block, may_repeat: MayRepeat, find: Find, whole: Collection[Operation]) -> Iterator[Remark]:
     for link in links_of(block):
         if link.writer.op in whole:
             yield Remark(link.writer.op, WHOLE)
-        elif link.only_read and (reason := loop_cut(link, may_repeat).why_not) is not None:
+        elif link.only_read and (reason := find(link).why_not) is not None:
             exchanges = [op for op in link.writer.block.ops if holds_collective(op) and not may_repeat(op)]
             reason += EXCHANGES.format(name=name_of(exchanges[0])) if reason == SMALLEST and exchanges else ""
             yield Remark(link.writer.op, LEFT.format(reason=reason))
@@ -138,11 +143,11 @@ HELD = (
 )
 
 
-def _run_again_whole(block: Block, may_repeat: MayRepeat, selection: Selection) -> frozenset[Operation]:
+def _run_again_whole(block: Block, find: Find, selection: Selection) -> frozenset[Operation]:
     """Loops in segments that need less if they are computed again as a whole, one after the other, than if all that
     their cuts keep is held until each is done."""
     links = [link for link in links_of(block) if asked_whole(link.writer.op, selection)]
-    cuts = [cut for link in links if (cut := loop_cut(link, may_repeat)).why_not is None]
+    cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)
     largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)
     return frozenset(link.writer.op for link in links) if held > largest else frozenset()
@@ -163,9 +168,10 @@ class LoopsPass(MarkPass):
 
     What is recomputed is said as in recompute-mark.
 
-    loops: `"periodic(8)"`: and what they carry is kept every 8 iterations, a chunk at a time is run again from there.
-    `"periodic(auto)"`: every so many as hold the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: in so many slots,
-    or as many as fit, filled anew while the later loop runs; no rule of the proof knows it.
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: so much of the stacks is kept at most, at the least work. `"periodic(8)"`:
+    and what they carry is kept every 8 iterations, a chunk at a time is run again from there. `"periodic(auto)"`: every
+    so many as hold the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: in so many slots, or as many as fit, filled
+    anew while the later loop runs; no rule of the proof knows it.
     """
 
     name = "recompute-loops"

@@ -33,6 +33,7 @@ from .outline_gradient import outline_gradient
 from .phase import numbered_steps
 from .plans.budget import asked_budget, demand_target
 from .plans.emit import replace_content
+from .plans.loop_choices import loops_option
 from .plans.notes import write_notes
 from .plans.prepared import Prepared, prepare
 from .plans.within_budget import Within
@@ -110,7 +111,8 @@ class PlanPass(MarkPass):
             return []
         prepared = prepare(module, self, loops)
         remarks = mark_as_planned(prepared, found.outcome)
-        if loops is False and self.loops is not False and prepare(module, self, self.loops).rolled.copies:
-            remarks.append(Remark(module, "the plan is for loops as they are: carry it out with loops=false"))
+        if loops != self.loops and prepare(module, self, self.loops).rolled.copies:
+            how = "as they are" if loops is False else "of which so much is kept"
+            remarks.append(Remark(module, f"the plan is for loops {how}: carry it out with {loops_option(loops)}"))
         replace_content(module, prepared.module)
         return remarks

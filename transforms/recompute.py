@@ -146,7 +146,9 @@ def recomputed(
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, _unchanged(module, remarks, worse.reason, steps)
-        work, done = recomputed(module, selection, copies, target, staggered, lambda _: Plan(), calls, cost=cost)
+        work, done = recomputed(
+            module, selection, copies, target, staggered, lambda _: Plan(), calls, attempts, loops, cost
+        )
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.

@@ -7,8 +7,9 @@ set may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
@@ -85,14 +86,18 @@ def has_effects(link: Link) -> bool:
     return bool(impure) and not (all_come_alike(link.writer.block) and not any(map(has_other_effects, impure)))
 
 
-def loop_cut(link: Link, may_repeat: MayRepeat) -> LoopCut:
-    """The smallest set of stacks. Nothing is dropped where no other set is smaller."""
+def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
+    """The smallest set of stacks. Nothing is dropped where no other set is smaller.
+
+    price: in FLOPs for a byte, what a byte that is not kept is worth: the set for which bytes at this price and FLOPs
+    together are least, a minimum cut with the work on the edges from what is there (Picard, 1976).
+    """
     writer = link.writer
     optional = [stack for stack in link.stacks if stack.index in link.only_read]
     flow = _Flow(link, may_repeat)
     for stack in optional:
         flow.add(stack.slice)
-    kept = min_cut([stack.slice for stack in optional], flow.needs, flow.cost)
+    kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.priced(price))
     stays = {stack.slice for stack in optional if stack.slice in kept}
     by_value = {seen_through(stack.slice): stack for stack in link.standing}
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
@@ -122,6 +127,15 @@ class _Flow:
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
+
+    def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
+        """Of keeping each value, and of computing it again; of an operation with several results each its share."""
+        if price is None:
+            return self.cost, {}
+        cost = {value: size * price.numerator for value, size in self.cost.items()}
+        made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._link.writer))
+        often = self._link.reader.trips * price.denominator
+        return cost, {value: flops(value.op) * often // len(value.op.results) for value in made}
 
     def add(self, value: SSAValue) -> None:
         """The value and all that it is computed from."""

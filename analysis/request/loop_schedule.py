@@ -1,5 +1,6 @@
 """What is asked of loops: `true`, `false`, and what is kept of a carry that is too much in each iteration.
 
+`keep(50%)`, `keep(2GiB)`: of the stacks that loops hand on, so much at most, what takes the most work to make again.
 `periodic(8)`, `periodic(auto)`: the carries every so many iterations, and one chunk of these at a time is run again.
 `binomial(4)`, `binomial(1GiB)`: so many slots for carries, or as many as fit, filled anew while the later loop runs.
 """
@@ -10,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from ...planning.solvers.budgets import budget_bytes
 from .selection import BadSelection
 
 Loops = bool | str
@@ -19,12 +21,14 @@ Loops = bool | str
 @dataclass(frozen=True)
 class Schedule:
     """`kind`: whether loops are left, or cut, and of what is left then so many carries are held: `every` so many
-    iterations, None for as many as hold the fewest bytes; or in so many `slots`, or those that fit into `bytes`."""
+    iterations, None for as many as hold the fewest bytes; or in so many `slots`, or those that fit into `bytes`.
+    `keep`: how much of their stacks loops that are cut may keep, empty for the smallest sets."""
 
     kind: Literal["none", "cut", "periodic", "binomial"]
     every: int | None = None
     slots: int | None = None
     bytes: int | None = None
+    keep: str = ""
 
     @property
     def is_proved(self) -> bool:
@@ -39,7 +43,10 @@ class BadSchedule(BadSelection):
         super().__init__(f"loops is {POSSIBLE}, not {loops!r}")
 
 
-POSSIBLE = "true, false, periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or binomial(1GiB)"
+POSSIBLE = (
+    "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
+    "binomial(1GiB)"
+)
 NOT_PROVED = "loops={loops} is not proved by any rule: ask for no proof (--no-proof, proof=False), or for periodic(…)"
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _NUMBER = r"0*[1-9][0-9]*"
@@ -57,7 +64,16 @@ def schedule_of(loops: Loops) -> Schedule:
             return Schedule("binomial", slots=int(match[1]))
         if match[2] in _UNITS:
             return Schedule("binomial", bytes=int(match[1]) * _UNITS[match[2]])
+    if (match := re.fullmatch(r"keep\s*\(([^()]*)\)", text)) and _is_amount(match[1].strip()):
+        return Schedule("cut", keep=match[1].strip())
     raise BadSchedule(text)
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        return budget_bytes(text, 1) is not None
+    except ValueError:
+        return False
 
 
 def demand_proof(loops: Loops) -> None:

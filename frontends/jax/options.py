@@ -157,7 +157,7 @@ def _planner(name: str, value: Any) -> Any:
 def _loops(name: str, value: Any) -> Loops:
     """Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
-        raise _wrong(name, "True, False, or a text such as 'periodic(8)'", value)
+        raise _wrong(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
     schedule_of(value)
     return value
 

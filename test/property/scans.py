@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recompute.analysis.request.loop_schedule import Loops
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
@@ -145,12 +146,15 @@ def arguments(seed: int) -> list[Any]:
     return [w.astype(np.float32), numbers.normal(size=(ROWS, WIDTH)).astype(np.float32)]
 
 
+ASKED: tuple[Loops, ...] = (True, True, "keep(60%)", "keep(25%)")
+
+
 def check(seed: int) -> str:
     """`cut`, `left`: the loops were, and the step is right. Otherwise what is wrong."""
     given = arguments(seed)
     text = jax.jit(Shape.of(seed).step, keep_unused=True).lower(*given).as_text(debug_info=True)
     try:
-        done = rewrite(text, Request())
+        done = rewrite(text, Request(loops=ASKED[seed % len(ASKED)]))
     except (NotProved, Refusal) as error:
         return f"refused: {error}"
     said = [str(remark) for remark in done.remarks]

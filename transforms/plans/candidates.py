@@ -28,6 +28,7 @@ from ..per_device.bodies import is_stand_in
 from ..phase import numbered_steps
 from .carry_out import Emission
 from .extra_cost import asked_cost
+from .loop_choices import loop_choices
 from .notes import notes_of, write_notes
 from .prepared import prepare
 
@@ -83,9 +84,10 @@ class _One:
 @part("plan")
 def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
     """The module stays as it is. Raises `Refusal` as `recompute` does."""
-    references = dict[str, int]()
-    found = list(_candidates(module, replace(search, loops=False), references))
-    return found + (list(_candidates(module, search, references)) if search.loops is not False else [])
+    references, found = dict[str, int](), list[Candidate]()
+    for loops in loop_choices(module, search.selection, search.loops):
+        found.extend(_candidates(module, replace(search, loops=loops), references))
+    return found
 
 
 def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) -> Iterator[Candidate]:

@@ -59,6 +59,36 @@ class Prepared:
 @part("prepare")
 def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prepared:
     """`loops`: what loops hand on is cut, as in recompute-loops. Raises `Refusal` for nonsense."""
+    flat = _flat(module, selection)
+    work, selection = flat.module, flat.selection
+    per_device = outline_device_steps(work)
+    rolled = _roll(work, selection, loops)
+    if rolled.copies:
+        flat.origins.follow_loops(rolled.replaced)
+    remarks = (*flat.remarks, *rolled.remarks)
+    nested = outline_nested_steps(work)
+    return Prepared(work, selection, flat.structured, remarks, flat.origins, nested, per_device, rolled)
+
+
+def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
+    """A copy as it is before loops are cut, and what is asked for of it. Raises `Refusal` for nonsense."""
+    flat = _flat(module, selection)
+    outline_device_steps(flat.module)
+    return flat.module, flat.selection
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """As in `Prepared`."""
+
+    module: ModuleOp
+    selection: Selection
+    structured: bool
+    remarks: tuple[Remark, ...]
+    origins: Origins
+
+
+def _flat(module: ModuleOp, selection: Selection) -> _Flat:
     work = module.clone()
     origins = Origins()
     with part("inline"):
@@ -71,13 +101,7 @@ def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prep
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    per_device = outline_device_steps(work)
-    rolled = _roll(work, selection, loops)
-    if rolled.copies:
-        origins.follow_loops(rolled.replaced)
-    remarks = (*overridden, *dead, *rolled.remarks)
-    nested = outline_nested_steps(work)
-    return Prepared(work, selection, structured, remarks, origins, nested, per_device, rolled)
+    return _Flat(work, selection, structured, (*overridden, *dead), origins)
 
 
 def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:

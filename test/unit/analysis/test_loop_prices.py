@@ -1,0 +1,119 @@
+"""The sets of stacks that loops may keep: convex, and each the best of all sets at its price."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from recompute.analysis.copies.loop_cuts import loop_cut
+from recompute.analysis.copies.loop_prices import Corner, corner_within, corners
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.stacks import Link, links_of
+from recompute.dialects.parser import parse_module
+from recompute.planning.min_cut import min_cut
+from recompute.test.examples import FOLDER
+
+TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "loops-keep.mlir").read_text()
+SLICE = 4 * 8 * 4 * 6
+"""Bytes of each of the three stacks."""
+WORK = 2 * 4 * 8 * 8 * 6
+COSINE = 4 * 8 * 6
+"""FLOPs in all iterations."""
+
+
+def found() -> list[Corner]:
+    (function,) = functions_of(parse_module(TEXT))
+    return corners(function.body.block, lambda op: True)
+
+
+def test_from_all_stacks_to_the_smallest_set() -> None:
+    assert [(one.kept_bytes, one.extra_flops) for one in found()] == [
+        (3 * SLICE, 0),
+        (2 * SLICE, COSINE),
+        (SLICE, COSINE + WORK),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keep", "stacks"),
+    [("100%", 3), ("70%", 2), ("40%", 1), ("10%", 1), (f"{2 * SLICE}B", 2), (f"{2 * SLICE - 1}B", 1)],
+)
+def test_as_much_as_is_asked_for(keep: str, stacks: int) -> None:
+    (function,) = functions_of(parse_module(TEXT))
+    corner = corner_within(function.body.block, lambda op: True, keep)
+    assert corner is not None and corner.kept_bytes == stacks * SLICE
+
+
+def test_no_loops_no_corners() -> None:
+    (function,) = functions_of(
+        parse_module("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }")
+    )
+    assert corners(function.body.block, lambda op: True) == []
+    assert corner_within(function.body.block, lambda op: True, "50%") is None
+
+
+@pytest.mark.parametrize("price", [Fraction(1, 100), Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000)])
+def test_at_a_price_nothing_else_is_cheaper(price: Fraction) -> None:
+    (function,) = functions_of(parse_module(TEXT))
+    (link,) = links_of(function.body.block)
+    cut = loop_cut(link, lambda op: True, price)
+    assert cut.kept_bytes * price + cut.extra_flops == min(priced(kept, link, price) for kept in subsets(link))
+
+
+def subsets(link: Link) -> list[frozenset[int]]:
+    indices = [stack.index for stack in link.stacks]
+    return [frozenset(some) for count in range(len(indices) + 1) for some in combinations(indices, count)]
+
+
+def priced(kept: frozenset[int], link: Link, price: Fraction) -> Fraction:
+    """By hand: the carry is read, its product is made of it, and the cosine of that."""
+    carry, product, cosine = (stack.index in kept for stack in link.stacks)
+    more = 0 if carry else 1  # The carry cannot be made: it has to be kept.
+    return price * (len(kept) + more) * SLICE + (0 if product else WORK) + (0 if cosine else COSINE)
+
+
+def brute(wanted: list[str], needs: dict[str, tuple[str, ...]], cost: dict[str, int], work: dict[str, int]) -> int:
+    """The least cost of all sets to keep from which the wanted can be made."""
+    best = None
+    for count in range(len(cost) + 1):
+        for kept in combinations(sorted(cost), count):
+            pending, made = [one for one in wanted if one not in kept], set[str]()
+            possible = True
+            while pending and possible:
+                one = pending.pop()
+                if one in made:
+                    continue
+                possible = one in needs
+                made.add(one)
+                pending.extend(need for need in needs.get(one, ()) if need not in kept)
+            if possible:
+                total = sum(cost[one] for one in kept) + sum(work.get(one, 0) for one in made)
+                best = total if best is None else min(best, total)
+    assert best is not None
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cuts_with_work_are_least(seed: int) -> None:
+    draw = random.Random(seed)
+    names = [f"v{number}" for number in range(7)]
+    cost = {name: draw.randrange(0, 9) for name in names}
+    work = {name: draw.randrange(0, 9) for name in names}
+    needs = {
+        name: tuple(draw.sample(names[:at], draw.randrange(0, min(at, 3) + 1)))
+        for at, name in enumerate(names)
+        if draw.random() < 0.8
+    }
+    wanted = draw.sample(names[3:], 2)
+    kept = min_cut(wanted, needs, cost, work)
+    pending, made = [one for one in wanted if one not in kept], set[str]()
+    while pending:
+        one = pending.pop()
+        if one not in made:
+            made.add(one)
+            pending.extend(need for need in needs[one] if need not in kept)
+    total = sum(cost[one] for one in kept) + sum(work[one] for one in made)
+    assert total == brute(wanted, needs, cost, work)

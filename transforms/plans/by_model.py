@@ -1,0 +1,48 @@
+"""A budget by the model of XLA:CPU, which sees another program than program order: plans of all kinds are foreseen, and
+the cheapest of those that are foreseen to fit are carried out until one does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...dialects.diagnostics import Refusal
+from ...planning.picking import Picking
+from .budget import ERROR
+from .candidates import candidates
+from .written import Budgeted, O, Written
+
+ROUNDS = 6
+"""So many are carried out at most."""
+
+
+def by_model(one: Budgeted[O]) -> Written[O]:
+    """Raises `Refusal`."""
+    pool, asked = candidates(one.module, one.search), one.allowed
+    written = dict[int, Written[O]]()
+    plain = 1.0, asked.share(asked.plain)
+    least = min((plan.foreseen.need for plan in pool), default=1.0)
+    limit = 1.0 if asked.wanted is not None else least
+    picking = Picking([plan.foreseen for plan in pool], limit, plain)
+
+    def needed(at: int) -> float | None:
+        try:
+            written[at] = one.written(pool[at].plans, pool[at].loops)
+        except Refusal:
+            return None
+        return asked.share(written[at].peaks)
+
+    best = picking.run(needed, ROUNDS)
+    if best is None and asked.wanted is None and written:
+        best = min(written, key=picking.measured.__getitem__)
+    if best is None:
+        raise Refusal(one.module, _not_reached(one, [done.peaks for done in written.values()]))
+    return written[best]
+
+
+def _not_reached(one: Budgeted[O], reached: Sequence[Mapping[str, int]]) -> str:
+    words = f"no plan keeps the budget {one.asked} {one.budget.by}, {ERROR}"
+    if not reached:
+        return f"{words}: nothing can be recomputed"
+    least = min(reached, key=one.allowed.share)
+    needed = ", ".join(f"{least[name]}" for name in one.allowed.plain)
+    return f"{words}: of {len(reached)} that were written the least needs {needed} bytes; nothing is proved"

@@ -1,0 +1,144 @@
+"""A budget in program order: a plan of the solvers is carried out, counted as written, and less is asked for.
+
+Merging what is the same, after the copies are in, may have it live longer than planned. What is chosen without a budget
+is taken where it fits and is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from ...analysis.request.loop_schedule import Loops
+from ...dialects.diagnostics import Refusal
+from ...planning.graph import Graph
+from ...planning.plan import Plan
+from .loop_choices import loop_choices, loops_option
+from .written import Budgeted, O, Written
+
+ROUNDS = 5
+"""So often what was written is above the budget before that is said."""
+
+
+def in_program_order(one: Budgeted[O]) -> Written[O]:
+    """Raises `Refusal`, with the proven minimum."""
+    return _InOrder(one).best()
+
+
+@dataclass(frozen=True)
+class _InOrder(Generic[O]):
+    one: Budgeted[O]
+
+    def best(self) -> Written[O]:
+        """Loops are cut as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
+        found, refused = list[Written[O]](), None
+        choices = loop_choices(self.one.module, self.one.search.selection, self.one.search.loops)
+        for loops in choices:
+            try:
+                done = self._with_loops(loops, found)
+            except Refusal as error:
+                refused = error
+                continue
+            if done is None:
+                break
+            found.append(done)
+        if refused is not None and not found:
+            how = f"; that is with {loops_option(choices[-1])}, more is kept otherwise" if len(choices) > 2 else ""
+            raise Refusal(refused.operation, f"{refused.reason}{how}") from refused
+        return min(found, key=self._order_of)
+
+    def _order_of(self, one: Written[O]) -> tuple[float, float, int]:
+        """What is better comes first: what holds for early executors too, and then the least work, or the fewest bytes
+        where as few as can be were asked for."""
+        least = self.one.allowed.share(one.peaks) if self.one.allowed.wanted is None else 0.0
+        return self.one.eager_excess(one) > 0, least, one.outcome.extra_flops
+
+    def _with_loops(self, loops: Loops, found: Sequence[Written[O]]) -> Written[O] | None:
+        """None where the loops alone take more than what was `found`. Raises `Refusal`."""
+        graphs = dict[str, Graph]()
+
+        def look(graph: Graph) -> Plan:
+            graphs[graph.fingerprint] = graph
+            return Plan()
+
+        plain = self.one.written(look, loops)
+        kept = [one.outcome.extra_flops for one in found if self.one.eager_excess(one) <= 0]
+        if self.one.allowed.wanted is not None and kept and plain.outcome.extra_flops >= min(kept):
+            return None
+        if self.one.is_kept(plain):
+            return plain
+        around = _Around.of(plain, graphs)
+        done, refused = list[Written[O]](), None
+        try:
+            done.append(self._planned(around, loops))
+        except Refusal as error:
+            refused = error
+        ordinary = self.one.written(None, loops)
+        if ordinary.outcome.copies and self.one.is_kept(ordinary):
+            done.append(ordinary)
+        if not done:
+            assert refused is not None, "nothing was found"
+            raise refused
+        return min(done, key=self._order_of)
+
+    def _planned(self, around: _Around, loops: Loops) -> Written[O]:
+        """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
+        from ...planning.solvers.of_graph import bytes_within, plan_within
+        from ...planning.solvers.result import NoPlan
+
+        less, chain, kept, over = 0, False, list[tuple[int, Written[O]]](), 0
+        for _ in range(ROUNDS):
+
+            def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
+                wanted, besides = around.wanted(graph, self.one.allowed.wanted)
+                most = bytes_within(graph, "min") if wanted is None else wanted - less
+                try:
+                    return plan_within(graph, most, chain=chain)
+                except NoPlan as error:
+                    raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
+
+            try:
+                done = self.one.written(planner, loops)
+            except Refusal:
+                if not kept:
+                    raise
+                break
+            over, early = self.one.allowed.over(done.peaks), self.one.eager_excess(done)
+            if over <= 0 and early <= 0:
+                return done
+            if over <= 0:
+                kept.append((early, done))
+            if chain or over > 0:
+                less += max(over, early // 2)
+            chain = chain or early > 0
+        if kept:
+            return min(kept, key=lambda one: one[0])[1]
+        raise Refusal(
+            self.one.module,
+            f"no plan keeps the budget {self.one.asked} as it is written: the last is {over} bytes above",
+        )
+
+
+@dataclass(frozen=True)
+class _Around:
+    """For each graph the function that it is of, and what that needs besides while the step runs: a step inside of a
+    loop is a function of its own meanwhile."""
+
+    of_graph: Mapping[str, tuple[str, int]]
+
+    @classmethod
+    def of(cls, plain: Written[O], graphs: Mapping[str, Graph]) -> _Around:
+        from ...planning.evaluate import peak_bytes
+
+        found = dict[str, tuple[str, int]]()
+        for one in plain.outcome.plans:
+            if (graph := graphs.get(one.graph)) is not None:
+                function = one.function.split("/")[0]
+                found[one.graph] = function, max(0, plain.peaks[function] - peak_bytes(graph))
+        return cls(found)
+
+    def wanted(self, graph: Graph, wanted: Mapping[str, int] | None) -> tuple[int | None, int]:
+        """What its step may need, None for as little as can be, and what is needed around it."""
+        function, besides = self.of_graph[graph.fingerprint]
+        return None if wanted is None else wanted[function] - besides, besides

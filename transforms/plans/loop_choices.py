@@ -1,0 +1,51 @@
+"""Which loops are cut and how much of their stacks is kept: one more choice under a budget, with bytes and work.
+
+From loops as they are over the corners of `analysis/copies/loop_prices.py` to the smallest sets of stacks, and past
+these to carries that are kept every so many iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.copies.loop_prices import Corner, corners
+from ...analysis.request.in_loops import repeatable
+from ...analysis.request.loop_schedule import Loops
+from ...analysis.request.selection import Selection
+from ...analysis.step.functions import functions_of
+from .prepared import flattened
+
+CORNERS = 5
+"""So many sets of stacks between all of them and the smallest ones are tried."""
+PERIODIC = "periodic(auto)"
+
+
+def loop_choices(module: ModuleOp, selection: Selection, loops: Loops) -> Sequence[Loops]:
+    """From the least work to the fewest bytes. Where a number or a schedule was asked for, that or nothing."""
+    if loops is False:
+        return (False,)
+    if loops is not True:
+        return (False, loops)
+    work, selection = flattened(module, selection)
+    may_repeat = repeatable(work, selection)
+    found = [corners(function.body.block, may_repeat) for function in functions_of(work)]
+    several = [one for one in found if len(one) > 1]
+    if not several:
+        # No loops, or in bodies per device alone, which are functions only later.
+        return (False, True)
+    between = _kept(several[0]) if len(several) == 1 else ()
+    return (False, *between, True, PERIODIC)
+
+
+def loops_option(loops: Loops) -> str:
+    """As it is written among the options of a pass."""
+    return f"loops={str(loops).lower()}" if isinstance(loops, bool) else f'loops="{loops}"'
+
+
+def _kept(found: Sequence[Corner]) -> Sequence[Loops]:
+    """Far from one another in bytes."""
+    inner = [one for one in found[1:-1] if found[-1].kept_bytes < one.kept_bytes < found[0].kept_bytes]
+    every = max(1, -(-len(inner) // CORNERS))
+    return [f"keep({one.kept_bytes}B)" for one in inner[::every]]

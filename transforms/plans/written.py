@@ -1,0 +1,74 @@
+"""A step as it is written under a budget, and what that needs: what every search for a plan looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.request.loop_schedule import Loops
+from ...planning.objective import EAGER_SHARE
+from ...planning.plan_file import StepPlan
+from ..clone import Planner
+from .budget import Allowed, Budget
+from .candidates import Search
+from .counted import timelines_of
+
+
+class Outcome(Protocol):
+    """What a rewrite says of itself. `eager`: the peak of executors that start what they can, the largest."""
+
+    @property
+    def plans(self) -> tuple[StepPlan, ...]: ...
+    @property
+    def extra_flops(self) -> int: ...
+    @property
+    def copies(self) -> int: ...
+    @property
+    def eager(self) -> int: ...
+
+
+O = TypeVar("O", bound=Outcome)  # noqa: E741
+Run = Callable[[Sequence[StepPlan] | Planner | None, Loops], tuple[ModuleOp | None, O]]
+"""The module rewritten, or None where it stays as it is, and what was done: by plans, by a planner, or as without a
+budget."""
+
+
+@dataclass(frozen=True)
+class Written(Generic[O]):
+    module: ModuleOp | None
+    outcome: O
+    peaks: Mapping[str, int]
+    loops: Loops
+
+
+@dataclass(frozen=True)
+class Budgeted(Generic[O]):
+    module: ModuleOp
+    budget: Budget
+    search: Search
+    run: Run[O]
+    allowed: Allowed
+
+    def written(self, planned: Sequence[StepPlan] | Planner | None, loops: Loops | None = None) -> Written[O]:
+        loops = self.search.loops if loops is None else loops
+        module, outcome = self.run(planned, loops)
+        peaks = {name: one.peak_bytes for name, one in timelines_of(module or self.module, self.budget.model) if name}
+        return Written(module, outcome, peaks, loops)
+
+    def is_kept(self, done: Written[O]) -> bool:
+        return self.allowed.wanted is not None and self.allowed.over(done.peaks) <= 0
+
+    def eager_excess(self, done: Written[O]) -> int:
+        """Bytes above the budget for an executor that starts what it can, as far as tokens are to hold it back."""
+        if not self.search.emission.is_ordered or self.allowed.wanted is None:
+            return 0
+        return int(done.outcome.eager / EAGER_SHARE) - max(self.allowed.wanted.values(), default=0)
+
+    @property
+    def asked(self) -> str:
+        if self.allowed.wanted is None:
+            return f"{self.budget.text}"
+        return f"of {self.budget.text} ({', '.join(map(str, self.allowed.wanted.values()))} bytes of temporaries)"
