@@ -2,6 +2,7 @@
 
     python benchmarks/budget.py
     python benchmarks/budget.py chain gpt --size large --json results.json
+    python benchmarks/budget.py --peers            # the models of benchmarks/peers
     python benchmarks/budget.py --order            # recompute{budget=50% memory-model=order}: proved, counted, no JAX
 
 Shares are of XLA's temporaries of the plain step; the last row of each example has the temporaries of its
@@ -12,13 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+
+import jax
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -32,6 +39,7 @@ from recompute.transforms.plans.counted import flat
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)
 COMPILES, USE = 4, 0.9
+JIT: Any = jax.jit
 
 
 @dataclass(frozen=True)
@@ -70,36 +78,69 @@ class Row:
         return f"{head} {measured} {theirs:>7} {self.compiles:3} {self.seconds:5.0f}"
 
 
-def rows_of(example: str, size: str) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Budgeted:
+    """A step as `jax.jit` gets it, and what it is inside of; `checkpointed`: lowered with its framework's own remat."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+    options: Mapping[str, Any]
+    context: Callable[[], AbstractContextManager[Any]]
+    checkpointed: Callable[[], Any]
+
+
+def examples(names: Sequence[str], size: str) -> Iterator[Budgeted]:
     from examples.export import BUILDERS
+
+    for name in names or BUILDERS:
+        step, twin = BUILDERS[name](size), BUILDERS[name](size, checkpoint=True)
+        options = {"donate_argnums": step.donated}
+        yield Budgeted(name, step.function, step.arguments, options, nullcontext, twin.lower)
+
+
+def peers(names: Sequence[str], size: str) -> Iterator[Budgeted]:
+    from recompute.benchmarks.peers.peer import ALL
+    from recompute.benchmarks.peers.registry import PEERS
+
+    for name in names or PEERS:
+        built, theirs = PEERS[name].build(None, size), PEERS[name].build(ALL, size)
+
+        def lowered(theirs: Any = theirs) -> Any:
+            return JIT(theirs.step, **theirs.options).lower(*theirs.arguments(0))
+
+        yield Budgeted(name, built.step, built.arguments(0), built.options, built.context, lowered)
+
+
+def rows_of(step: Budgeted) -> Iterator[Row]:
     from examples.with_jax import compile_keeping_barriers
 
-    step = BUILDERS[example](size)
-    compiled = step.lower().compile()
-    plain, flops = compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
-    twin = compile_keeping_barriers(BUILDERS[example](size, checkpoint=True).lower())
-    for share in SHARES:
-        yield row_of(step, example, f"{share}", share, plain, flops, None)
-    theirs = twin.cost_analysis()["flops"] / flops
-    share = twin.memory_analysis().temp_size_in_bytes / plain
-    if share < 1:
-        yield row_of(step, example, "jax.checkpoint", share, plain, flops, theirs)
+    with step.context():
+        compiled: Any = JIT(step.function, **step.options).lower(*step.arguments).compile()
+        plain, flops = compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
+        twin: Any = compile_keeping_barriers(step.checkpointed())
+        for share in SHARES:
+            yield row_of(step, f"{share}", share, plain, flops, None)
+        theirs = twin.cost_analysis()["flops"] / flops
+        share = twin.memory_analysis().temp_size_in_bytes / plain
+        if share < 1:
+            yield row_of(step, "jax.checkpoint", share, plain, flops, theirs)
 
 
-def row_of(step: Any, example: str, what: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
+def row_of(step: Budgeted, what: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
     import recompute
 
     start = time.perf_counter()
-    jitted = recompute.jax.jit(step.function, donate_argnums=step.donated, budget=share)
+    jitted = recompute.jax.jit(step.function, **step.options, budget=share)
     try:
         lowered = jitted.lower_quietly(*step.arguments)
     except Refusal as error:
         seconds = time.perf_counter() - start
-        return Row(example, what, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
-    done = lowered.compile()
+        return Row(step.name, what, share, None, None, theirs, COMPILES, seconds, error.reason.split(";")[0])
+    done: Any = lowered.compile()
     needs, work = done.memory_analysis().temp_size_in_bytes / plain, done.cost_analysis()["flops"] / flops
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
-    return Row(example, what, share, needs, work, theirs, compiles, time.perf_counter() - start)
+    return Row(step.name, what, share, needs, work, theirs, compiles, time.perf_counter() - start)
 
 
 def in_order(size: str) -> int:
@@ -132,15 +173,14 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--order", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers in place of the examples")
     options = parser.parse_args()
     if options.order:
         sys.exit(in_order(options.size) > 0)
-    from examples.export import BUILDERS
-
     print(f"{'example':20} {'budget':15}  share  needs    use   FLOPs  theirs   n     s")
     rows = list[Row]()
-    for example in options.examples or BUILDERS:
-        for row in rows_of(example, options.size):
+    for step in (peers if options.peers else examples)(options.examples, options.size):
+        for row in rows_of(step):
             print(row, flush=True)
             rows.append(row)
     uses = [row.use for row in rows if row.use is not None]
