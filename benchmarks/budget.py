@@ -39,7 +39,8 @@ from recompute.transforms.plans.counted import flat
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)
 COMPILES, USE = 4, 0.9
-JIT: Any = jax.jit
+_JAX: Any = jax
+JIT = _JAX.jit
 
 
 @dataclass(frozen=True)
