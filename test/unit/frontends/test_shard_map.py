@@ -15,7 +15,7 @@ ROOT = Path(recompute.__file__).resolve().parent
 
 
 @pytest.mark.parametrize(
-    "names", [("inside", "one each", "inside a scan"), ("loss inside", "scan inside")], ids=["some", "more"]
+    "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
 )
 def test_no_more_memory_than_checkpoint_takes(names: tuple[str, ...]) -> None:
     """Devices are asked for before JAX starts."""
