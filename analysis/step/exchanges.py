@@ -31,11 +31,22 @@ def has_other_effects(op: Operation) -> bool:
     return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
 
+WITH_COLLECTIVES = "it holds collectives, which run again with collectives=true only"
+NOT_ALIKE = (
+    "it holds collectives, and devices need not come alike to a branch, or to a loop of unknown length: what is inside "
+    "never runs again"
+)
+
+
 def why_not_again(op: Operation, permission: Permission) -> str | None:
     """Why running it twice is not allowed, where all devices come alike; None where it is."""
     reason = permission.why_not(op)
-    is_allowed = permission.collectives and op.regions and _is_alike(op) and not has_other_effects(op)
-    return None if is_allowed else reason
+    if reason is None or not op.regions or is_collective(op):
+        return reason
+    is_whole = _is_alike(op) and not has_other_effects(op)
+    if is_whole and permission.collectives:
+        return None
+    return (WITH_COLLECTIVES if is_whole else NOT_ALIKE) if holds_collective(op) else reason
 
 
 def holds_collective(op: Operation) -> bool:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import jax
+from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
@@ -31,6 +32,10 @@ from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
 from .progress import told
+
+# What JAX adds when it lowers stands at the line of the user that led here.
+for _file in (__file__, private.__file__):
+    source_info_util.register_exclusion(_file)
 
 
 @dataclass(frozen=True)

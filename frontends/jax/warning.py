@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from ...analysis.copies.choose import CHOSEN
+from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
 from ...dialects.diagnostics import Refusal, Remark
 from ...reports.bytes import human_bytes
 from ...transforms.loops import LEFT
@@ -18,6 +19,8 @@ NAMES = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
 )
+COLLECTIVES = "allow them with recompute.jax.jit(step, collectives=True)"
+TAKE_OUT = "take the collectives out of the branch"
 
 
 class NothingSaved(UserWarning):
@@ -68,15 +71,22 @@ def last_reason(remarks: Sequence[Remark]) -> str:
 
 
 def why_nothing(remarks: Sequence[Remark]) -> str:
-    """Why a step stays as it is: a loop that does, since it holds most, else the last reason; how the step would have
-    been cut is none."""
+    """Why a step stays as it is: a loop that does, since it holds most, what holds collectives, else the last reason;
+    how the step would have been cut is none."""
     telling = [remark for remark in remarks if CHOSEN not in remark.reason]
     loops = [remark for remark in telling if remark.reason.startswith(LOOP_STAYS)]
-    return last_reason(loops or telling or remarks)
+    exchanges = [remark for remark in telling if remark.reason.endswith((NOT_ALIKE, WITH_COLLECTIVES))]
+    return last_reason(loops or exchanges or telling or remarks)
 
 
 def nothing_recomputed(name: str, reason: str) -> str:
-    return f"{name}: the plain step runs: {reason}; {NAMES}"
+    return f"{name}: the plain step runs: {reason}; {what_to_do(reason)}"
+
+
+def what_to_do(reason: str) -> str:
+    if "collectives=true" in reason:
+        return COLLECTIVES
+    return TAKE_OUT if reason.endswith(NOT_ALIKE) else NAMES
 
 
 def refused(name: str, error: Exception) -> str:
@@ -90,5 +100,5 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str
     """Of temporaries, as the compiler measures them; `reason`: the last remark of the rewrite."""
     return (
         f"{name}: the plain step runs: compiled it needs {human_bytes(plain_bytes)} of temporaries, and "
-        f"{human_bytes(rewritten_bytes)} recomputed ({reason}); {NAMES}"
+        f"{human_bytes(rewritten_bytes)} recomputed ({reason}); {what_to_do(reason)}"
     )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ...analysis.copies.choose import choose, why_worse
+from ...analysis.copies.legality import refused
 from ...analysis.memory.peaks import Forecast, Peaks
 from ...analysis.request.selection import Selection
+from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ...analysis.step.step import Step
 from ...dialects.diagnostics import Remark
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
+from ...rules.names import name_of
 from ...rules.permission import Permission
 from ..clone import Cloned, Planner, clone_as_planned, clone_by, clone_marked
 from ..mark import said_of, write_marks
@@ -22,6 +28,7 @@ from .misfits import Misfits
 
 LEFT = "the step is left as it is"
 REST_LEFT = "the rest of the step is left as it is"
+REST = "in the rest of the step: "
 
 
 def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
@@ -51,7 +58,7 @@ def carry_out_best(
     module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
 ) -> Cloned:
     """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
-    remarks, before, misfits = list[Remark](), dict[str, Peaks](), Misfits()
+    said, before, misfits = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits()
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
@@ -59,11 +66,12 @@ def carry_out_best(
         if choice is None:
             continue
         planned = choice.chosen.planned
+        remarks = said[function] = list[Remark]()
         remarks.extend(said_of(function, planned.decided, selection))
         if choice.refused is None:
             write_marks(planned.decided)
             plans[function] = planned.plan
-            remarks.extend(Remark(function, said) for said in choice.said())
+            remarks.extend(Remark(function, reason) for reason in choice.said())
             if choice.is_free:
                 if emission.is_ordered:
                     # What XLA needed before may be asked for when it is no longer there.
@@ -71,9 +79,31 @@ def carry_out_best(
                 before[function.sym_name.data] = choice.before
         else:
             remarks.append(Remark(function, f"{choice.refused}: {LEFT}"))
+        if not plans[function].copies:
+            remarks.extend(_exchanges(step, selection.permission))
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
-    return replace(cloned, remarks=(*remarks, *cloned.remarks), before=before)
+    inside = any(plan.copies for plan in plans.values())
+    told = [
+        one for function, some in said.items() for one in (some if plans[function].copies else _of_rest(some, inside))
+    ]
+    return replace(cloned, remarks=(*told, *cloned.remarks), before=before)
+
+
+def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
+    """What is said of a step of which nothing is recomputed, while something inside of it, or beside it, is."""
+    return [Remark(one.operation, f"{REST}{one.reason}") for one in but_for_loops(remarks)]
+
+
+def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
+    """What holds collectives, and stays therefore; where nothing else is recomputed that may be why."""
+    said = set[str]()
+    for number in sorted(refused(step, permission)):
+        op = step.operation(number)
+        reason = why_not_again(op, permission)
+        if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in said:
+            said.add(reason)
+            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}")
 
 
 def carry_out_planned(

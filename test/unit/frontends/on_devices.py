@@ -162,10 +162,24 @@ def check(name: str) -> None:
 
 
 def check_that_the_reason_is_said() -> None:
-    """A `shard_map` in a loop runs again as a whole, with its collectives: not unless somebody says so."""
-    loss, arguments = inside_a_scan(lambda f: f)
-    why = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments).why
-    assert why is not None and "which run again with collectives=true only" in why, why
+    loss, arguments = inside_a_scan(lambda one: one)
+    lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments)
+    assert lowered.why is not None and "which run again with collectives=true only" in lowered.why, lowered.why
+    assert lowered.why.endswith("allow them with recompute.jax.jit(step, collectives=True)"), lowered.why
+    lowered = recompute.jax.jit(jax.value_and_grad(in_a_branch), measure=False, collectives=True).lower(WEIGHTS[0], X)
+    assert lowered.why is not None and "what is inside never runs again" in lowered.why, lowered.why
+    assert lowered.why.endswith("take the collectives out of the branch"), lowered.why
+    # Not at our own lines, at which JAX lowers.
+    assert not any("frontends/jax" in str(remark) for remark in lowered.remarks), lowered.remarks
+
+
+def in_a_branch(weights: Any, x: Any) -> Any:
+    def net(x: Any, w: Any) -> Any:
+        return jax.lax.cond(x.sum() > 0, lambda: block(x, w), lambda: jnp.sin(block(x, w)))
+
+    return (
+        on_devices(net, in_specs=(Spec("data"), SPECS), out_specs=Spec("data"), check_vma=False)(x, weights) ** 2
+    ).mean()
 
 
 if __name__ == "__main__":
