@@ -84,10 +84,8 @@ def carry_out_best(
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     inside = any(plan.copies for plan in plans.values())
-    told = [
-        one for function, some in said.items() for one in (some if plans[function].copies else _of_rest(some, inside))
-    ]
-    return replace(cloned, remarks=(*told, *cloned.remarks), before=before)
+    told = [some if plans[function].copies or not inside else _of_rest(some) for function, some in said.items()]
+    return replace(cloned, remarks=(*chain(*told), *cloned.remarks), before=before)
 
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
