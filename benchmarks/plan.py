@@ -2,6 +2,7 @@
 
     python benchmarks/plan.py                           # gpt24L, with its bars
     python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
+    python benchmarks/plan.py times --python PYTHON     # beside PyTorch's partitioner, in one run; one that has torch
     python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
     python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from math import log
@@ -78,6 +80,23 @@ def pytorch() -> Iterator[str]:
             yield f"{budget}: worse than PyTorch's {percent:.4f} %"
 
 
+def times(python: str) -> Iterator[str]:
+    """PyTorch's partitioner and ours by turns: for each of its budgets the peak that it has come to is ours."""
+    problem = gpt()
+    row("warm-up", problem, plain_peak(problem) // 2)
+    for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
+        if theirs["budget"] is None or theirs["budget"] == 1:
+            continue
+        call = [python, str(GRAPHS.parent / "pytorch_partitioner.py"), str(theirs["budget"])]
+        told = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
+        name = f"{theirs['budget']}: {theirs['peak_bytes'] / 1e6:.0f} MB"
+        _, seconds = row(name, problem, theirs["peak_bytes"])
+        ratio = seconds / told["seconds"]
+        print(f"{'':<28} PyTorch {told['seconds']:.1f} s for {told['nodes']} nodes, ours {ratio:.2f} of it", flush=True)
+        if ratio > 1:
+            yield f"{name}: {ratio:.2f} of PyTorch's time"
+
+
 def nets(seconds: float) -> Iterator[str]:
     for name in NETS:
         problem = read_graph(json.dumps(graph(name)), name)
@@ -105,10 +124,17 @@ def scale() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("bars", "pytorch", "nets", "scale"), default="bars")
+    parser.add_argument("what", nargs="?", choices=("bars", "pytorch", "times", "nets", "scale"), default="bars")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
+    parser.add_argument("--python", default=sys.executable, help="one that can import torch")
     options = parser.parse_args()
-    tables = {"bars": bars, "pytorch": pytorch, "nets": lambda: nets(options.seconds), "scale": scale}
+    tables = {
+        "bars": bars,
+        "pytorch": pytorch,
+        "times": lambda: times(options.python),
+        "nets": lambda: nets(options.seconds),
+        "scale": scale,
+    }
     missed = list(tables[options.what]())
     for line in missed:
         print(f"missed: {line}")

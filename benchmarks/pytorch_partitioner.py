@@ -1,0 +1,81 @@
+"""How long PyTorch's own partitioner takes on a GPT of 24 layers, the network of `benchmarks/graphs/gpt24L.json.gz`.
+
+    python benchmarks/pytorch_partitioner.py 0.9 0.5      # with a Python that has torch; needs nothing of this project
+
+For each activation memory budget one line of JSON: the budget, nodes of the joint graph, seconds in the partitioner.
+`python benchmarks/plan.py times --python PYTHON` runs it beside the solvers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import torch
+import torch._functorch.config as config
+from torch._functorch.aot_autograd import aot_function
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+LAYERS, BATCH, LENGTH, WIDTH, HEADS, WORDS = 24, 8, 256, 512, 8, 4096
+
+
+def block(x: Any, w: Any) -> Any:
+    y = torch.nn.functional.layer_norm(x, (WIDTH,), w["a"], w["b"])
+    q, k, v = (y @ w["qkv"]).split(WIDTH, dim=2)
+    q, k, v = (t.view(BATCH, LENGTH, HEADS, -1).transpose(1, 2) for t in (q, k, v))
+    scores = (q @ k.transpose(-2, -1)) / (WIDTH / HEADS) ** 0.5
+    scores = scores.masked_fill(w["mask"] == 0, float("-inf"))
+    mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(BATCH, LENGTH, WIDTH)
+    x = x + mixed @ w["out"]
+    y = torch.nn.functional.layer_norm(x, (WIDTH,), w["c"], w["d"])
+    return x + torch.nn.functional.gelu(y @ w["up"]) @ w["down"]
+
+
+def loss(tokens: Any, targets: Any, mask: Any, table: Any, *weights: Any) -> Any:
+    x = table[tokens]
+    names = ("a", "b", "qkv", "out", "c", "d", "up", "down")
+    for layer in range(LAYERS):
+        some = weights[layer * len(names) : (layer + 1) * len(names)]
+        x = block(x, dict(zip(names, some, strict=True)) | {"mask": mask})
+    return torch.nn.functional.cross_entropy((x @ table.T).view(-1, WORDS), targets.view(-1))
+
+
+def arguments() -> list[Any]:
+    def weight(*shape: int) -> Any:
+        return torch.empty(*shape).requires_grad_()
+
+    tokens, targets = torch.zeros(2, BATCH, LENGTH, dtype=torch.int64)
+    layer = [(WIDTH,), (WIDTH,), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH,), (WIDTH,), (WIDTH, 4 * WIDTH)]
+    shapes = [*layer, (4 * WIDTH, WIDTH)] * LAYERS
+    return [tokens, targets, torch.ones(LENGTH, LENGTH), weight(WORDS, WIDTH), *(weight(*shape) for shape in shapes)]
+
+
+def partitioned(budget: float) -> tuple[int, float]:
+    """Nodes, and seconds in the partitioner."""
+    found = list[tuple[int, float]]()
+
+    def timed(joint: Any, inputs: Any, **options: Any) -> Any:
+        begin = time.perf_counter()
+        parts = min_cut_rematerialization_partition(joint, inputs, **options)
+        found.append((len(joint.graph.nodes), time.perf_counter() - begin))
+        return parts
+
+    def as_it_is(module: Any, _: Any) -> Any:
+        return module
+
+    with config.patch(activation_memory_budget=budget), FakeTensorMode(allow_non_fake_inputs=True):
+        aot_function(loss, as_it_is, as_it_is, partition_fn=timed)(*arguments())
+    return found[0]
+
+
+def main() -> None:
+    for budget in map(float, sys.argv[1:]):
+        nodes, seconds = partitioned(budget)
+        print(json.dumps({"budget": budget, "nodes": nodes, "seconds": seconds}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
