@@ -160,12 +160,20 @@ def _inside(graph: Graph, end: int) -> list[int]:
     return found
 
 
+NEAR_THE_END = 0.9
+"""Of the forward pass: from there on nothing is missing when only what results need is looked at."""
+
+
 def _alive(graph: Graph, end: int) -> list[int]:
-    """In front of each operation, and at the end, the bytes made before it that primal operations behind it read."""
+    """In front of each operation, and at the end, the bytes made before it that primal operations behind it read; all
+    forward operations, where the results do not need the forward pass to its end: a gradient without its loss."""
     change = [0] * (end + 1)
     last = dict[int, int]()
+    last_primal = max([op for op in range(end) if graph.phases[op] == "primal"], default=-1)
+    if last_primal >= NEAR_THE_END * end:
+        last_primal = end
     for op in range(end):
-        if graph.phases[op] == "primal":
+        if graph.phases[op] == "primal" or (graph.forward[op] and op > last_primal):
             last.update({graph.root[value]: op for value in graph.reads[op]})
     for root, reader in last.items():
         maker = graph.maker[root]

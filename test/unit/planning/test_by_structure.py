@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -90,3 +91,12 @@ def test_each_forward_operation_of_an_example_is_in_one_segment(name: str) -> No
         segments = cuts.segments(graph)
         assert list(segments) == [op for op in range(len(graph)) if graph.forward[op]]
         assert len(set(segments.values())) <= len(cuts.bounds) - 1
+
+
+def test_a_forward_pass_that_no_result_needs_is_cut_all_the_same() -> None:
+    """A gradient without its loss, and one beside a result of an early layer."""
+    graph = chain([8, 64] * 8)
+    wanted = cuts_by_structure(graph)
+    for primal in (0, 3):
+        phases = ("primal",) * primal + ("residual",) * (DEPTH - primal) + graph.phases[DEPTH:]
+        assert cuts_by_structure(replace(graph, phases=phases)) == wanted
