@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
 from ..terms import Body, Inside, Terms
 from .integers import Integers, Sum, whole
-from .opened import Opened, reaches
+from .opened import Opened, is_plain, reaches
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
     """What the loop has stored in its first carry after this many iterations; None where that is no stack, or not known
     to be one."""
     update = terms.head_of(loop.next[0])
+    if not is_plain(terms, loop):  # What is written on it would be lost.
+        return None
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
     stack, slice_, place, *others = terms.operands_of(loop.next[0])
