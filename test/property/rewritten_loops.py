@@ -106,7 +106,9 @@ def program(dice: Random) -> Program:
     for read in reads:
         ends = ("add", ends, read)
     trips = rows if dice.random() < 0.9 else rows + dice.choice([-1, 1])
-    second = Loop(other, **counting(dice, max(trips, 1)), carry=ends, other=dice.choice([("k",), ("h",), reads[0]]), writes=())
+    second = Loop(
+        other, **counting(dice, max(trips, 1)), carry=ends, other=dice.choice([("k",), ("h",), reads[0]]), writes=()
+    )
     return Program(rows, heights[:stacks], dice.choice([0.0, 0.5]), (first, second), dice.random() < 0.1)
 
 
@@ -127,7 +129,9 @@ def stored_less(before: Program, dice: Random) -> Program:
     writes, carry, other = list[Write](), second.carry, second.other
     for write in first.writes:
         kept, rest = _cut(write.value, dice)
-        for read in sorted({one for one in _slots((second.carry, second.other)) if one[1] == ("c", write.stack)}, key=str):
+        for read in sorted(
+            {one for one in _slots((second.carry, second.other)) if one[1] == ("c", write.stack)}, key=str
+        ):
             at = inverse(write.place, read[2])
             again = replaced(rest, {("kept",): read, I: at})
             carry, other = replaced(carry, {read: again}), replaced(other, {read: again})

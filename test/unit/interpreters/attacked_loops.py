@@ -71,7 +71,9 @@ def narrowed(through: str) -> str:
 
 
 def branched(*branches: str, at: str = "%i") -> str:
-    listed = ", ".join(f"{{\n      %r{n} = {text}\n      stablehlo.return %r{n} : {V}\n    }}" for n, text in enumerate(branches))
+    listed = ", ".join(
+        f"{{\n      %r{n} = {text}\n      stablehlo.return %r{n} : {V}\n    }}" for n, text in enumerate(branches)
+    )
     return last(f'    %v = "stablehlo.case"({at}) ({listed}) : ({N}) -> {V}')
 
 
@@ -112,9 +114,7 @@ def permuted(pairs: str) -> str:
     return last(f'    %v = "stablehlo.collective_permute"(%h) <{{{said} : tensor<2x2xi64>}}> : ({V}) -> {V}')
 
 
-def on_devices(
-    inside: str, into: str = '@mesh, [{"a"}]', out: str = '@mesh, [{"a"}]', axes: str = '"a", "b"'
-) -> str:
+def on_devices(inside: str, into: str = '@mesh, [{"a"}]', out: str = '@mesh, [{"a"}]', axes: str = '"a", "b"') -> str:
     """`inside` makes %q of the part %p."""
     part = "tensor<2xf32>"
     return last(f"""    %v = sdy.manual_computation(%h) in_shardings=[<{into}>] out_shardings=[<{out}>] manual_axes={{{axes}}} (%p: {part}) {{

@@ -183,7 +183,11 @@ NOT_SEEN = {
     "what a sum begins with",
     "how a sort breaks ties",
     "what is written on a call",
-    *(name for name, (body, _) in BODIES.items() if any(word in body for word in ("scf.", "sdy.", "all_reduce", "permute"))),
+    *(
+        name
+        for name, (body, _) in BODIES.items()
+        if any(word in body for word in ("scf.", "sdy.", "all_reduce", "permute"))
+    ),
 }
 """Of numbers of one device nothing can be seen of them, or they are not executed."""
 
