@@ -69,8 +69,9 @@ def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
 
 
 def _shape(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The extents; None where one is not known: two of the same type may have different ones."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
-    return type_.get_shape() if isinstance(type_, TensorType) else None
+    return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
@@ -79,12 +80,14 @@ def keeps_order(terms: Terms, number: int) -> bool:
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         return False
+    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
+    if before is None or after is None:
+        return False
     if head.name == "stablehlo.reshape":
         return not head.attributes
     said = {name: terms.attributes.attribute(value) for name, value in head.attributes}
     dimensions = said.pop("broadcast_dimensions", None)
-    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
-    if said or not isinstance(dimensions, DenseArrayBase) or before is None or after is None:
+    if said or not isinstance(dimensions, DenseArrayBase):
         return False
     listed = list(dimensions.get_values())
     return listed == sorted(set(listed)) and [one for one in before if one != 1] == [one for one in after if one != 1]
