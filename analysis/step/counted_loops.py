@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.guards import is_unsigned
 from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
@@ -101,9 +102,13 @@ class CountedLoop:
         if len(parts) < len(op.operands):
             return None
         if name == "stablehlo.convert":
-            return parts[0]
+            signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
+            return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
         found = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
         return found if all(abs(found.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+
+    def _is_never_negative(self, what: Affine) -> bool:
+        return all(what.at(number) >= 0 for number in (0, self.trips - 1))
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})

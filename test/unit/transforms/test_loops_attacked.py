@@ -101,6 +101,26 @@ def test_loops_that_are_written_compare_as_their_counters_do(loops: Loops) -> No
     assert "UNSIGNED" in str(after) and not re.search(r"compare .*, SIGNED", str(after))
 
 
+@pytest.mark.parametrize("through", ["ui32", "i64"])
+def test_a_number_below_zero_that_loses_its_sign(through: str) -> None:
+    """-5 is 2**32 - 5 then, and what is 4 - j as a number is beyond the stack, and moved to its end."""
+    n, m = "tensor<i32>", f"tensor<{through}>"
+    chain = f"""    %five = stablehlo.constant dense<-1> : {n}
+    %low = stablehlo.subtract %five, %j : {n}
+    %turned = stablehlo.convert %low : ({n}) -> {m}
+    %long = stablehlo.convert %turned : ({m}) -> tensor<i64>
+    %back = stablehlo.constant dense<5> : tensor<i64>
+    %at = stablehlo.add %long, %back : tensor<i64>
+    %oo = stablehlo.constant dense<0> : tensor<i64>"""
+    text = step().replace(f"    %at = stablehlo.subtract %last, %j : {n}", chain)
+    text = text.replace(
+        f"%at, %o, sizes = [1, 4] : ({S}, {n}, {n})", f"%at, %oo, sizes = [1, 4] : ({S}, tensor<i64>, tensor<i64>)"
+    )
+    before, after, found = rolled(text, True)
+    assert compare(before, after, INPUTS).equal
+    assert bool(found.copies) == (through == "i64")
+
+
 SAID = 'attributes {acme.hint = "x"}'
 
 
