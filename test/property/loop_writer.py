@@ -1,8 +1,10 @@
-"""The small language of `rewritten_loops.py`, and its text in StableHLO.
+"""The small language of `rewritten_loops.py`, and its text in StableHLO but for how loops are put together
+(`loop_pieces.py`).
 
 An expression is a tuple, its name first. Of numbers: `("i",)` the counter, `("c", 3)`, and `add sub mul min max rem
-wrapped narrow`. Of vectors of three: `("h",)` and `("k",)` the carries, `("x",)` an argument, `("number", n)` a number as floats,
-`("row", n)` a row of an argument, `("slot", ("c", k), n)` what is in stack k at n, and the operations of StableHLO.
+wrapped narrow`. Of vectors of three: `("h",)` and `("k",)` the carries, `("x",)` an argument, `("number", n)` a number
+as floats, `("row", n)` a row of an argument, `("slot", ("c", k), n)` what is in stack k at n, and the operations of
+StableHLO.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from operator import ge, gt, le, lt, ne
+from typing import Any, cast
 
 Expression = tuple[Any, ...]
 INTEGERS = ("i8", "i32", "i64", "ui8", "ui32")
 WIDTHS = {"i8": 8, "i32": 32, "i64": 64, "ui8": 8, "ui32": 32}
 NUMBERS = {"add": "add", "sub": "subtract", "mul": "multiply", "min": "minimum", "max": "maximum", "rem": "remainder"}
 V, MOST = "tensor<3xf32>", 40
+COMPARED = {"LT": lt, "LE": le, "GT": gt, "GE": ge, "NE": ne}
 Body = Callable[[str, list[str]], list[str]]
 
 
@@ -32,7 +36,8 @@ class Write:
 @dataclass(frozen=True)
 class Loop:
     """`kind`: the type of its counter. `carry`, `other`: what becomes of its two carries, written in this order or
-    `turned`. `pieces`, with a `size`: how it is put together."""
+    `turned`. `how` it compares, `LT` where it counts up, if not said. `pieces`, with a `size`: how it is put together;
+    `slip`: what is wrong where one piece follows another one."""
 
     kind: str
     start: int
@@ -44,6 +49,12 @@ class Loop:
     turned: bool = False
     pieces: str = "whole"
     size: int = 1
+    how: str = ""
+    slip: str = ""
+
+    @property
+    def compares(self) -> str:
+        return self.how or ("LT" if self.step > 0 else "GT")
 
     def ends(self) -> bool:
         return self.trips() <= MOST
@@ -52,7 +63,7 @@ class Loop:
         """Of the loop as it runs, with a counter that wraps; at most `MOST + 1`."""
         i, end = wrapped(self.start, self.kind), wrapped(self.end, self.kind)
         for trip in range(MOST + 1):
-            if not (i < end if self.step > 0 else i > end):
+            if not COMPARED[self.compares](i, end):
                 return trip
             i = wrapped(i + self.step, self.kind)
         return MOST + 1
@@ -78,10 +89,11 @@ def wrapped(number: int, kind: str) -> int:
 def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Expression:
     if expression in by:
         return by[expression]
-    return tuple(replaced(part, by) if isinstance(part, tuple) else part for part in expression)
+    return tuple(replaced(cast(Expression, part), by) if isinstance(part, tuple) else part for part in expression)
 
 
-def _turned(state: list[str]) -> list[str]:
+def turned(state: list[str]) -> list[str]:
+    """The carries the other way round."""
     return [state[1], state[0], *state[2:]]
 
 
@@ -167,12 +179,18 @@ class Writer:
         return after + whole
 
     def counted(
-        self, kind: str, bounds: tuple[int, int, int], state: list[str], body: Body, turned: bool = False
+        self,
+        kind: str,
+        bounds: tuple[int, int, int],
+        state: list[str],
+        body: Body,
+        is_turned: bool = False,
+        how: str = "LT",
     ) -> list[str]:
         """A loop; `body(i, state)` writes an iteration and gives back the state after it."""
-        if turned:
-            found = self.counted(kind, bounds, _turned(state), lambda i, inner: _turned(body(i, _turned(inner))))
-            return _turned(found)
+        if is_turned:
+            found = self.counted(kind, bounds, turned(state), lambda i, s: turned(body(i, turned(s))), how=how)
+            return turned(found)
         start, end, step = bounds
         highs = [f"tensor<{height}x3xf32>" for height in self.program.heights]
         types = ", ".join([f"tensor<{kind}>", V, V, *highs][: 1 + len(state)])
@@ -180,70 +198,9 @@ class Writer:
         inner = [f"%v{next(self.names)}" for _ in range(len(state) + 1)]
         pairs = ", ".join(f"{a} = {b}" for a, b in zip(inner, [begin, *state], strict=True))
         self.lines.append(f"{name}:{len(inner)} = stablehlo.while({pairs}) : {types} cond {{")
-        going = self.compared("LT" if step > 0 else "GT", inner[0], self.constant(end, kind), kind)
+        going = self.compared(how, inner[0], self.constant(end, kind), kind)
         self.lines.append(f"stablehlo.return {going} : tensor<i1> }} do {{")
         after = body(inner[0], inner[1:])
         further = self.line(f"add {inner[0]}, {self.constant(step, kind)}", f"tensor<{kind}>")
         self.lines.append(f"stablehlo.return {', '.join([further, *after])} : {types} }}")
         return [f"{name}#{place}" for place in range(1, len(inner))]
-
-    def loop(self, loop: Loop, state: list[str], captured: list[str]) -> list[str]:
-        kind, size = loop.kind, loop.size
-
-        def run(start: int, end: int, state: list[str]) -> list[str]:
-            bounds = start, end, loop.step
-            return self.counted(kind, bounds, state, lambda i, s: self.iteration(loop, i, s, captured), loop.turned)
-
-        middle = loop.start + loop.step * size
-        if loop.pieces == "split":
-            return run(middle, loop.end, run(loop.start, middle, state))
-        if loop.pieces == "peeled":
-            first = self.iteration(loop, self.constant(loop.start, kind), state, captured)
-            return run(loop.start + loop.step, loop.end, first)
-        if loop.pieces == "whole":
-            return run(loop.start, loop.end, state)
-        return self.in_other_counts(loop, state, captured)
-
-    def in_other_counts(self, loop: Loop, state: list[str], captured: list[str]) -> list[str]:
-        kind, t = loop.kind, f"tensor<{loop.kind}>"
-
-        def place(number: str) -> str:
-            by = self.line(f"multiply {number}, {self.constant(loop.step, kind)}", t)
-            return self.line(f"add {by}, {self.constant(loop.start, kind)}", t)
-
-        def one(i: str, inner: list[str]) -> list[str]:
-            return self.iteration(loop, place(i), inner, captured)
-
-        if loop.pieces == "counted":
-            return self.counted(kind, (0, loop.trips(), 1), state, one, loop.turned)
-        size = 2 if loop.pieces == "parity" else loop.size
-
-        def chunk(q: str, outer: list[str]) -> list[str]:
-            base = self.line(f"multiply {q}, {self.constant(size, kind)}", t)
-
-            def within(r: str, inner: list[str]) -> list[str]:
-                return one(self.line(f"add {base}, {r}", t), inner)
-
-            if loop.pieces == "parity":
-                for r in range(size):
-                    outer = within(self.constant(r, kind), outer)
-                return outer
-            return self.counted(kind, (0, size, 1), outer, within, loop.turned)
-
-        return self.counted(kind, (0, -(-loop.trips() // size), 1), state, chunk)
-
-
-def written(program: Program) -> str:
-    """The text of a module with one function, of a vector, rows, and what the second loop begins with."""
-    writer = Writer(program)
-    zero = writer.constant(program.begins, "f32")
-    highs = [f"tensor<{height}x3xf32>" for height in program.heights]
-    stacks = [writer.line(f"broadcast_in_dim {zero}, dims = []", f"(tensor<f32>) -> {high}") for high in highs]
-    first, other, *stacks = writer.loop(program.loops[0], ["%x", "%ct", *stacks], [])
-    last, *_ = writer.loop(program.loops[1], ["%ct", other], stacks)
-    returned, types = [first, last], [V, V]
-    if program.returned:
-        returned, types = returned + stacks, types + highs
-    lines = "\n".join([*writer.lines, f"func.return {', '.join(returned)} : {', '.join(types)}"])
-    arguments = f"%x: {V}, %w: tensor<{program.rows}x3xf32>, %ct: {V}"
-    return f"func.func public @main({arguments}) -> ({', '.join(types)}) {{\n{lines}\n}}\n"

@@ -1,4 +1,4 @@
-"""Pairs of programs with loops by which the proof was attacked: all are rejected, though each is close to being right."""
+"""Pairs of programs with loops by which the proof was attacked: all are rejected, though each is nearly right."""
 
 from __future__ import annotations
 

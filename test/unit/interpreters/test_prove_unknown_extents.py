@@ -19,7 +19,7 @@ def proof(before: str, after: str) -> Proof:
 
 def stacked(extent: str, size: str, again: bool) -> str:
     """A loop stores a vector in each iteration, and the next one adds the slices up, or the vectors `again`."""
-    row, one, stack = f"tensor<{extent}xf32>", f"tensor<1x{extent}xf32>", f"tensor<6x{extent}xf32>"
+    one, stack = f"tensor<1x{extent}xf32>", f"tensor<6x{extent}xf32>"
     until = f"""cond {{
     %end = stablehlo.constant dense<6> : {N}
     %c = stablehlo.compare LT, %i, %end, SIGNED : ({N}, {N}) -> tensor<i1>
@@ -61,8 +61,9 @@ def test_reshaped_and_back(loop: str) -> None:
     """In both tiers: the second one is asked where there is a loop."""
 
     def reshaped(type_: str, between: str, back: bool) -> str:
-        lines = f"  %y = stablehlo.reshape %x : ({type_}) -> {between}\n  %z = stablehlo.reshape %y : ({between}) -> {type_}\n"
-        lines = f"{lines}  return %z" if back else "  return %x"
+        there = f"  %y = stablehlo.reshape %x : ({type_}) -> {between}\n"
+        again = f"  %z = stablehlo.reshape %y : ({between}) -> {type_}\n"
+        lines = f"{there}{again}  return %z" if back else "  return %x"
         return f"func.func public @main(%x: {type_}) -> {type_} {{\n{lines} : {type_}\n}}\n{loop}"
 
     assert proof(*(reshaped("tensor<4x3xf32>", "tensor<12xf32>", back) for back in (True, False)))
