@@ -56,5 +56,5 @@ def shared_channels(module: ModuleOp) -> set[int]:
 
 def _channels(op: Operation) -> list[int]:
     """The channel of an operation, if it has one: its number, whatever else is said of it."""
-    match = _POSITIVE.search(str(attributes_of(op).get(CHANNEL, "")))
+    match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
     return [int(match[1])] if match else []

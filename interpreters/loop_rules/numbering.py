@@ -2,14 +2,15 @@
 
 As `value_numbering.py`, and besides, in both programs alike:
 
-* A carry that an iteration hands on as it got it is its initial value.
+* A carry that an iteration hands on as it got it is its initial value, with what is written on the loop, if anything.
 * Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
   others, dead stacks among them, do not count, nor does the order of the carries.
 * Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
   of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
 * A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
-* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop.
+* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop,
+  and on the same devices.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
 two loops shared would let the one be taken for the other.

@@ -1,8 +1,9 @@
 """What the iterations of a loop store in a stack, so that reading a stack is computing what was stored.
 
 A *stack* is a carry of a loop that counts which writes, in every iteration, a slice at the place of its number (or
-counted from the end), within the first dimension, and that the loop does with nothing else. Slice j of what such a loop
-returns is what the iteration that wrote it has stored, wherever it is known that one did:
+counted from the end), within the first dimension, and that the loop does with nothing else; all extents are known, and
+nothing is written on the loop. Slice j of what such a loop returns is what the iteration that wrote it has stored,
+wherever it is known that one did:
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 """
