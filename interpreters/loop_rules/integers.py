@@ -117,9 +117,7 @@ class Integers:
 
     def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """A sum, a difference, or a product with a constant, in one form; None for any other term."""
-        if head.name not in _LINEAR or self.width(head) is None or head.bodies:
-            return None
-        if any(name != "value" for name, _ in head.attributes):
+        if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
         match head.name:

@@ -37,6 +37,15 @@ def test_on_a_number(old: str) -> None:
             assert rejected(PLAIN, said)
 
 
+@pytest.mark.parametrize("name", ["acme.hint", "value"])
+def test_on_a_sum(name: str) -> None:
+    """Whatever the name of the attribute, on both sums that make the place."""
+    said = f'{{{name} = "x"}}'
+    for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
+        noted = CUT.replace(old, old.replace(f" : {N}", f" {said} : {N}"))
+        assert rejected(PLAIN, noted) and proof(noted, noted)
+
+
 def test_on_a_loop_that_only_stacks_up() -> None:
     """The loop that reads computes the slices itself, and there is no other loop."""
     # `%t` is a function of the number and of the argument; the stack comes from a loop of its own.
