@@ -30,6 +30,7 @@ SMALLEST = "no smaller set of stacks makes those that the later loop reads"
 NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
 EFFECTS = "it has effects, and no proof knows two loops with effects for the same"
 WRITTEN_ON = "something is written on it, which its slices would lose"
+WRITTEN_ON_THE_READER = "something is written on the loop that reads its stacks, and would be lost with it"
 READ_WHOLE = "what it hands on to a later loop is not written, or not read, slice by slice with its counter"
 
 

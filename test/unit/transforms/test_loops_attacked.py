@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON
+from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON, WRITTEN_ON_THE_READER
 from recompute.analysis.request.loop_schedule import Loops
 from recompute.dialects.channels import free_channels, take_channels
 from recompute.dialects.context import make_context
@@ -158,3 +158,48 @@ def test_a_copy_of_what_has_no_channel_has_none(handle: int, taken: int) -> None
     op = next(op for op in every_operation(module) if name_of(op) == "stablehlo.all_gather")
     take_channels([op], free_channels(module))
     assert f"handle = {taken}," in str(op)
+
+
+def carried(said: str) -> str:
+    """24 carries are stacked up, and read from the last one on by a loop on which something is written."""
+    n, stack = "tensor<i32>", "tensor<24x4xf32>"
+
+    def until(counter: str, said: str = "") -> str:
+        return f"""{said} cond {{
+    %end = stablehlo.constant dense<24> : {n}
+    %c = stablehlo.compare LT, {counter}, %end, SIGNED : ({n}, {n}) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %o = stablehlo.constant dense<0> : {n}
+    %one = stablehlo.constant dense<1> : {n}
+    %next = stablehlo.add {counter}, %one : {n}"""
+
+    return f"""func.func public @main(%x: {V}, %ct: {V}) -> ({V}, {V}) {{
+  %zero = stablehlo.constant dense<0> : {n}
+  %f = stablehlo.constant dense<0.0> : {stack}
+  %n, %y, %s = stablehlo.while(%i = %zero, %h = %x, %a = %f) : {n}, {V}, {stack} {until("%i")}
+    %p = stablehlo.sine %h : {V}
+    %h1 = stablehlo.reshape %h : ({V}) -> {ONE}
+    %a1 = stablehlo.dynamic_update_slice %a, %h1, %i, %o : ({stack}, {ONE}, {n}, {n}) -> {stack}
+    stablehlo.return %next, %p, %a1 : {n}, {V}, {stack}
+  }}
+  %m, %g = stablehlo.while(%j = %zero, %d = %ct) : {n}, {V} {until("%j", said)}
+    %last = stablehlo.constant dense<23> : {n}
+    %at = stablehlo.subtract %last, %j : {n}
+    %u1 = stablehlo.dynamic_slice %s, %at, %o, sizes = [1, 4] : ({stack}, {n}, {n}) -> {ONE}
+    %u = stablehlo.reshape %u1 : ({ONE}) -> {V}
+    %d1 = stablehlo.multiply %d, %u : {V}
+    stablehlo.return %next, %d1 : {n}, {V}
+  }}
+  return %y, %g : {V}, {V}
+}}"""
+
+
+@pytest.mark.parametrize("loops", ["periodic(4)", "periodic(5)", "binomial(3)"])
+def test_what_is_written_on_a_loop_that_reads_is_not_lost(loops: Loops) -> None:
+    before, after, found = rolled(carried(""), loops)
+    assert found.copies and compare(before, after, INPUTS).equal
+    assert loops == "binomial(3)" or prove(before, after)
+    before, after, found = rolled(carried(SAID), loops)
+    assert not found.copies and str(before) == str(after)
+    assert f"the loop is left as it is: {WRITTEN_ON_THE_READER}" in [remark.reason for remark in found.remarks]
