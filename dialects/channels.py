@@ -34,9 +34,9 @@ def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
 
 
 def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Operations without a channel stay as they are."""
+    """Operations without a channel stay as they are; the number 0 says that there is none."""
     attribute = _channel(copy)
-    if not isinstance(attribute, UnregisteredAttr) or channel_of(copy) is None:
+    if not isinstance(attribute, UnregisteredAttr) or not channel_of(copy):
         return
     text = _HANDLE.sub(lambda match: f"{match[1]}{next(channels)}", attribute.value.data)
     changed = type(attribute)(attribute.attr_name, attribute.is_type, attribute.is_opaque, text)

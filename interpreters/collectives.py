@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.every import every_operation
-from .anatomy import attributes_of, name_of
+from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions
 from .scope import Scope
 
 _NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
@@ -21,6 +21,8 @@ COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 CHANNEL = "channel_handle"
 """The number of one exchange. Whether there is one, above zero, says between whom; which one it is, nothing."""
 _NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
+_POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
+CALL = "func.call"
 
 
 def is_exchange(op: Operation, scope: Scope) -> bool:
@@ -36,8 +38,23 @@ def what_counts(op: Operation, scope: Scope) -> dict[str, Attribute]:
     return attributes | {CHANNEL: StringAttr(_NUMBER.sub(r"\1some", str(attributes[CHANNEL])))}
 
 
-def shared_channels(module: Operation) -> set[str]:
-    """Channels that several collectives go by, as text: as attributes those of two programs would not be equal."""
-    collectives = (op for op in every_operation(module) if name_of(op) in COLLECTIVES)
-    found = Counter(str(said[CHANNEL]) for said in map(attributes_of, collectives) if CHANNEL in said)
+def shared_channels(module: ModuleOp) -> set[int]:
+    """Channels that several operations go by once calls are inlined, `send` and the like among them: a function with
+    an exchange that is called twice is two exchanges. Raises `Refusal` for a call of what does not exist."""
+    functions, counted = functions_of(module), dict[str, Counter[int]]()
+
+    def channels_of(name: str) -> Counter[int]:
+        if name not in counted:
+            counted[name] = Counter[int]()
+            for op in every_operation(functions[name]):
+                counted[name].update(_channels(op) if name_of(op) != CALL else channels_of(callee_of(op, functions)))
+        return counted[name]
+
+    found = sum(map(channels_of, public_functions(functions)), Counter[int]())
     return {channel for channel, times in found.items() if times > 1}
+
+
+def _channels(op: Operation) -> list[int]:
+    """The channel of an operation, if it has one: its number, whatever else is said of it."""
+    match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
+    return [int(match[1])] if match else []

@@ -43,11 +43,12 @@ The rules, each used in both programs alike
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
 * Collectives (`collectives.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of what
   goes into them on the device where they are and on all others, which run the same program. The channel is a name, but
-  two in the program after share none that two did not share before. Inside of branches and loops they are effects.
+  two in the program after share none that two did not share before, where a function that is called twice counts
+  twice, and so do `send` and its like. Inside of branches and loops they are effects.
 * On each device: a `sdy.manual_computation` on which nothing is written but its axes and shardings is what each device
   computes from the parts of its operands (`per_device.py`): a part of a whole that was put together in the same way is
   what was put there. A sharding that leaves out an axis is taken at its word: all devices along it have the same.
-* Reshapes: what is reshaped to the type that it had before is what it was before.
+* Reshapes: what is reshaped to the type that it had before is what it was before, if its extents are known.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
   and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
@@ -76,6 +77,7 @@ of loop counters and reshapes, `custom_call` cloned, and collectives cloned insi
 
 Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops: a result of a loop without effects is
 what its own carries compute, whatever else the loop carries, and reading a stack is computing what was stored there.
+What others have written on a loop stays with its results, and its stacks are not read like this.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.

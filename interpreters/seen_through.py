@@ -15,6 +15,7 @@ from dataclasses import replace
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.guards import is_tensor
 from .anatomy import attributes_of, name_of
 from .blocks import body_of, is_known_end
 from .heads import Heads
@@ -69,7 +70,11 @@ class SeenThrough(ABC):
         if (made.kind, made.name, made.attributes) != ("operation", name_of(op), ()) or attributes_of(op):
             return None
         (source,) = self._terms.operands_of(number)
-        return source if self._terms.types_of(source) == types else None
+        if self._terms.types_of(source) != types:
+            return None
+        # Of two of a type with unknown extents each may have its own.
+        type_ = self._terms.attributes.attribute(types[0])
+        return source if is_tensor(type_) and type_.has_static_shape() else None
 
     def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
         place = body.place(self._terms, scope.place)

@@ -23,7 +23,7 @@ from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
 from ..step.stacks import Link, Reading, Stack, links_of
 from ..step.storage import value_bytes
-from .loop_cuts import EFFECTS, MayRepeat
+from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
 OTHER_TRIPS = "the loop that reads its stacks runs {reader} times, and it {writer} times"
 OTHER_ORDER = "its slices are read neither in the order in which they are written nor in the reverse of it"
@@ -131,11 +131,14 @@ class Held(ABC):
         writer, reader = self.link.writer, self.link.reader
         if any(why_impure(op) for loop in (writer, reader) for op in loop.block.ops):
             return EFFECTS
+        if not reader.is_bare:
+            return WRITTEN_ON_THE_READER
         if writer.trips != reader.trips:
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
         if {one.written for one in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
-        kept = [op for op in self.again.operations if not (may_repeat(op) or _is_free(op))]
+        # Constants of the body are free.
+        kept = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
         if kept:
             return NOT_AGAIN.format(name=name_of(kept[0]))
         if self.after_bytes >= self.before_bytes:
@@ -204,11 +207,6 @@ class Slots(Held):
     def why_not(self, may_repeat: MayRepeat) -> str | None:
         found = super().why_not(may_repeat)
         return FORWARDS if found is None and not self.is_reversed else found
-
-
-def _is_free(op: Operation) -> bool:
-    """Whether it is a constant of the body, or computed from nothing else."""
-    return not op.operands and not op.regions
 
 
 def held_of(link: Link, block: Block, schedule: Schedule) -> Held | None:

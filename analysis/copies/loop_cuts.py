@@ -30,6 +30,8 @@ MayRepeat = Callable[[Operation], bool]
 SMALLEST = "no smaller set of stacks makes those that the later loop reads"
 NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
 EFFECTS = "it has effects, and no proof knows two loops with effects for the same"
+WRITTEN_ON = "something is written on it, which its slices would lose"
+WRITTEN_ON_THE_READER = "something is written on the loop that reads its stacks, and would be lost with it"
 READ_WHOLE = "what it hands on to a later loop is not written, or not read, slice by slice with its counter"
 
 
@@ -223,7 +225,8 @@ def left_alone(block: Block) -> Iterator[tuple[Operation, str]]:
     linked = {link.writer.op for link in links_of(block)}
     for op in block.ops:
         if isinstance(op, WhileOp) and op not in linked and any(_goes_on(result) for result in op.results):
-            yield op, NOT_COUNTED if counted_loop(op) is None else READ_WHOLE
+            loop = counted_loop(op)
+            yield op, NOT_COUNTED if loop is None else READ_WHOLE if loop.is_bare else WRITTEN_ON
 
 
 def _goes_on(value: SSAValue) -> bool:
@@ -231,7 +234,9 @@ def _goes_on(value: SSAValue) -> bool:
     if not isinstance(value, OpResult) or not is_tensor(value.type) or len(value.type.get_shape()) < 2:
         return False
     for use in value.uses:
-        user = use.operation
+        user, holder = use.operation, use.operation.parent_op()
+        if isinstance(holder, WhileOp) and holder.parent is value.op.parent:
+            return True
         if isinstance(user, WhileOp) and user.parent is value.op.parent:
             last = user.body.block.last_op
             if last is not None and last.operands[use.index] is user.body.block.args[use.index]:

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.guards import is_unsigned
+from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
@@ -65,6 +67,12 @@ class CountedLoop:
         assert last is not None, "verified: a body ends"
         return tuple(last.operands)
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is written on the loop, nor where its regions end."""
+        ends = (region.block.last_op for region in self.op.regions)
+        return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
+
     def is_invariant(self, index: int) -> bool:
         """Whether this carry is in each iteration what it is before the loop."""
         return self.yielded[index] is self.block.args[index]
@@ -83,15 +91,24 @@ class CountedLoop:
 
     def _computed(self, op: Operation) -> Affine | None:
         name = name_of(op)
-        if op.parent is not self.block or name not in _LINEAR or not all(map(_is_index, [*op.operands, *op.results])):
+        if (
+            op.parent is not self.block
+            or name not in _LINEAR
+            or not is_bare(op)
+            or not all(map(_is_index, [*op.operands, *op.results]))
+        ):
             return None
         parts = [part for operand in op.operands if (part := self.affine(operand)) is not None]
         if len(parts) < len(op.operands):
             return None
         if name == "stablehlo.convert":
-            return parts[0]
+            signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
+            return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
         found = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
         return found if all(abs(found.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+
+    def _is_never_negative(self, what: Affine) -> bool:
+        return all(what.at(number) >= 0 for number in (0, self.trips - 1))
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})
@@ -102,10 +119,16 @@ def _is_index(value: SSAValue) -> bool:
     return isinstance(element, IntegerType) and element.bitwidth >= 32 and shape_of(value) == ()
 
 
+def is_bare(op: Operation) -> bool:
+    """Whether all that is written on the operation is ours: what others write would be lost with it, and the proof
+    sees that."""
+    return all(name.startswith(Names.PREFIX) for name in op.attributes)
+
+
 def scalar_integer(value: SSAValue) -> int | None:
     """What a constant holds that is one integer."""
     op = value.op if isinstance(value, OpResult) else None
-    if not isinstance(op, ConstantOp) or not isinstance(op.value, DenseAttr) or not _is_index(value):
+    if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
     number = int(to_numpy(op.value).item())
     return number if abs(number) <= LARGEST else None
@@ -128,7 +151,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None
-    if not isinstance(compare, CompareOp) or compare.comparison_direction.data.value != "LT":
+    if not isinstance(compare, CompareOp) or not is_bare(compare) or compare.comparison_direction.data.value != "LT":
         return None
     argument = compare.lhs
     if not isinstance(argument, BlockArgument) or argument.block is not block:
@@ -149,7 +172,7 @@ def _bound(op: WhileOp, value: SSAValue) -> int | None:
 def _grows_by_one(op: WhileOp, index: int) -> bool:
     last = op.body.block.last_op
     value = last.operands[index] if last is not None else None
-    if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add":
+    if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add" or not is_bare(value.op):
         return False
     counter = op.body.block.args[index]
     others = [operand for operand in value.op.operands if operand is not counter]

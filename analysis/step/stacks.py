@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
-from .counted_loops import Affine, CountedLoop, counted_loop, scalar_integer
+from .counted_loops import Affine, CountedLoop, counted_loop, is_bare, scalar_integer
 from .storage import value_bytes
 
 
@@ -71,7 +71,7 @@ def links_of(block: Block) -> Iterator[Link]:
     """The links between two loops of the block, in the order of the loops that write."""
     loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
-        found = (stack_of(writer, index) for index in range(len(writer.op.results)))
+        found = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
         stacks = tuple(stack for stack in found if stack is not None)
         readings = dict[Operation, list[Reading]]()
         only_read = frozenset(stack.index for stack in stacks if _sort_in(stack, loops, readings))
@@ -98,7 +98,12 @@ def stack_of(loop: CountedLoop, index: int) -> Stack | None:
     """The stack that a carry of the loop is; None where it is none."""
     update, argument = loop.yielded[index], loop.block.args[index]
     op = update.op if isinstance(update, OpResult) else None
-    if not isinstance(op, DynamicUpdateSliceOp) or op.operand is not argument or op.parent is not loop.block:
+    if (
+        not isinstance(op, DynamicUpdateSliceOp)
+        or op.operand is not argument
+        or op.parent is not loop.block
+        or not is_bare(op)
+    ):
         return None
     looks = [*argument.uses, *loop.op.cond.block.args[index].uses, *update.uses]
     if len(looks) > 2:  # Somebody else reads what earlier iterations have written.
@@ -145,7 +150,12 @@ def keeps_order(op: Operation) -> bool:
 
 
 def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue) -> Reading | None:
-    if not isinstance(op, DynamicSliceOp) or op.operand is not source or op.parent is not reader.block:
+    if (
+        not isinstance(op, DynamicSliceOp)
+        or op.operand is not source
+        or op.parent is not reader.block
+        or not is_bare(op)
+    ):
         return None
     if stack.loop.block.args[stack.loop.counter].type != reader.block.args[reader.counter].type:
         return None

@@ -56,12 +56,14 @@ class Integers:
         self.ranges = dict[int, Interval]()
 
     def constant(self, number: int) -> int | None:
-        """The integer that a term is, a scalar of at least 32 bits; None for any other term."""
+        """The integer that a term is, a scalar of at least 32 bits; None for any other term, and for a constant on
+        which something else is written, which a sum would lose."""
         head = self._terms.head_of(number)
         if head.kind != "operation" or head.name != "stablehlo.constant" or self.width(head) is None:
             return None
-        attributes = dict(head.attributes)
-        value = self._terms.attributes.attribute(attributes["value"]) if "value" in attributes else None
+        if [name for name, _ in head.attributes] != ["value"]:
+            return None
+        value = self._terms.attributes.attribute(head.attributes[0][1])
         return int(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) else None
 
     def width(self, head: Head) -> int | None:
@@ -115,9 +117,7 @@ class Integers:
 
     def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """A sum, a difference, or a product with a constant, in one form; None for any other term."""
-        if head.name not in _LINEAR or self.width(head) is None or head.bodies:
-            return None
-        if any(name != "value" for name, _ in head.attributes):
+        if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
         match head.name:

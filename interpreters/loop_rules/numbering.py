@@ -2,14 +2,15 @@
 
 As `value_numbering.py`, and besides, in both programs alike:
 
-* A carry that an iteration hands on as it got it is its initial value.
+* A carry that an iteration hands on as it got it is its initial value, with what is written on the loop, if anything.
 * Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
   others, dead stacks among them, do not count, nor does the order of the carries.
 * Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
   of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
 * A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
-* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop.
+* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop,
+  and on the same devices.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
 two loops shared would let the one be taken for the other.
@@ -29,7 +30,7 @@ from ..scope import Scope
 from ..terms import Head, Side
 from ..value_numbering import Numbering
 from .integers import whole
-from .opened import Counter, Opened, counter_of, numbered, written_on
+from .opened import Counter, Opened, counter_of, is_plain, numbered, written_on
 from .rules import Rules
 
 WHILE = "stablehlo.while"
@@ -90,7 +91,7 @@ class LoopNumbering(Numbering):
         results = list[int]()
         for index, result in enumerate(op.results):
             if index in invariant:
-                results.append(initial[index])
+                results.append(self._come_out(loop, initial[index]))
             elif not any(result.uses):
                 results.append(self._terms.bound("bound", (loop.types[index],), 0))
             else:
@@ -104,10 +105,16 @@ class LoopNumbering(Numbering):
         counter, integers = counted.counter, self._rules.integers
         like = self._terms.head_of(counted.number)
         if index == counter.index:
-            return integers.written(whole(counter.start + counter.trips), like)
+            return self._come_out(loop, integers.written(whole(counter.start + counter.trips), like))
         without = numbered(loop, counter, counted.number)
         trips = integers.written(whole(counter.trips), like)
         return self._rules.history(without, index - (index > counter.index), trips)
+
+    def _come_out(self, loop: Opened, number: int) -> int:
+        """What the loop does nothing with is what it was, with all that is written on the loop."""
+        if is_plain(self._terms, loop):
+            return number
+        return self._terms.term(Head("attributed", f"loop that ends as {loop.ending}", loop.head.attributes), (number,))
 
     def _numbered(
         self,
@@ -152,8 +159,11 @@ class LoopNumbering(Numbering):
         return scope
 
     def _kept(self, number: int) -> int:
-        """That something of this kind has to occur in a loop, whatever it is said of."""
+        """That something of this kind has to occur in a loop, whatever it is said of; on the same devices."""
         head = self._terms.head_of(number)
+        if (head.kind, head.name) == ("place", "kept"):
+            place, one = self._terms.operands_of(number)
+            return self._terms.term(head, (place, self._kept(one)))
         return number if head.kind == "loop" else self._terms.term(head._replace(kind="loop"))
 
     def _counted(

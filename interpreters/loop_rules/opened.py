@@ -76,6 +76,12 @@ def written_on(head: Head) -> Head:
     return head._replace(kind="loop", types=(), bodies=())
 
 
+def is_plain(terms: Terms, loop: Opened) -> bool:
+    """Whether nothing is written on the loop, and nothing where its regions end."""
+    ends = terms.heads[loop.ending].types
+    return not loop.head.attributes and not any(terms.heads[end].attributes for end in ends)
+
+
 def numbered(loop: Opened, counter: Counter, number: int) -> Opened:
     """A loop of which it is known that it counts, without its counter."""
     index = counter.index

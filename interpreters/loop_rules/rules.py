@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ..terms import Body, Head, Terms
 from .chunks import continued, flattened
-from .integers import LARGEST, Integers, Interval
+from .integers import LARGEST, Integers, Interval, whole
 from .opened import Opened, Slice, sliced, written_on
 from .stored import Stored, keeps_order, stored_by
 
@@ -50,6 +50,9 @@ class Rules:
                 found = self.integers.written(self.integers.expanded(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
                 found = self.integers.computed(head, operands)
+            case "operation", "stablehlo.constant":  # As a sum that comes to the same is written.
+                value = self.integers.constant(self.terms.term(head))
+                found = None if value is None else self.integers.written(whole(value), head)
             case "operation", "stablehlo.dynamic_slice":
                 found = self._read(head, operands)
             case "operation", "stablehlo.reshape":

@@ -1,8 +1,9 @@
 """What the iterations of a loop store in a stack, so that reading a stack is computing what was stored.
 
 A *stack* is a carry of a loop that counts which writes, in every iteration, a slice at the place of its number (or
-counted from the end), within the first dimension, and that the loop does with nothing else. Slice j of what such a loop
-returns is what the iteration that wrote it has stored, wherever it is known that one did:
+counted from the end), within the first dimension, and that the loop does with nothing else; all extents are known, and
+nothing is written on the loop. Slice j of what such a loop returns is what the iteration that wrote it has stored,
+wherever it is known that one did:
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 """
@@ -15,7 +16,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
 from ..terms import Body, Inside, Terms
 from .integers import Integers, Sum, whole
-from .opened import Opened, reaches
+from .opened import Opened, is_plain, reaches
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
     """What the loop has stored in its first carry after this many iterations; None where that is no stack, or not known
     to be one."""
     update = terms.head_of(loop.next[0])
+    if not is_plain(terms, loop):  # What is written on it would be lost.
+        return None
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
     stack, slice_, place, *others = terms.operands_of(loop.next[0])
@@ -67,8 +70,9 @@ def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
 
 
 def _shape(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The extents; None where one is not known: two of the same type may have different ones."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
-    return type_.get_shape() if isinstance(type_, TensorType) else None
+    return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
@@ -77,12 +81,14 @@ def keeps_order(terms: Terms, number: int) -> bool:
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         return False
+    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
+    if before is None or after is None:
+        return False
     if head.name == "stablehlo.reshape":
         return not head.attributes
     said = {name: terms.attributes.attribute(value) for name, value in head.attributes}
     dimensions = said.pop("broadcast_dimensions", None)
-    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
-    if said or not isinstance(dimensions, DenseArrayBase) or before is None or after is None:
+    if said or not isinstance(dimensions, DenseArrayBase):
         return False
     listed = list(dimensions.get_values())
     return listed == sorted(set(listed)) and [one for one in before if one != 1] == [one for one in after if one != 1]

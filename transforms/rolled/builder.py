@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
-from ...dialects.guards import is_tensor
+from ...dialects.guards import is_tensor, is_unsigned
 from ...dialects.stablehlo.binary import AddOp, MultiplyOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import ReturnOp, WhileOp
@@ -90,7 +90,7 @@ class Builder:
             for argument, value in zip(block.args[1:], initial, strict=True):
                 argument.name_hint = value.name_hint
         test, inside = self._in(cond), self._in(body)
-        signed = ComparisonType.SIGNED
+        signed = ComparisonType.UNSIGNED if is_unsigned(self._element) else ComparisonType.SIGNED
         compare = CompareOp(
             cond.args[0], test.number(trips) if isinstance(trips, int) else trips, ComparisonDirection.LT, signed
         )

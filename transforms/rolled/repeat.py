@@ -108,7 +108,8 @@ class _Repeated:
 
     def instead_of(self, readings: Sequence[Reading], kept: Sequence[Standing]) -> int:
         """Copies in front of the first of the readings, which go; how many."""
-        place = readings[0].op
+        ops = {reading.op for reading in readings}
+        place = next(op for op in self.cut.link.reader.block.ops if op in ops)
         mapping = self._known(kept, place)
         copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping) for op in self.cut.again]
         take_channels(copies, self.numbers.channels)

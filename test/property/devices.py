@@ -1,0 +1,242 @@
+"""Bodies per device at random, and a rewriting that is only nearly right: what is proved computes the same on devices.
+
+python -m recompute.test.property.devices --count 5000 --seed 0
+
+Each program is run here as four devices would: vectors of eight are cut into parts by the shardings that go in, every
+device runs its body, and the parts are put together by the shardings that come out. Where devices disagree about a part
+that a sharding says they share, it is NaN; programs with such results are left out, since the proof takes shardings at
+their word. The rewriting computes what an earlier body has handed on again, whatever the shardings between are, or
+changes a sharding. Exit status 1: a pair was proved that computes something else.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import prove
+
+WHOLE = 8
+DEVICES = [{"a": first, "b": second} for first in range(2) for second in range(2)]
+SHARDINGS = ((), ("a",), ("b",), ("a", "b"), ("b", "a"))
+GROUPS = {"a": [[0, 2], [1, 3]], "b": [[0, 1], [2, 3]], "ab": [[0, 1, 2, 3]]}
+KERNELS: dict[str, Callable[..., Any]] = {
+    "sine": np.sin,
+    "cosine": np.cos,
+    "add": np.add,
+    "multiply": np.multiply,
+}
+BINARY = ("add", "multiply")
+Sharding = tuple[str, ...]
+Line = tuple[str, str, tuple[str, ...]]
+"""A value, what makes it (a kernel, a group that is summed over, `number` of the device), and of which values."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """`into`: for each argument the value outside, and how it lies there. `out`: for each result the value inside."""
+
+    into: Mapping[str, tuple[str, Sharding]]
+    lines: tuple[Line, ...]
+    out: Mapping[str, tuple[str, Sharding]]
+
+    def extents(self) -> dict[str, int]:
+        found = {name: extent(sharding) for name, (_, sharding) in self.into.items()}
+        for name, _, operands in self.lines:
+            found[name] = found[operands[0]]
+        return found
+
+    def run(self, values: dict[str, Any]) -> None:
+        """Adds the results to the values."""
+        there = {name: [part(values[one], lies, at) for at in DEVICES] for name, (one, lies) in self.into.items()}
+        for name, kind, operands in self.lines:
+            there[name] = computed(kind, [there[one] for one in operands])
+        for name, (one, sharding) in self.out.items():
+            values[name] = put_together(there[one], sharding)
+
+
+def extent(sharding: Sharding) -> int:
+    return WHOLE >> len(sharding)
+
+
+def alike(sharding: Sharding) -> list[Sharding]:
+    return [one for one in SHARDINGS if len(one) == len(sharding)]
+
+
+def part(whole: Any, sharding: Sharding, device: Mapping[str, int]) -> Any:
+    return whole.reshape(-1, extent(sharding))[place(sharding, device)]
+
+
+def place(sharding: Sharding, device: Mapping[str, int]) -> int:
+    index = 0
+    for axis in sharding:
+        index = 2 * index + device[axis]
+    return index
+
+
+def computed(kind: str, operands: Sequence[Sequence[Any]]) -> list[Any]:
+    """What each device gets."""
+    if kind == "number":
+        return [np.full_like(one, number) for number, one in enumerate(operands[0])]
+    if kind in GROUPS:
+        sums = {member: sum(operands[0][one] for one in group) for group in GROUPS[kind] for member in group}
+        return [sums[number] for number in range(len(DEVICES))]
+    return [KERNELS[kind](*given) for given in zip(*operands, strict=True)]
+
+
+def put_together(parts: Sequence[Any], sharding: Sharding) -> Any:
+    found = np.empty((WHOLE // extent(sharding), extent(sharding)))
+    for index in range(len(found)):
+        same = [one for one, device in zip(parts, DEVICES, strict=True) if place(sharding, device) == index]
+        found[index] = same[0] if all(np.array_equal(same[0], one) for one in same) else np.nan
+    return found.reshape(-1)
+
+
+def results(bodies: Sequence[Body], seed: int) -> list[Any]:
+    numbers = np.random.default_rng(seed)
+    values = {name: numbers.normal(size=WHOLE) for name in ("x", "y")}
+    for body in bodies:
+        body.run(values)
+    return [values[name] for name in list(values)[-2:]]
+
+
+def written(bodies: Sequence[Body]) -> str:
+    """The text of a module; its results are the last two values."""
+    lines, channel, names = list[str](), 0, ["x", "y"]
+    for number, body in enumerate(bodies):
+        extents, inside = body.extents(), list[str]()
+        for name, kind, operands in body.lines:
+            channel += 1
+            listed = [f"%{one}_{number}" for one in operands]
+            inside.append(line(f"%{name}_{number}", kind, listed, f"tensor<{extents[name]}xf32>", channel))
+        names += body.out
+        arguments = ", ".join(f"%{name}_{number}: tensor<{extents[name]}xf32>" for name in body.into)
+        returned = ", ".join(f"%{one}_{number}" for one, _ in body.out.values())
+        types = ", ".join(f"tensor<{extents[one]}xf32>" for one, _ in body.out.values())
+        wholes = [", ".join(["tensor<8xf32>"] * len(one)) for one in (body.into, body.out)]
+        lines.append(
+            f"{', '.join(f'%{name}' for name in body.out)} = sdy.manual_computation("
+            f"{', '.join(f'%{one}' for one, _ in body.into.values())}) in_shardings={shardings(body.into)} "
+            f'out_shardings={shardings(body.out)} manual_axes={{"a", "b"}} ({arguments}) {{\n'
+            + "\n".join([*inside, f"sdy.return {returned} : {types}"])
+            + f"\n}} : ({wholes[0]}) -> ({wholes[1]})"
+        )
+    ends = f"return {', '.join(f'%{name}' for name in names[-2:])} : tensor<8xf32>, tensor<8xf32>"
+    taken = "(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)"
+    return "\n".join(['sdy.mesh @mesh = <["a"=2, "b"=2]>', f"func.func public @main{taken} {{", *lines, ends, "}"])
+
+
+def shardings(values: Mapping[str, tuple[str, Sharding]]) -> str:
+    axes = [", ".join(f'"{axis}"' for axis in one) for _, one in values.values()]
+    return "[" + ", ".join(f"<@mesh, [{{{one}}}]>" for one in axes) + "]"
+
+
+def line(name: str, kind: str, operands: Sequence[str], type_: str, channel: int) -> str:
+    if kind == "number":
+        wide = f"{name} = stablehlo.broadcast_in_dim {name}f, dims = [] : (tensor<f32>) -> {type_}"
+        made = f'{name}d = "stablehlo.partition_id"() : () -> tensor<ui32>'
+        return f"{made}\n{name}f = stablehlo.convert {name}d : (tensor<ui32>) -> tensor<f32>\n{wide}"
+    if kind not in GROUPS:
+        return f"{name} = stablehlo.{kind} {', '.join(operands)} : {type_}"
+    groups = f"dense<{GROUPS[kind]}> : tensor<{len(GROUPS[kind])}x{len(GROUPS[kind][0])}xi64>"
+    said = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, replica_groups = {groups}"
+    return f"""{name} = "stablehlo.all_reduce"({operands[0]}) <{{{said}, use_global_device_ids}}> ({{
+^bb0(%p: tensor<f32>, %q: tensor<f32>):
+  %r = stablehlo.add %p, %q : tensor<f32>
+  stablehlo.return %r : tensor<f32>
+}}) : ({type_}) -> {type_}"""
+
+
+def program(dice: Random) -> list[Body]:
+    names, bodies = ["x", "y"], list[Body]()
+    for number in range(dice.choice([2, 2, 3])):
+        into = {f"i{n}": (dice.choice(names), dice.choice(SHARDINGS)) for n in range(dice.randint(1, 3))}
+        body = Body(into, (), {})
+        for n in range(dice.randint(1, 3)):
+            extents = body.extents()
+            kind = dice.choice([*KERNELS, *GROUPS, "number"] if dice.random() < 0.4 else list(KERNELS))
+            first = dice.choice(list(extents))
+            others = [one for one in extents if extents[one] == extents[first]]
+            operands = (first, dice.choice(others)) if kind in BINARY else (first,)
+            body = replace(body, lines=(*body.lines, (f"t{n}", kind, operands)))
+        extents, out = body.extents(), dict[str, tuple[str, Sharding]]()
+        for n in range(dice.randint(1, 2)):
+            one = dice.choice(body.lines)[0]
+            out[f"w{number}{n}"] = one, dice.choice([lies for lies in SHARDINGS if extent(lies) == extents[one]])
+        bodies.append(replace(body, out=out))
+        names += out
+    return bodies
+
+
+def rewritten(bodies: Sequence[Body], dice: Random) -> list[Body]:
+    found, careless = list(bodies), dice.random() < 0.3
+    for at, body in enumerate(bodies):
+        for name, (whole, sharding) in body.into.items():
+            maker = next((one for one in bodies[:at] if whole in one.out), None)
+            if maker is None or dice.random() < 0.3:
+                continue
+            lies = maker.out[whole][1]
+            if lies == sharding or (careless and len(lies) == len(sharding)):
+                found[at] = computed_again(found[at], name, maker, maker.out[whole][0])
+    if dice.random() < 0.3:
+        at = dice.randrange(len(found))
+        body, (field, values) = found[at], dice.choice([("into", found[at].into), ("out", found[at].out)])
+        name = dice.choice(list(values))
+        other = values[name][0], dice.choice(alike(values[name][1]))
+        found[at] = replace(body, **{field: {**values, name: other}})
+    return found
+
+
+def computed_again(body: Body, name: str, maker: Body, made: str) -> Body:
+    """The argument is computed from the operands of the body that has handed it on."""
+    again = [(f"{name}{one}", kind, tuple(f"{name}{o}" for o in operands)) for one, kind, operands in maker.lines]
+
+    def of(one: str) -> str:
+        return f"{name}{made}" if one == name else one
+
+    lines = [(one, kind, tuple(map(of, operands))) for one, kind, operands in body.lines]
+    into = {one: said for one, said in body.into.items() if one != name}
+    into |= {f"{name}{one}": said for one, said in maker.into.items()}
+    out = {one: (of(inside), sharding) for one, (inside, sharding) in body.out.items()}
+    return Body(into, (*again, *lines), out)
+
+
+def check(seed: int) -> str:
+    """`other`: proved, and not the same. Otherwise `same text`, `disagreeing`, `rejected` or `same`."""
+    dice = Random(seed)
+    before = program(dice)
+    after = rewritten(before, dice)
+    wanted, found = results(before, seed), results(after, seed)
+    if np.any(np.isnan(wanted)):
+        return "disagreeing"
+    texts = written(before), written(after)
+    if texts[0] == texts[1]:
+        return "same text"
+    if not prove(*map(parse_module, texts)):
+        return "rejected"
+    return "same" if np.array_equal(wanted, found) else "other"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000, help="how many pairs (default: 1000)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
+    given = parser.parse_args()
+    verdicts = Counter[str]()
+    for seed in range(given.seed, given.seed + given.count):
+        verdicts[verdict := check(seed)] += 1
+        if verdict == "other":
+            print(f"seed {seed}: proved equal, and is not", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()))
+    return 1 if verdicts["other"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

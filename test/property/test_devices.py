@@ -1,0 +1,15 @@
+"""Bodies per device at random, a few of them: `python -m recompute.test.property.devices` has as many as one likes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from recompute.test.property.devices import check
+
+PAIRS = 400
+
+
+def test_what_is_proved_computes_the_same_on_devices() -> None:
+    verdicts = Counter(check(seed) for seed in range(PAIRS))
+    assert verdicts["other"] == 0
+    assert verdicts["same"] > PAIRS // 20 and verdicts["rejected"] > PAIRS // 50

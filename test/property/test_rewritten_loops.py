@@ -1,0 +1,21 @@
+"""Loops that are nearly rewritten, a few of them: `python -m recompute.test.property.rewritten_loops` has more."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from recompute.test.property.rewritten_loops import WRONG, check, check_passes
+
+PAIRS = 200
+
+
+def test_what_is_proved_computes_the_same() -> None:
+    verdicts = Counter(check(seed) for seed in range(PAIRS))
+    assert not any(verdicts[verdict] for verdict in WRONG)
+    assert verdicts["rejected"] > PAIRS // 3 and verdicts["same"] > PAIRS // 10
+
+
+def test_what_the_passes_make_is_proved_and_computes_the_same() -> None:
+    verdicts = Counter(check_passes(seed) for seed in range(PAIRS))
+    assert not any(verdicts[verdict] for verdict in WRONG)
+    assert verdicts["same"] > PAIRS // 20

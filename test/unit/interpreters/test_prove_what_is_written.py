@@ -1,0 +1,128 @@
+"""What is written on loops, on the constants that they count with and on channels is not lost by the rules for loops.
+
+Each of these pairs was proved once.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from recompute.interpreters.prove import Proof, prove
+
+from .test_prove_loops import CUT, FIRST, PLAIN, SECOND, module_of
+
+N, V, STACK = "tensor<i32>", "tensor<4xf32>", "tensor<6x4xf32>"
+HINT = '{acme.hint = "x"}'
+GROUPS = "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>"
+ON_LOOP, ON_END = f"attributes {HINT} cond", f" {HINT} : "
+
+
+def proof(before: str, after: str) -> Proof:
+    return prove(module_of(before), module_of(after))
+
+
+def rejected(before: str, after: str) -> bool:
+    return before != after and not proof(before, after) and not proof(after, before)
+
+
+@pytest.mark.parametrize(
+    "old",
+    ["%end = stablehlo.constant", "%one = stablehlo.constant", "%six = stablehlo.constant"],
+    ids=lambda old: old[:4],
+)
+def test_on_a_number(old: str) -> None:
+    for start, end in ((0, SECOND), (SECOND, len(CUT))):
+        if old in CUT[start:end]:
+            said = CUT[:start] + CUT[start:end].replace(old, f"{old} {HINT}") + CUT[end:]
+            assert rejected(PLAIN, said)
+
+
+@pytest.mark.parametrize("name", ["acme.hint", "value"])
+def test_on_a_sum(name: str) -> None:
+    """Whatever the name of the attribute, on both sums that make the place."""
+    said = f'{{{name} = "x"}}'
+    for old in (f"%rest = stablehlo.subtract %six, %j : {N}", f"%at = stablehlo.subtract %rest, %one : {N}"):
+        noted = CUT.replace(old, old.replace(f" : {N}", f" {said} : {N}"))
+        assert rejected(PLAIN, noted) and proof(noted, noted)
+
+
+def test_on_a_loop_that_only_stacks_up() -> None:
+    """The loop that reads computes the slices itself, and there is no other loop."""
+    # `%t` is a function of the number and of the argument; the stack comes from a loop of its own.
+    own = PLAIN.replace("%p = stablehlo.multiply %h, %wide", "%p = stablehlo.multiply %x, %wide")
+    begins = own.index("  %n, %y, %s = "), own.index("  %m, %g = ")
+    loop = own[begins[0] : begins[1]]
+    again = loop.replace("%n, %y, %s", "%n2, %y2, %s2")
+    both = own[: begins[1]] + again + own[begins[1] :].replace("dynamic_slice %s,", "dynamic_slice %s2,")
+    said = both[: begins[1]] + both[begins[1] :].replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}", 1)
+    assert proof(own, both)
+    assert rejected(own, said)
+    ended = both[: begins[1]] + both[begins[1] :].replace(f"%a1 : {N}", f"%a1{ON_END}{N}", 1)
+    assert rejected(own, ended)
+
+
+def test_on_a_loop_that_hands_on() -> None:
+    """The first result is what the loop begins with, the second one how far it counts."""
+    given = f"""func.func public @main(%x: {V}) -> ({V}, {N}) {{
+  %zero = stablehlo.constant dense<0> : {N}
+  %n, %y = stablehlo.while(%i = %zero, %h = %x) : {N}, {V}
+  cond {{
+    %end = stablehlo.constant dense<6> : {N}
+    %c = stablehlo.compare LT, %i, %end, SIGNED : ({N}, {N}) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %one = stablehlo.constant dense<1> : {N}
+    %i1 = stablehlo.add %i, %one : {N}
+    stablehlo.return %i1, %h : {N}, {V}
+  }}
+  %six = stablehlo.constant dense<6> : {N}
+  return %y, %n : {V}, {N}
+}}"""
+    assert proof(given, given.replace("return %y, %n", "return %x, %six")).tier == 2
+    for old, said in ((f"{V}\n  cond", f"{V}\n  {ON_LOOP}"), (f"%h : {N}", f"%h{ON_END}{N}")):
+        noted = given.replace(old, said, 1)
+        assert rejected(given, noted) and proof(noted, noted)
+        assert rejected(noted, noted.replace("return %y,", "return %x,"))
+        assert rejected(noted, noted.replace("return %y, %n", "return %y, %six"))
+
+
+def test_on_the_loop_of_a_carry() -> None:
+    said = CUT.replace(f"{STACK}\n  cond", f"{STACK}\n  {ON_LOOP}")
+    assert said.index(ON_LOOP) > FIRST and rejected(PLAIN, said)
+
+
+def summed(result: str, channel: int) -> str:
+    handle = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>"
+    return f"""{result} = "stablehlo.all_reduce"(%x) <{{{handle}, {GROUPS}}}> ({{
+    ^bb0(%l: tensor<f32>, %k: tensor<f32>):
+      %u = stablehlo.add %l, %k : tensor<f32>
+      stablehlo.return %u : tensor<f32>
+    }}) : ({V}) -> {V}
+"""
+
+
+def exchanged(lines: str, others: str = "") -> str:
+    ends = f"%r = stablehlo.multiply %a, %b : {V}\nreturn %r : {V}"
+    return f"func.func public @main(%x: {V}) -> {V} {{\n{lines}{ends}\n}}\n{others}"
+
+
+def test_a_channel_that_a_send_goes_by() -> None:
+    handle = "channel_handle = #stablehlo.channel_handle<handle = 2, type = 2>"
+    types = f"({V}, !stablehlo.token) -> !stablehlo.token"
+    sent = (
+        '%t = "stablehlo.create_token"() : () -> !stablehlo.token\n'
+        f'%s = "stablehlo.send"(%x, %t) <{{{handle}, is_host_transfer = true}}> : {types}\n'
+    )
+    before = exchanged(sent + summed("%a", 1)).replace("%a, %b", "%a, %a")
+    assert proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 3)))
+    assert "share a channel" in proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 2))).reason
+
+
+def test_a_channel_of_a_function_that_is_called_twice() -> None:
+    function = f"func.func private @f(%x: {V}) -> {V} {{\n{summed('%q', 1)}return %q : {V}\n}}"
+    outer = f"func.func private @g(%x: {V}) -> {V} {{\n%q = func.call @f(%x) : ({V}) -> {V}\nreturn %q : {V}\n}}"
+    once, twice = f"%a = func.call @f(%x) : ({V}) -> {V}\n", f"%b = func.call @g(%x) : ({V}) -> {V}\n"
+    before = exchanged(once, f"{function}\n{outer}").replace("%a, %b", "%a, %a")
+    after = exchanged(once + twice, f"{function}\n{outer}")
+    assert "share a channel" in proof(before, after).reason
+    assert proof(after, before) and proof(after, after)
