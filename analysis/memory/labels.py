@@ -48,11 +48,10 @@ class Labels:
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
         """The storage that the operation makes; `value`: which result it is, where that is known."""
-        stated = op.attributes.get(Names.SEGMENT)
         return Buffer(
             label=name_of(op),
             phase="" if self.phases is None else self.phases.phase[op],
-            segment=stated.data if isinstance(stated, StringAttr) else self.segments.get(op, ""),
+            segment=self.segment_of(op),
             bytes=size,
             first=first,
             last=last,
@@ -60,6 +59,11 @@ class Labels:
             name=value_name(op, value),
             source=source_of(op),
         )
+
+    def segment_of(self, op: Operation) -> str:
+        """What the operation says itself, else what was found; "" outside of all."""
+        stated = op.attributes.get(Names.SEGMENT)
+        return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:

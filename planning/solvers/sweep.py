@@ -2,7 +2,7 @@
 
 A plan for one budget is one for every larger one, and one that stays below a smaller one is one for that. So of all
 plans found each budget gets the cheapest that keeps it, of equally cheap ones the lowest: over rising budgets cost only
-falls and peaks only rise.
+falls and peaks only rise. What is proved for a budget is proved for every smaller one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ def sweep(budgets: Sequence[int], solved: Solved) -> list[Outcome]:
         if isinstance(outcome, Result):
             plans.append(outcome.pairs)
     results = [one for one in found.values() if isinstance(one, Result)]
-    return [_cheapest(found[budget], results, budget) for budget in budgets]
+    chosen, bound, by = dict[int, Outcome](), 0.0, ""
+    for budget in sorted(found, reverse=True):
+        chosen[budget] = one = _cheapest(found[budget], results, budget)
+        if isinstance(one, Result) and one.bound_percent >= bound:
+            bound, by = one.bound_percent, one.bound_by
+        elif isinstance(one, Result):
+            chosen[budget] = replace(one, bound_percent=min(bound, one.percent), bound_by=by)
+    return [chosen[budget] for budget in budgets]
 
 
 def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
