@@ -9,6 +9,7 @@ from ..analysis.memory.labels import source_of, value_name
 from ..analysis.step.step import Step
 from ..planning.solvers.budgets import in_words
 from ..planning.solvers.of_graph import problem_of_graph
+from ..planning.solvers.problem import Problem
 from ..planning.solvers.working_set import largest_working_set
 from ..rules.names import name_of
 
@@ -39,8 +40,15 @@ def held_up(step: Step) -> HeldUp:
     problem = problem_of_graph(step.graph)
     least = largest_working_set(problem)
     at = "the end of the step" if least.operation is None else named(step, least.operation)
-    values = tuple((named(step, int(problem.maker[v])), int(problem.sizes[v])) for v in least.values[:MOST])
+    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MOST])
     return HeldUp(least.bytes, at, values, len(least.values) - len(values))
+
+
+def _value(step: Step, problem: Problem, value: int) -> str:
+    """With the number of the storage where its operation makes several."""
+    op = int(problem.maker[value])
+    made = problem.makes_of(op)
+    return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
 
 
 def named(step: Step, op: int) -> str:

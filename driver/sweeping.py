@@ -69,7 +69,7 @@ def swept_steps(module: ModuleOp, how: Sweeping, cost: str = FLOPS) -> list[Swep
 def _swept(name: str, step: Step, how: Sweeping) -> Swept:
     problem, plain = problem_of_graph(step.graph), peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // how.count) for at in range(1, how.count + 1))
-    outcomes = tuple(sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, how)))
+    outcomes = tuple(sweep(budgets, lambda budget, starts: _solved(step, problem, budget, starts, how), how.stop))
     labels = Labels.of(step.phases)
 
     def again(result: Result) -> tuple[Again, ...]:

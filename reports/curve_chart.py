@@ -74,7 +74,7 @@ def draw(axes: Axes, curve: Curve) -> None:
     if curve.refused:
         places = [one.budget_bytes / unit for one in curve.refused]
         axes.plot(places, [0] * len(places), "x", color="#b00020", clip_on=False, zorder=4, label="no plan")
-    axes.legend(loc="upper right", frameon=False)
+    axes.legend(loc="best", frameon=False)
 
 
 def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
@@ -104,7 +104,7 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     label = f"gap, at most {widest:.2g} points"
     axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
     axes.plot(budgets, found, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
-    axes.plot(budgets, proved, "_--", color=PROVED, markersize=7, linewidth=1.2, zorder=2, label="least, proved")
+    axes.plot(budgets, proved, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
 
 
 def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:

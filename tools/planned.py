@@ -30,6 +30,10 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     ]
 
 
+def _by(result: Result) -> str:
+    return result.solver if result.finished else f"{result.solver}; stopped: the best so far"
+
+
 def in_short(reason: str) -> str:
     """Up to where a refusal begins to list names."""
     return reason.split(": operation")[0]
@@ -69,5 +73,5 @@ def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak:
             lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(one.reason)}")
             continue
         peak = f"{one.peak_bytes / plain_peak:<13.4f}"
-        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {one.solver}")
+        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {_by(one)}")
     return lines

@@ -140,7 +140,7 @@ def _swept(task: _Task) -> int:
         task.progress(f"budget {budgets.index(budget) + 1} of {count}: {budget} bytes")
         return task.solved(budget, starts)
 
-    outcomes = sweep(budgets, solved)
+    outcomes = sweep(budgets, solved, task.interrupt.asked)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
     say([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
