@@ -45,7 +45,7 @@ def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -
         return "no operations\n"
     held = list(lines_of(holding_of(timeline), timeline.peak_bytes))
     tables = [*alive_at_the_peak(timeline), "", *held, *([""] if held else [])]
-    lines = [*totals(timeline), "", *tables, *chart(timeline, width, top_bytes or timeline.peak_bytes)]
+    lines = [*totals(timeline), "", *tables, *chart(timeline, width, top_bytes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -80,12 +80,13 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
         yield f"  {segment:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
 
 
-def chart(timeline: Timeline, width: int, top_bytes: int) -> Iterator[str]:
+def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
     """Live bytes over program order as blocks, each column the maximum of its operations, and the stages below."""
-    top = human_bytes(top_bytes)
+    highest = top_bytes or timeline.peak_bytes
+    top = human_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2
     heights = [
-        -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(top_bytes, 1))
+        -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(highest, 1))
         for start, end in pairwise(column * count // columns for column in range(columns + 1))
     ]
     for row in reversed(range(CHART_HEIGHT)):

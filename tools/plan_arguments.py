@@ -13,13 +13,12 @@ from .files import write_text
 from .start import version_of
 
 MODELS = "order", "xla"
-PLANNED, REFUSED, BAD_INPUT = 0, 1, 2
+PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 
-def parsed(arguments: Sequence[str] | None, description: str | None) -> argparse.Namespace:
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """argparse ends the process for wrong usage, with exit code 2."""
-    parser = argument_parser(description)
     options = parser.parse_args(arguments)
     asked = [one for one in (options.budget, options.sweep, options.fit) if one is not None]
     if len(asked) != 1 and not (options.evaluate and not asked):
@@ -58,7 +57,7 @@ def say(lines: Iterable[str], aside: bool = False) -> None:
         write_text(None, text)
 
 
-def argument_parser(description: str | None) -> argparse.ArgumentParser:
+def parser_with(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

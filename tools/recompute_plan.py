@@ -19,7 +19,8 @@ execution, the id of a node a line, copies repeated; `--evaluate` counts what an
 Without `--time-limit` the same work is done every time, with the same result. Ctrl-C ends the search with the best
 plan so far.
 
-Exit codes: 0 a plan, it fits; 1 there is none, or none was found, and why; 2 wrong usage or bad input.
+Exit codes: 0 a plan, it fits; 1 there is none, or none was found, and why; 2 wrong usage or bad input;
+130 interrupted with nothing found.
 """
 
 from __future__ import annotations
@@ -44,7 +45,18 @@ from ..reports.curve import curve_of
 from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_text
 from .interrupts import Interrupt
-from .plan_arguments import BAD_INPUT, PLANNED, REFUSED, count_of, effort_of, parsed, progress_of, say
+from .plan_arguments import (
+    BAD_INPUT,
+    INTERRUPTED,
+    PLANNED,
+    REFUSED,
+    count_of,
+    effort_of,
+    parsed,
+    parser_with,
+    progress_of,
+    say,
+)
 from .planned import fit_line, marker_lines, refusal_lines, result_lines, sweep_lines, title
 
 
@@ -69,13 +81,17 @@ class _Task:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
-    options = parsed(arguments, __doc__)
+    options = parsed(argument_parser(), arguments)
     try:
         return _planned(options)
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLANNED
+    except KeyboardInterrupt:
+        # The second one, or one where nothing is found on the way, as with --fit.
+        print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
+        return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
         print(_as_error(str(error)), file=sys.stderr)
         return BAD_INPUT
@@ -165,6 +181,10 @@ def _evaluated(task: _Task) -> int:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
     say(lines)
     return PLANNED if kept else REFUSED
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    return parser_with(__doc__)
 
 
 if __name__ == "__main__":
