@@ -113,3 +113,17 @@ def test_a_stop_keeps_what_was_found() -> None:
     assert isinstance(low, Result) and isinstance(high, Result) and isinstance(rest, Result)
     assert low.finished and high.finished and not rest.finished
     assert (rest.pairs, rest.budget) == (high.pairs, peak)
+
+
+def test_the_sweep_of_a_step_can_be_stopped() -> None:
+    said = list[str]()
+
+    def stop() -> bool:
+        return sum(line.startswith("budget") for line in said) >= 3
+
+    how = Sweeping(5, "greedy", Effort.brief(), None, said.append, stop)
+    (one,) = swept_steps(original("chain.small.mlir"), how)
+    assert [result.finished for result in one.outcomes if isinstance(result, Result)][-2:] == [False, False]
+    assert not one.curve.points[-1].finished and one.curve.points[0].finished
+    # The last two are what the third, or one before it, has found.
+    assert one.outcomes[-1].pairs == one.outcomes[-2].pairs != frozenset()  # pyright: ignore[reportAttributeAccessIssue]
