@@ -34,13 +34,17 @@ pre {{ min-height: 20em; }}
 """
 
 _SCRIPT = """\
-const WIDTH = 1000, HEIGHT = 300, ROWS = 16;
+const WIDTH = 1000, HEIGHT = 300, ROWS = 10;
 
 function human(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   for (; bytes >= 1024 && unit < units.length - 1; unit++) bytes /= 1024;
   return bytes.toFixed(unit ? 1 : 0) + " " + units[unit];
+}
+
+function percent(part, whole) {
+  return (100 * part / Math.max(1, whole)).toFixed(1) + " %";
 }
 
 function alive(timeline, index) {
@@ -52,9 +56,12 @@ function alive(timeline, index) {
 function describe(timeline, index) {
   const buffers = alive(timeline, index);
   const lines = buffers.slice(0, ROWS).map(buffer =>
-    `${human(buffer.bytes).padStart(10)}  ${buffer.label}  ${buffer.segment || "outside segments"}  ${buffer.phase}` +
+    `${human(buffer.bytes).padStart(10)}  ${percent(buffer.bytes, timeline.live_bytes[index]).padStart(6)}  ` +
+    `${buffer.label}  ${buffer.name ? buffer.name + "  " : ""}${buffer.source ? buffer.source + "  " : ""}` +
+    `${buffer.segment || "outside segments"}  ${buffer.phase}` +
     `${buffer.recomputed ? ", recomputed" : ""}  from ${buffer.first} to ${buffer.last}`);
-  if (buffers.length > ROWS) lines.push(`  and ${buffers.length - ROWS} smaller`);
+  const rest = buffers.slice(ROWS).reduce((sum, buffer) => sum + buffer.bytes, 0);
+  if (buffers.length > ROWS) lines.push(`${human(rest).padStart(10)}  and ${buffers.length - ROWS} smaller`);
   const inner = timeline.inner_bytes[index];
   if (inner) lines.unshift(`${human(inner).padStart(10)}  inside of the operation`);
   const at = index === timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)) ? ", the peak" : "";
@@ -62,8 +69,8 @@ function describe(timeline, index) {
     `${human(timeline.live_bytes[index])} alive${at}`, ...lines].join("\\n");
 }
 
-function outline(timeline) {
-  const top = Math.max(1, ...timeline.live_bytes), count = timeline.live_bytes.length;
+function outline(timeline, top) {
+  const count = timeline.live_bytes.length;
   const points = timeline.live_bytes.flatMap((bytes, index) => {
     const y = HEIGHT * (1 - bytes / top);
     return [`${WIDTH * index / count},${y}`, `${WIDTH * (index + 1) / count},${y}`];
@@ -71,12 +78,12 @@ function outline(timeline) {
   return `0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`;
 }
 
-function show(name, timeline, parent) {
+function show(name, timeline, parent, top) {
   const box = document.createElement("section");
   box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">` +
-    `<polygon points="${outline(timeline)}" fill="#4878a8"/>` +
+    `<polygon points="${outline(timeline, top)}" fill="#4878a8"/>` +
     `<line y1="0" y2="${HEIGHT}" stroke="#c00"/></svg><pre></pre>`;
-  box.querySelector("h2").textContent = `@${name}`;
+  box.querySelector("h2").textContent = `@${name}: peak ${human(Math.max(0, ...timeline.live_bytes))}`;
   const svg = box.querySelector("svg"), count = timeline.operations.length;
   const point = index => {
     const x = WIDTH * (index + 0.5) / count;
@@ -92,14 +99,20 @@ function show(name, timeline, parent) {
   if (count) point(timeline.live_bytes.indexOf(Math.max(...timeline.live_bytes)));
 }
 
-if (typeof document !== "undefined")
-  for (const [name, timeline] of JSON.parse(document.getElementById("data").textContent))
-    show(name, timeline, document.getElementById("charts"));
+function highest(timelines) {
+  return timelines.reduce((top, [, timeline]) => Math.max(top, ...timeline.live_bytes), 1);
+}
+
+if (typeof document !== "undefined") {
+  const timelines = JSON.parse(document.getElementById("data").textContent);
+  for (const [name, timeline] of timelines)
+    show(name, timeline, document.getElementById("charts"), highest(timelines));
+}
 """
 
 
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """One page with a chart for each (name, timeline)."""
+    """One page with a chart for each (name, timeline), all in one scale."""
     data = json.dumps([(name, asdict(timeline)) for name, timeline in timelines])
     # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
     return _PAGE.format(title=escape(title), data=data.replace("<", "\\u003c"), script=_SCRIPT)

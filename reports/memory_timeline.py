@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from ..analysis.memory.timeline import Timeline
 from .bytes import human_bytes
+from .holding import as_dict, holding_of, lines_of
 from .memory_bands import Stage, kinds_of, stages
 from .memory_chart import to_svg
 
@@ -28,17 +29,23 @@ CHART_HEIGHT = 8
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def to_json(timeline: Timeline) -> str:
-    """The timeline with its totals, all sizes in bytes, as one JSON object."""
-    totals = {name: getattr(timeline, name) for name in ("peak_bytes", "peak_index", "device_bytes")}
-    return json.dumps(totals | asdict(timeline)) + "\n"
+def to_json(timeline: Timeline, name: str = "") -> str:
+    """The timeline with its totals and what holds its peak, all sizes in bytes, as one JSON object on a line."""
+    totals = {each: getattr(timeline, each) for each in ("peak_bytes", "peak_index", "device_bytes")}
+    named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
+    return json.dumps(named | totals | asdict(timeline)) + "\n"
 
 
-def to_text(timeline: Timeline, width: int = 72) -> str:
-    """The peak, what is alive there (the largest groups first) and a chart over program order, `width` columns wide."""
+def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -> str:
+    """The peak, what is alive there, in groups and by name, and a chart over program order, `width` columns wide.
+
+    `top_bytes`: what the chart reaches up to, for several in one scale; its peak if not given.
+    """
     if not timeline.operations:
         return "no operations\n"
-    lines = [*totals(timeline), "", *alive_at_the_peak(timeline), "", *chart(timeline, width)]
+    held = list(lines_of(holding_of(timeline), timeline.peak_bytes))
+    tables = [*alive_at_the_peak(timeline), "", *held, *([""] if held else [])]
+    lines = [*totals(timeline), "", *tables, *chart(timeline, width, top_bytes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -73,12 +80,13 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
         yield f"  {segment:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
 
 
-def chart(timeline: Timeline, width: int) -> Iterator[str]:
+def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
     """Live bytes over program order as blocks, each column the maximum of its operations, and the stages below."""
-    top = human_bytes(timeline.peak_bytes)
+    highest = top_bytes or timeline.peak_bytes
+    top = human_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2
     heights = [
-        -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(timeline.peak_bytes, 1))
+        -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(highest, 1))
         for start, end in pairwise(column * count // columns for column in range(columns + 1))
     ]
     for row in reversed(range(CHART_HEIGHT)):

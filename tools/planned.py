@@ -8,6 +8,7 @@ from ..planning.solvers.budgets import in_words
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Refusal, Result
 from ..planning.solvers.sweep import Outcome
+from ..reports.curve import Marker
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
@@ -29,6 +30,32 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     ]
 
 
+def _by(result: Result) -> str:
+    return result.solver if result.finished else f"{result.solver}; stopped: the best so far"
+
+
+def in_short(reason: str) -> str:
+    """Up to where a refusal begins to list names."""
+    return reason.split(": operation")[0]
+
+
+def fit_line(outcome: Outcome, budget: str) -> str:
+    """Whether a graph keeps the budget, in a line."""
+    if isinstance(outcome, Refusal):
+        how = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
+        return f"no: {how} {budget}"
+    if not outcome.pairs:
+        return f"yes, as it is: the graph fits {budget}"
+    bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
+    return f"yes, with recomputation: the graph fits {budget} at {outcome.percent:.4f} % extra work ({bound})"
+
+
+def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
+    """What others do, in the columns of a sweep."""
+    rows = [f"{'':<13} {one.peak_bytes / plain_peak:<13.4f} {one.percent:<30.4f} {one.name}" for one in markers]
+    return ["beside", *rows] if rows else []
+
+
 def refusal_lines(refusal: Refusal) -> list[str]:
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
@@ -43,8 +70,8 @@ def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak:
     for budget, one in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"
         if isinstance(one, Refusal):
-            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {one.reason}")
+            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(one.reason)}")
             continue
         peak = f"{one.peak_bytes / plain_peak:<13.4f}"
-        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {one.solver}")
+        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {_by(one)}")
     return lines

@@ -16,11 +16,15 @@ from xdsl.utils.target import Target
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.selection import Selection
+from ..dialects.parser import parse_module
 from ..driver.looking import MODELS, explanations_of, timelines_of
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_html import to_html
 from ..rules.costs.cost import FLOPS
+from .files import read_text
+
+Timelines = list[tuple[str, Timeline]]
 
 
 class UnknownChoice(ValueError):
@@ -30,9 +34,14 @@ class UnknownChoice(ValueError):
         super().__init__(f"unknown {option} '{given}' for {target}; known are {', '.join(known)}")
 
 
-_TIMELINE_FORMATS: dict[str, Callable[[list[tuple[str, Timeline]]], str]] = {
-    "text": lambda found: "\n".join(f"@{name}\n{timeline_report.to_text(one)}" for name, one in found),
-    "json": lambda found: "".join(timeline_report.to_json(one) for _, one in found),
+def _text(found: Timelines) -> str:
+    top = max((one.peak_bytes for _, one in found), default=0)
+    return "\n".join(f"@{name}\n{timeline_report.to_text(one, top_bytes=top)}" for name, one in found)
+
+
+_TIMELINE_FORMATS: dict[str, Callable[[Timelines], str]] = {
+    "text": _text,
+    "json": lambda found: "".join(timeline_report.to_json(one, name) for name, one in found),
     "svg": lambda found: timeline_report.to_svg(found, "Memory over the step"),
     "html": lambda found: to_html(found, "Memory over the step"),
 }
@@ -44,19 +53,38 @@ class MemoryTimelineTarget(Target):
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
     model: `order` (every result is stored, in program order) or `xla` (as XLA:CPU stores and runs them).
+    before: a file with the step as it was; it comes first, in the same scale.
     """
 
     name = "memory-timeline"
 
     format: str = "text"
     model: str = "order"
+    before: str = ""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
             raise UnknownChoice(self.name, "model", self.model, MODELS)
-        output.write(_TIMELINE_FORMATS[self.format](timelines_of(module, self.model)))
+        found = timelines_of(module, self.model)
+        if self.before:
+            found = _pairs(timelines_of(_parsed(self.before, ctx), self.model), found)
+        output.write(_TIMELINE_FORMATS[self.format](found))
+
+
+def _parsed(path: str, ctx: Context) -> ModuleOp:
+    """Raises `FileError` and `ParseError`."""
+    text, name = read_text(path)
+    return parse_module(text, name, ctx)
+
+
+def _pairs(before: Timelines, after: Timelines) -> Timelines:
+    """Each function as it was, then as it is. Raises `ValueError` where one was not there."""
+    plain = dict(before)
+    if missing := [name for name, _ in after if name not in plain]:
+        raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")
+    return [pair for name, one in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", one))]
 
 
 _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {

@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from ...dialects.locations import source_position
 from ...dialects.recompute import Names
 from ...rules.names import name_of
 from ..request.segments import find_segments
+from ..step.jax_paths import path_of
 from ..step.phases import Phases
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive."""
+    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive.
+
+    `name` and `source`: as `value_name` and `source_of` say them, "" where the program does not.
+    """
 
     label: str
     phase: str
@@ -25,6 +30,8 @@ class Buffer:
     first: int
     last: int
     recomputed: bool
+    name: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,15 +46,36 @@ class Labels:
         """With the segments that `segments=auto` finds."""
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
-    def buffer(self, op: Operation, size: int, first: int, last: int) -> Buffer:
-        """The storage that the operation makes."""
-        stated = op.attributes.get(Names.SEGMENT)
+    def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
+        """The storage that the operation makes; `value`: which result it is, where that is known."""
         return Buffer(
             label=name_of(op),
             phase="" if self.phases is None else self.phases.phase[op],
-            segment=stated.data if isinstance(stated, StringAttr) else self.segments.get(op, ""),
+            segment=self.segment_of(op),
             bytes=size,
             first=first,
             last=last,
             recomputed=Names.DUPLICATED in op.attributes,
+            name=value_name(op, value),
+            source=source_of(op),
         )
+
+    def segment_of(self, op: Operation) -> str:
+        """What the operation says itself, else what was found; "" outside of all."""
+        stated = op.attributes.get(Names.SEGMENT)
+        return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
+
+
+def value_name(op: Operation, value: SSAValue | None = None) -> str:
+    """What the model calls the value (`recompute.name`), else the program (`%h`), else the path of the location."""
+    stated = op.attributes.get(Names.NAME)
+    if isinstance(stated, StringAttr):
+        return stated.data
+    hint = (value or op.results[0]).name_hint if op.results else None
+    return f"%{hint}" if hint is not None else path_of(op.location)
+
+
+def source_of(op: Operation) -> str:
+    """`file:line:col` as the operation's own location says it."""
+    position = source_position(op.location)
+    return "" if position is None else ":".join(map(str, position))

@@ -75,7 +75,7 @@ def _buffers(values: Sequence[SSAValue], found: evaluate.Storages, labels: Label
     for number, size, first, last in found.rows():
         owner = values[number].owner
         assert isinstance(owner, Operation), "what counts is made by operations"
-        yield labels.buffer(owner, size, first, last)
+        yield labels.buffer(owner, size, first, last, values[number])
 
 
 def aliased_bytes(function: FuncOp, block: Block) -> int:

@@ -96,10 +96,11 @@ def _bytes(values: Iterable[SavedValue]) -> int:
 
 
 def _pictures(report: Report) -> Iterator[str]:
+    top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
     for name, timeline in report.timelines:
         if timeline.operations:
             yield f"{name}, temporaries in program order by the model of XLA:CPU"
-            yield from chart(timeline, _WIDTH)
+            yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
 
 

@@ -10,6 +10,7 @@ pass's; what the plan needs is counted on the rewritten graph, not believed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from ..evaluate import Counted, peak_bytes
 from ..graph import Graph
@@ -20,7 +21,7 @@ from .auto import Effort
 from .budgets import budget_bytes, in_words
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
-from .result import NoPlan, Refusal
+from .result import NoPlan, Refusal, Result
 from .sweep import least_budget
 from .working_set import held_up_by, largest_working_set
 
@@ -79,19 +80,53 @@ def plan_within(graph: Graph, budget: int, solver: str = "auto", chain: bool = F
     """`chain`: see `plan_of_pairs`; for executors that start what they can.
 
     Raises `NoPlan`, and `ValueError` for an unknown solver."""
-    problem, asked, needed = problem_of_graph(graph), budget, 0
     if peak_bytes(graph) <= budget:
         return Plan()
+    problem = problem_of_graph(graph)
+
+    def solved(asked: int) -> Result | Refusal:
+        return solve(problem, asked, solver, effort=Effort.brief())
+
+    found = carried_within(graph, problem, budget, solved, chain)
+    if isinstance(found, Refusal):
+        raise NoPlan(found.reason)
+    return found.plan
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A plan that keeps the budget once it is carried out, and what the solver says of it: `result.peak_bytes` is
+    counted on the rewritten graph, and the bound is for the budget that was asked for first."""
+
+    plan: Plan
+    result: Result
+
+
+def carried_within(
+    graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Refusal], chain: bool = False
+) -> Carried | Refusal:
+    """`problem`: the graph's. Less is asked for where the rewritten graph needs more than what was `solved`."""
+    asked, needed, first = budget, 0, None
     for _ in range(ROUNDS):
-        outcome = solve(problem, asked, solver, effort=Effort.brief()) if asked > 0 else None
+        outcome = solved(asked) if asked > 0 else None
         if outcome is None or isinstance(outcome, Refusal):
-            raise NoPlan(_why(problem, budget, outcome, needed))
+            proved = outcome is not None and outcome.proved and asked == budget
+            return _refused(problem, _why(problem, budget, outcome, needed), proved)
+        first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
         if needed <= budget:
-            return plan
+            bound = min(first.bound_percent, outcome.percent)
+            kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
+            return Carried(plan, kept)
         asked = min(asked, outcome.peak_bytes) - (needed - budget)
-    raise NoPlan(f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}")
+    why = f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}"
+    return _refused(problem, why, proved=False)
+
+
+def _refused(problem: Problem, reason: str, proved: bool) -> Refusal:
+    least = largest_working_set(problem)
+    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
 
 
 def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:

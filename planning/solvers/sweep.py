@@ -2,7 +2,7 @@
 
 A plan for one budget is one for every larger one, and one that stays below a smaller one is one for that. So of all
 plans found each budget gets the cheapest that keeps it, of equally cheap ones the lowest: over rising budgets cost only
-falls and peaks only rise.
+falls and peaks only rise. What is proved for a budget is proved for every smaller one.
 """
 
 from __future__ import annotations
@@ -25,15 +25,28 @@ CLOSE = 1 / 1000
 """Of the plain peak: so near to the least budget the search ends."""
 
 
-def sweep(budgets: Sequence[int], solved: Solved) -> list[Outcome]:
-    """An outcome for each budget, in their order; the lowest is solved first, and its plan a start for the next."""
+NOT_TRIED = Refusal("not tried: the search was stopped before", False, 0)
+
+
+def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:
+    """An outcome for each budget, in their order; the lowest is solved first, and its plan a start for the next.
+
+    Once it is to `stop`, no further budget is tried: each gets the cheapest of what was found, which is not finished.
+    """
     found, plans = dict[int, Outcome](), list[frozenset[Pair]]()
     for budget in sorted(set(budgets)):
-        found[budget] = outcome = solved(budget, plans[-1:])
+        found[budget] = outcome = NOT_TRIED if stop() else solved(budget, plans[-1:])
         if isinstance(outcome, Result):
             plans.append(outcome.pairs)
     results = [one for one in found.values() if isinstance(one, Result)]
-    return [_cheapest(found[budget], results, budget) for budget in budgets]
+    chosen, bound, by = dict[int, Outcome](), 0.0, ""
+    for budget in sorted(found, reverse=True):
+        chosen[budget] = one = _cheapest(found[budget], results, budget)
+        if isinstance(one, Result) and one.bound_percent >= bound:
+            bound, by = one.bound_percent, one.bound_by
+        elif isinstance(one, Result):
+            chosen[budget] = replace(one, bound_percent=min(bound, one.percent), bound_by=by)
+    return [chosen[budget] for budget in budgets]
 
 
 def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
@@ -42,7 +55,8 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
         return own
     best = min(within, key=lambda one: (one.extra_cost, one.peak_bytes))
     bound, by = (own.bound_percent, own.bound_by) if isinstance(own, Result) else (0.0, "nothing is free")
-    return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by)
+    finished = own.finished if isinstance(own, Result) else own is not NOT_TRIED and best.finished
+    return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)
 
 
 def least_budget(problem: Problem, stop: Stop = never) -> int:

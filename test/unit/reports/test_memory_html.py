@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 
 import pytest
@@ -22,7 +22,7 @@ TIMELINE = Timeline(
     phases=("primal", "primal", "gradient"),
     buffers=(
         Buffer("stablehlo.tanh", "primal", "</script>", 4 * KIB, 0, 2, False),
-        Buffer("stablehlo.exp", "gradient", "", 8 * KIB, 2, 2, True),
+        Buffer("stablehlo.exp", "gradient", "", 8 * KIB, 2, 2, True, "%e", "m.py:3:4"),
     ),
     inner_bytes=(0, KIB, 0),
     live_bytes=(4 * KIB, 5 * KIB, 12 * KIB),
@@ -83,9 +83,24 @@ def test_the_pointer_shows_the_operation_and_what_is_alive() -> None:
         "operation 1: test.loop (primal)",
         "5.0 KiB alive",
         "   1.0 KiB  inside of the operation",
-        "   4.0 KiB  stablehlo.tanh  </script>  primal  from 0 to 2",
+        "   4.0 KiB  80.0 %  stablehlo.tanh  </script>  primal  from 0 to 2",
         "operation 2: test.backward (gradient)",
         "12.0 KiB alive, the peak",
-        "   8.0 KiB  stablehlo.exp  outside segments  gradient, recomputed  from 2 to 2",
-        "   4.0 KiB  stablehlo.tanh  </script>  primal  from 0 to 2",
+        "   8.0 KiB  66.7 %  stablehlo.exp  %e  m.py:3:4  outside segments  gradient, recomputed  from 2 to 2",
+        "   4.0 KiB  33.3 %  stablehlo.tanh  </script>  primal  from 0 to 2",
     ]
+
+
+def test_several_share_one_scale() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node to run the page's script with")
+    half = replace(TIMELINE, live_bytes=(2 * KIB, 3 * KIB, 6 * KIB))
+    page = Scripts()
+    page.feed(to_html([("before", TIMELINE), ("after", half)], "two"))
+    data, script = page.found
+    show = f"const all = {data}; for (const [, one] of all) console.log(outline(one, highest(all)));"
+    done = subprocess.run([node, "-e", script + show], capture_output=True, text=True, check=True)
+    # Of a height of 300: 12 KiB reach the top, which is 0, 6 KiB half of it.
+    highest = [min(float(point.split(",")[1]) for point in line.split()) for line in done.stdout.splitlines()]
+    assert highest == [0, 150]

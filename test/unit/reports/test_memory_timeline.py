@@ -100,6 +100,11 @@ alive at the peak
   model/block0  saved for the backward     4.0 MiB   28.6 %
   model/block1  gradient                   2.0 MiB   14.3 %
 
+largest at the peak
+  stablehlo.tanh         model/block1  8.0 MiB  57.1 %
+  stablehlo.tanh         model/block0  4.0 MiB  28.6 %
+  stablehlo.dot_general  model/block1  2.0 MiB  14.3 %
+
 14.0 MiB │                    ██████████
          │          ▇▇▇▇▇▇▇▇▇▇██████████
          │          ████████████████████
@@ -126,6 +131,12 @@ def test_text_counts_what_an_operation_needs_inside():
     assert "inside test.op0" in to_text(inside)
 
 
+def test_several_charts_in_one_scale():
+    rows = to_text(PLAIN, width=50, top_bytes=28 * MIB).splitlines()[-9:-1]
+    assert rows[0].startswith("28.0 MiB │")
+    assert [("█" in row) for row in rows] == [False] * 4 + [True] * 4
+
+
 def test_text_of_nothing():
     assert to_text(timeline_of(phases=())) == "no operations\n"
     assert "peak of temporaries  0 B" in to_text(timeline_of())
@@ -136,6 +147,7 @@ def test_json():
     assert (data["peak_bytes"], data["peak_index"], data["device_bytes"]) == (14 * MIB, 4, 18 * MIB)
     assert data["live_bytes"] == list(PLAIN.live_bytes)
     assert [Buffer(**buffer) for buffer in data["buffers"]] == list(PLAIN.buffers)
+    assert [one["bytes"] for one in data["at_peak"]["largest"]] == [8 * MIB, 4 * MIB, 2 * MIB]
 
 
 def test_chart_keeps_the_peak_of_a_program_with_more_operations_than_columns():

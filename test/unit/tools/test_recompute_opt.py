@@ -124,6 +124,10 @@ USAGE = {
         ["-t", "memory-timeline{model=gpu}"],
         "unknown model 'gpu' for memory-timeline; known are order, xla",
     ),
+    "no such function before": (
+        ["-t", f"memory-timeline{{before={EXAMPLE}}}"],
+        "the step before has no function @",
+    ),
     "unreadable pipeline": (["-p", "recompute{"], "cannot read the pipeline"),
     "nested pipeline": (
         ["--pass-pipeline", "builtin.module(func.func(recompute-mark))"],

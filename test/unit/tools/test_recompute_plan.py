@@ -90,9 +90,51 @@ def test_a_sweep(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_a_curve_beside_others(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An order that was found here is a point on the curve; a point of a list has the graph's costs."""
+    order, listed, curve = tmp_path / "greedy.txt", tmp_path / "theirs.json", tmp_path / "curve.json"
+    assert main([graph, "--budget", "0.6", "--solver", "greedy", "--sequence", str(order), "-q"]) == 0
+    found = re.search(r"peak: (\d+) bytes.*\nextra cost: (\S+) %", capsys.readouterr().out)
+    assert found is not None
+    listed.write_text(json.dumps([{"tag": "nothing", "peak_bytes": 7, "rec_cost": 0}]))
+    beside = ["--beside", str(order), "--beside", str(listed), "--curve", str(curve)]
+    assert main([graph, "--sweep", "5", "--solver", "greedy", *beside]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[-1].split() == ["0.0000", "0.0000", "nothing"]
+    assert captured.err.count(" of 5: ") == 5
+    (data,) = json.loads(curve.read_text())
+    theirs, nothing = data["markers"]
+    assert (theirs["name"], theirs["peak_bytes"], nothing["percent"]) == ("greedy", int(found[1]), 0)
+    assert theirs["percent"] == pytest.approx(float(found[2]), abs=1e-4)
+    assert len(data["points"]) + len(data["refused"]) == 5
+    own = data["points"][2 - len(data["refused"])]
+    assert own["peak_bytes"] <= theirs["peak_bytes"] and own["percent"] == pytest.approx(theirs["percent"])
+
+
+def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "theirs.json"
+    for text, reason in (
+        ("[1, ]", ":1:5: error: this is no JSON"),
+        ('[{"tag": "x"}]', ":1:1: error: no list of points"),
+    ):
+        path.write_text(text)
+        assert main([graph, "--sweep", "2", "-q", "--beside", str(path)]) == 2
+        assert reason in capsys.readouterr().err
+
+
+def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "--fit", "9GiB", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("yes, as it is: the graph fits 9GiB\n")
+    assert main([graph, "--fit", "60%", "-q", "--solver", "greedy"]) == 0
+    assert re.match(r"yes, with recomputation: the graph fits 60% at \d+\.\d+ % extra work", capsys.readouterr().out)
+    assert main([graph, "--fit", "1MB", "-q"]) == 1
+    assert capsys.readouterr().out.startswith("no: the graph does not fit 1MB\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: what kind of file is told by its end, one of"),
         (["--budget", "3 apples"], "recompute-plan: error: '3 apples' is no budget: "),
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
         (["--sweep", "0"], "recompute-plan: error: --sweep is 0: at least one budget"),

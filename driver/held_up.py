@@ -1,0 +1,58 @@
+"""What holds the proven minimum of a step up, by name and source line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..analysis.memory.labels import source_of, value_name
+from ..analysis.step.step import Step
+from ..planning.solvers.budgets import in_words
+from ..planning.solvers.of_graph import problem_of_graph
+from ..planning.solvers.problem import Problem
+from ..planning.solvers.working_set import largest_working_set
+from ..rules.names import name_of
+
+MOST = 10
+
+
+@dataclass(frozen=True)
+class HeldUp:
+    """What no plan can do without: `bytes` of temporaries while `operation` runs, and the `values` alive there, with
+    their bytes, the largest first; `more` others. Names are with source lines."""
+
+    bytes: int
+    operation: str
+    values: tuple[tuple[str, int], ...]
+    more: int
+
+    def lines(self) -> Iterator[str]:
+        """The operation, then a value a line."""
+        yield f"{self.operation}, which runs then"
+        for value, size in self.values:
+            yield f"{in_words(size):>10}  {value}"
+        if self.more:
+            yield f"and {self.more} more"
+
+
+def held_up(step: Step) -> HeldUp:
+    """The operation with the largest working set (`planning/solvers/working_set.py`)."""
+    problem = problem_of_graph(step.graph)
+    least = largest_working_set(problem)
+    at = "the end of the step" if least.operation is None else named(step, least.operation)
+    values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MOST])
+    return HeldUp(least.bytes, at, values, len(least.values) - len(values))
+
+
+def _value(step: Step, problem: Problem, value: int) -> str:
+    """With the number of the storage where its operation makes several."""
+    op = int(problem.maker[value])
+    made = problem.makes_of(op)
+    return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)
+
+
+def named(step: Step, op: int) -> str:
+    """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
+    operation = step.operation(op)
+    words = [name_of(operation), value_name(operation), f"({source_of(operation)})" if source_of(operation) else ""]
+    return " ".join(filter(None, words))

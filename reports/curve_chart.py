@@ -1,0 +1,112 @@
+"""A curve over budgets as a picture: what was found, what is proved, the gap between them, and what others do."""
+
+# matplotlib leaves its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from .bytes import UNITS, human_bytes
+from .curve import Curve, Marker, Point
+from .memory_chart import FAINT, INK, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FOUND, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
+SHAPES = "Ds^vPX*"
+"""Of the markers, a name each; told apart by shape, so that no colour is needed."""
+ROOM = 1.06
+
+
+def to_svg(curves: Sequence[Curve], title: str) -> str:
+    """A panel for each curve, the same bytes on every run. Needs matplotlib; `ImportError` says how to install it."""
+    return _drawn(curves, title, "svg").decode()
+
+
+def to_png(curves: Sequence[Curve], title: str) -> bytes:
+    """The same as a picture of 1350 pixels across."""
+    return _drawn(curves, title, "png")
+
+
+def _drawn(curves: Sequence[Curve], title: str, kind: str) -> bytes:
+    if not curves:
+        raise ValueError("curves: at least one is needed")
+    buffer = BytesIO()
+    with style():
+        metadata = {"Date": None, "Creator": None} if kind == "svg" else {}
+        figure(curves, title).savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    return buffer.getvalue()
+
+
+def figure(curves: Sequence[Curve], title: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    height = 0.55 + 3.6 * len(curves)
+    drawing = Figure(figsize=(9, height), facecolor="white")
+    panels = drawing.subplots(len(curves), 1, squeeze=False)[:, 0]
+    drawing.subplots_adjust(left=0.075, right=0.985, top=1 - 0.75 / height, bottom=0.5 / height, hspace=0.4)
+    drawing.text(0.02, 1 - 0.14 / height, title, fontsize=12, fontweight="bold", va="top")
+    for axes, one in zip(panels, curves, strict=True):
+        draw(axes, one)
+    return drawing
+
+
+def draw(axes: Axes, curve: Curve) -> None:
+    power = min(max(curve.plain_peak_bytes.bit_length() - 1, 0) // 10, len(UNITS) - 1)
+    unit = 1024**power
+    said = f"{curve.name}: {human_bytes(curve.plain_peak_bytes)} as it is"
+    axes.set_title(said, loc="left", fontsize=10, pad=4)
+    axes.set_xlabel(f"budget, {UNITS[power]}", color=FAINT)
+    axes.set_ylabel("extra work, % of the step", color=FAINT)
+    axes.set_xlim(0, ROOM * curve.plain_peak_bytes / unit)
+    highest = max([1e-6, *(one.percent for one in (*curve.points, *curve.markers))])
+    axes.set_ylim(-0.04 * highest, 1.12 * highest)
+    _draw_minimum(axes, curve, unit)
+    _draw_points(axes, curve.points, unit)
+    for number, name in enumerate(dict.fromkeys(one.name for one in curve.markers)):
+        shape = SHAPES[number % len(SHAPES)]
+        _draw_marker(axes, [one for one in curve.markers if one.name == name], name, shape, unit)
+    if curve.refused:
+        places = [one.budget_bytes / unit for one in curve.refused]
+        axes.plot(places, [0] * len(places), "x", color="#b00020", clip_on=False, zorder=4, label="no plan")
+    axes.legend(loc="best", frameon=False)
+
+
+def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
+    """What no plan can keep, in grey."""
+    least = curve.minimum_bytes / unit
+    axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
+    axes.annotate(
+        f"no plan: {human_bytes(curve.minimum_bytes)} is the proven least",
+        (least, 0.5),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4, 0),
+        textcoords="offset points",
+        rotation=90,
+        ha="right",
+        va="center",
+        color=FAINT,
+        fontsize=8,
+    )
+
+
+def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
+    if not points:
+        return
+    budgets = [one.budget_bytes / unit for one in points]
+    found, proved = [one.percent for one in points], [one.bound_percent for one in points]
+    widest = max(one.percent - one.bound_percent for one in points)
+    label = f"gap, at most {widest:.2g} points"
+    axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
+    axes.plot(budgets, found, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
+    axes.plot(budgets, proved, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
+
+
+def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:
+    across, up = [one.peak_bytes / unit for one in markers], [one.percent for one in markers]
+    axes.plot(across, up, shape, markerfacecolor="none", markeredgecolor=INK, markersize=5.5, zorder=4, label=name)

@@ -1,0 +1,125 @@
+"""A curve over budgets as one HTML file: under the pointer the numbers of the nearest point, and what it runs again.
+
+The file holds its data and its script, and asks nothing of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from .curve import Curve, to_json
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 14px sans-serif; margin: 2em; }}
+svg {{ width: 100%; max-width: 1100px; background: #f6f6f6; }}
+pre {{ min-height: 12em; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<div id="charts"></div>
+<script type="application/json" id="data">{data}</script>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+_SCRIPT = """\
+const WIDTH = 1000, HEIGHT = 360, EDGE = 50;
+
+function human(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; bytes >= 1024 && unit < units.length - 1; unit++) bytes /= 1024;
+  return bytes.toFixed(unit ? 1 : 0) + " " + units[unit];
+}
+
+function scaled(curve) {
+  const high = Math.max(1e-6, ...[...curve.points, ...curve.markers].map(one => one.percent));
+  return {
+    x: bytes => EDGE + (WIDTH - 2 * EDGE) * bytes / (1.06 * curve.plain_peak_bytes),
+    y: percent => HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * percent / high,
+  };
+}
+
+// Everything that can be pointed at: where it is, and what is said of it.
+function places(curve) {
+  const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
+  const again = one => one.again.map(each =>
+    `  ${each.segment || "outside segments"}: ${each.executions} run again, ${each.percent.toFixed(4)} %` +
+    (each.values.length ? `: ${each.values.join(", ")}` : ""));
+  const points = curve.points.map(one => ({ bytes: one.budget_bytes, percent: one.percent, text: [
+    `budget ${share(one.budget_bytes)}`, `peak   ${share(one.peak_bytes)}`,
+    `extra  ${one.percent.toFixed(4)} %, at least ${one.bound_percent.toFixed(4)} % is proved (${one.bound_by})`,
+    `found by ${one.found_by}${one.finished ? "" : "; stopped before its end"}`, ...again(one)].join("\\n") }));
+  const others = curve.markers.map(one => ({ bytes: one.peak_bytes, percent: one.percent,
+    text: `${one.name}\\npeak   ${share(one.peak_bytes)}\\nextra  ${one.percent.toFixed(4)} %` }));
+  const refused = curve.refused.map(one => ({ bytes: one.budget_bytes, percent: 0,
+    text: `budget ${share(one.budget_bytes)}\\n${one.proved ? "no plan, proved" : "no plan found"}: ${one.reason}` }));
+  return [...points, ...others, ...refused];
+}
+
+function nearest(found, scale, x, y) {
+  const far = one => Math.hypot(scale.x(one.bytes) - x, scale.y(one.percent) - y);
+  return found.reduce((best, one) => far(one) < far(best) ? one : best);
+}
+
+function drawn(curve) {
+  const scale = scaled(curve), at = (bytes, percent) => `${scale.x(bytes)},${scale.y(percent)}`;
+  const found = curve.points.map(one => at(one.budget_bytes, one.percent));
+  const proved = curve.points.map(one => at(one.budget_bytes, one.bound_percent));
+  const dots = (all, look) => all.map(one => `<circle cx="${one[0]}" cy="${one[1]}" r="4" ${look}/>`).join("");
+  const pair = (bytes, percent) => [scale.x(bytes), scale.y(percent)];
+  const base = scale.y(0);
+  return `<rect x="${EDGE}" y="${EDGE}" width="${Math.max(0, scale.x(curve.minimum_bytes) - EDGE)}" ` +
+    `height="${base - EDGE}" fill="#e2e2e2"/>` +
+    `<text x="${EDGE + 4}" y="${EDGE - 6}">no plan below ${human(curve.minimum_bytes)}, proved</text>` +
+    `<polyline points="${EDGE},${EDGE} ${EDGE},${base} ${WIDTH - EDGE},${base}" fill="none" stroke="#777"/>` +
+    `<text x="${WIDTH - EDGE}" y="${base + 20}" text-anchor="end">budget, up to the plain peak of ` +
+    `${human(curve.plain_peak_bytes)}</text>` +
+    `<polygon points="${[...found, ...[...proved].reverse()].join(" ")}" fill="#f6dca8"/>` +
+    `<polyline points="${proved.join(" ")}" fill="none" stroke="#e69f00" stroke-dasharray="6 4"/>` +
+    `<polyline points="${found.join(" ")}" fill="none" stroke="#0d4079"/>` +
+    dots(curve.points.map(one => pair(one.budget_bytes, one.percent)), 'fill="#0d4079"') +
+    dots(curve.markers.map(one => pair(one.peak_bytes, one.percent)), 'fill="none" stroke="#222"') +
+    dots(curve.refused.map(one => pair(one.budget_bytes, 0)), 'fill="#b00020"') +
+    '<circle class="here" r="7" fill="none" stroke="#c00"/>';
+}
+
+function show(curve, parent) {
+  const box = document.createElement("section"), scale = scaled(curve), found = places(curve);
+  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}">${drawn(curve)}</svg>` +
+    "<p>Blue: found. Orange: the least, proved. Rings: other planners. Red: no plan.</p><pre></pre>";
+  box.querySelector("h2").textContent = curve.name;
+  const svg = box.querySelector("svg");
+  const point = one => {
+    box.querySelector(".here").setAttribute("cx", scale.x(one.bytes));
+    box.querySelector(".here").setAttribute("cy", scale.y(one.percent));
+    box.querySelector("pre").textContent = one.text;
+  };
+  svg.addEventListener("mousemove", event => {
+    const place = svg.getBoundingClientRect(), factor = WIDTH / place.width;
+    point(nearest(found, scale, (event.clientX - place.left) * factor, (event.clientY - place.top) * factor));
+  });
+  parent.append(box);
+  if (found.length) point(found[0]);
+}
+
+if (typeof document !== "undefined")
+  for (const curve of JSON.parse(document.getElementById("data").textContent))
+    show(curve, document.getElementById("charts"));
+"""
+
+
+def to_html(curves: Sequence[Curve], title: str) -> str:
+    """One page with a chart for each curve."""
+    # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
+    data = to_json(curves).replace("<", "\\u003c")
+    return _PAGE.format(title=escape(title), data=data, script=_SCRIPT)

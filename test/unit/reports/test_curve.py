@@ -1,0 +1,154 @@
+"""Curves over budgets: what they say is what was solved, and the pictures have all of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from typing_extensions import override
+
+from recompute.planning.solvers.problem import OperationRow, problem_of
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal, Result
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.reports.curve import Again, Curve, Marker, curve_of, to_json
+from recompute.reports.curve_chart import to_png, to_svg
+from recompute.reports.curve_html import to_html
+
+LAYERS = 4
+
+
+def chain() -> list[OperationRow]:
+    """Each backward operation reads the gradient and what its layer made."""
+    forward = [OperationRow(f"f{at}", 10, [at - 1] if at else [], [100]) for at in range(LAYERS)]
+    rows, last = list(forward), LAYERS - 1
+    for at in reversed(range(LAYERS)):
+        rows.append(OperationRow(f"b{at}", 20, [last, at], [8], backward=True, again=False))
+        last = len(rows) - 1
+    return rows
+
+
+PROBLEM = problem_of(chain(), outputs=[2 * LAYERS - 1])
+PLAIN = evaluate(PROBLEM, sequence_of(PROBLEM, ())).peak_bytes
+BUDGETS = [PLAIN * at // 8 for at in range(1, 9)]
+OUTCOMES = [solve(PROBLEM, budget) for budget in BUDGETS]
+MARKERS = (Marker("theirs </script>", PLAIN // 2, 12.5),)
+
+
+def again(result: Result) -> tuple[Again, ...]:
+    return (Again("layer", len(result.pairs), result.percent, ("%h (m.py:1:2)",)),) if result.pairs else ()
+
+
+CURVE = curve_of("a < chain", PROBLEM, PLAIN, BUDGETS, OUTCOMES, MARKERS, again)
+
+
+def test_the_curve_is_what_was_solved() -> None:
+    results = [one for one in OUTCOMES if isinstance(one, Result)]
+    refused = [one for one in OUTCOMES if isinstance(one, Refusal)]
+    assert [one.percent for one in CURVE.points] == [one.percent for one in results] and len(results) >= 3
+    assert [one.bound_percent for one in CURVE.points] == [one.bound_percent for one in results]
+    assert len(CURVE.refused) == len(refused) >= 1
+    assert [one.proved for one in CURVE.refused] == [one.proved for one in refused]
+    assert all(one.peak_bytes >= CURVE.minimum_bytes for one in CURVE.points)
+    assert any("f" in line for line in CURVE.holding)
+
+
+def test_json_holds_it_all() -> None:
+    (data,) = json.loads(to_json([CURVE]))
+    assert (data["name"], data["plain_peak_bytes"], data["minimum_bytes"]) == ("a < chain", PLAIN, CURVE.minimum_bytes)
+    assert [one["percent"] for one in data["points"]] == [one.percent for one in CURVE.points]
+    assert data["markers"] == [{"name": "theirs </script>", "peak_bytes": PLAIN // 2, "percent": 12.5}]
+    assert data["points"][0]["again"][0]["values"] == ["%h (m.py:1:2)"]
+
+
+def test_the_picture_is_the_same_every_time() -> None:
+    picture = to_svg([CURVE], "costs")
+    assert picture == to_svg([CURVE], "costs")
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert to_png([CURVE], "costs").startswith(b"\x89PNG")
+    # Two panels are higher than one, and a curve without any plan can be drawn.
+    nothing = Curve("none", PLAIN, PLAIN, (), (), CURVE.refused)
+    heights = [height_of(one) for one in (picture, to_svg([CURVE, nothing], "costs"))]
+    assert heights[1] > 1.5 * heights[0]
+    with pytest.raises(ValueError, match="at least one"):
+        to_svg([], "costs")
+
+
+def height_of(picture: str) -> float:
+    match = re.search(r'height="([\d.]+)pt"', picture)
+    assert match is not None
+    return float(match[1])
+
+
+def test_all_points_are_in_the_picture() -> None:
+    """Markers of matplotlib are `use` elements of one shape for each line."""
+    uses = to_svg([CURVE], "costs").count("<use ")
+    fewer = Curve(CURVE.name, PLAIN, CURVE.minimum_bytes, (), CURVE.points[1:], CURVE.refused[1:])
+    # A point found, a budget refused, a marker, and the marker's place in the legend.
+    assert uses - to_svg([fewer], "costs").count("<use ") >= 3
+
+
+class Scripts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.inside = False
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = tag == "script"
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = False
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.found.append(data)
+
+
+PAGE = to_html([CURVE], "a < b")
+
+
+def scripts() -> tuple[str, str]:
+    reader = Scripts()
+    reader.feed(PAGE)
+    data, script = reader.found
+    return data, script
+
+
+def test_the_page_holds_the_data_and_nothing_from_elsewhere() -> None:
+    data, _ = scripts()
+    assert json.loads(data) == json.loads(to_json([CURVE]))
+    assert "<title>a &lt; b</title>" in PAGE and not re.search(r"https?:|src=|href=|@import|fetch\(", PAGE)
+
+
+def test_the_pointer_gives_the_numbers_of_the_nearest_point() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node to run the page's script with")
+    data, script = scripts()
+    show = (
+        f"const [curve] = {data}; const scale = scaled(curve), all = places(curve);"
+        "for (const one of all) {"
+        "  const at = nearest(all, scale, scale.x(one.bytes) + 1, scale.y(one.percent) - 1);"
+        "  if (at !== one) throw new Error('another point is nearer');"
+        "  console.log(one.text.replaceAll('\\n', '|'));"
+        "}"
+        "console.log((drawn(curve).match(/<circle/g) || []).length);"
+    )
+    done = subprocess.run([node, "-e", script + show], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    *said, circles = done.stdout.splitlines()
+    points, total = CURVE.points, len(CURVE.points) + len(CURVE.markers) + len(CURVE.refused)
+    assert len(said) == total and int(circles) == total + 1
+    first = points[0]
+    assert f"extra  {first.percent:.4f} %, at least {first.bound_percent:.4f} % is proved" in said[0]
+    assert f"layer: {first.again[0].executions} run again" in said[0] and "%h (m.py:1:2)" in said[0]
+    assert said[len(points)].startswith("theirs </script>|peak") and "no plan, proved: " in said[-1]

@@ -1,0 +1,43 @@
+"""What holds the peak: the largest by name, and the rest as a number."""
+
+from __future__ import annotations
+
+from recompute.analysis.memory.labels import Buffer
+from recompute.analysis.memory.timeline import Timeline
+from recompute.reports.holding import holding_of, lines_of
+
+SIZES = (5, 40, 20, 40, 0)
+TIMELINE = Timeline(
+    operations=("a", "b"),
+    phases=("primal", "gradient"),
+    buffers=(
+        *(Buffer("op", "primal", "", size, 0, 1, False, f"%v{at}", f"m.py:{at}:1") for at, size in enumerate(SIZES)),
+        Buffer("op", "primal", "", 1000, 0, 0, False, "%dead"),
+        Buffer("op", "gradient", "", 895, 1, 1, True, "jit(step)/transpose(jvp(a_long_scope))/with_a_long_end/mul"),
+    ),
+    inner_bytes=(0, 200),
+    live_bytes=(1105, 1200),
+    argument_bytes=0,
+    result_bytes=0,
+    aliased_bytes=0,
+)
+
+
+def test_the_largest_and_the_rest_add_up_to_the_peak() -> None:
+    found = holding_of(TIMELINE, most=3)
+    assert [(one.name[:3], one.bytes) for one in found.largest] == [("jit", 895), ("%v1", 40), ("%v3", 40)]
+    # %v0 and %v2, and what the operation needs inside; %v4 has no bytes.
+    assert (found.more, found.more_bytes) == (3, 225)
+    assert sum(one.bytes for one in found.largest) + found.more_bytes == TIMELINE.peak_bytes
+    assert found.largest[0].recomputed and found.largest[1].source == "m.py:1:1"
+
+
+def test_the_end_of_a_long_name_is_kept() -> None:
+    first, second, *_, last = list(lines_of(holding_of(TIMELINE, most=1), TIMELINE.peak_bytes))
+    assert first == "largest at the peak" and "with_a_long_end/mul  op, recomputed" in second and "…" in second
+    assert second.endswith("895 B  74.6 %") and last.split() == ["and", "5", "more", "305", "B", "25.4", "%"]
+
+
+def test_nothing_alive() -> None:
+    empty = Timeline((), (), (), (), (), 0, 0, 0)
+    assert holding_of(empty).largest == () and list(lines_of(holding_of(empty), 0)) == []

@@ -1,0 +1,74 @@
+"""Ctrl-C while a plan is looked for: the best so far is printed and written, and the exit code is that of a plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recompute.test.benchmark_scripts import script
+from recompute.tools import recompute_plan
+
+PROGRAM = "import sys; from recompute.tools.recompute_plan import main; sys.exit(main())"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One for which the search goes on for minutes."""
+    joint_graphs: Any = script("joint_graphs")
+    path = tmp_path_factory.mktemp("graph") / "unet.json"
+    path.write_text(json.dumps(joint_graphs.unet().finished()))
+    return str(path)
+
+
+def interrupted(arguments: list[str], after: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of recompute-plan; the signal is sent once `after` is said."""
+    call = [sys.executable, "-c", PROGRAM, *arguments]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
+        assert tool.stdout is not None and tool.stderr is not None
+        said = list[str]()
+        for line in tool.stderr:
+            said.append(line)
+            if re.search(after, line):
+                tool.send_signal(signal.SIGINT)
+                break
+        out, rest = tool.communicate(timeout=60)
+    return tool.returncode, out, "".join(said) + rest
+
+
+def test_a_long_search_ends_with_the_best_so_far(graph: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    code, out, said = interrupted([graph, "--budget", "0.3", "-o", str(plan)], after="extra cost")
+    assert (code, said.count("interrupted: the best so far follows"), "Traceback" in said) == (0, 1, False)
+    assert "; stopped before its end: the best so far" in out
+    found = json.loads(plan.read_text())
+    assert not found["finished"] and found["copies"] and found["peak_bytes"] <= found["budget_bytes"]
+
+
+def test_a_sweep_ends_with_what_was_found(graph: str, tmp_path: Path) -> None:
+    curve = tmp_path / "curve.json"
+    code, out, said = interrupted([graph, "--sweep", "10", "--curve", str(curve)], after="extra cost")
+    assert (code, "Traceback" in said) == (0, False)
+    started = [int(one) for one in re.findall(r"budget (\d+) of 10", said)]
+    assert started == list(range(1, len(started) + 1)) and len(started) < 10
+    rows = out.splitlines()[2:]
+    assert len(rows) == 10 and all(row.endswith("stopped: the best so far") for row in rows[started[-1] - 1 :])
+    points = json.loads(curve.read_text())[0]["points"]
+    assert len(points) == 10 - started[-1] + 1 and not any(one["finished"] for one in points)
+
+
+def test_whoever_asks_twice_is_let_go(
+    graph: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted_at_once(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recompute_plan, "read_graph", interrupted_at_once)
+    assert recompute_plan.main([graph, "--budget", "0.5"]) == 130
+    assert capsys.readouterr() == ("", "recompute-plan: interrupted: nothing is written\n")

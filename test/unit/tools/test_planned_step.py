@@ -1,0 +1,139 @@
+"""recompute-plan on a step as MLIR: the curve over budgets, whether it fits, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from recompute.driver.api import Request, memory, rewrite
+from recompute.tools.recompute_plan import main
+
+STEP = """\
+func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
+  %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin"("m.py":3:4))
+  %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp"("m.py":4:4))
+  %c = stablehlo.tanh %b : tensor<1024xf32> loc("jit(f)/jvp(block0)/tanh"("m.py":5:4))
+  %d = stablehlo.sine %c : tensor<1024xf32> loc("jit(f)/jvp(block1)/sin"("m.py":6:4))
+  %e = stablehlo.exponential %d : tensor<1024xf32> loc("jit(f)/jvp(block1)/exp"("m.py":7:4))
+  %y = stablehlo.tanh %e : tensor<1024xf32> loc("jit(f)/jvp(block1)/tanh"("m.py":8:4))
+  %g = stablehlo.multiply %e, %d : tensor<1024xf32> loc("jit(f)/transpose(jvp(block1))/mul"("m.py":7:4))
+  %h = stablehlo.multiply %g, %b : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul"("m.py":4:4))
+  %i = stablehlo.multiply %h, %a : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul"("m.py":3:4))
+  func.return %y, %i : tensor<1024xf32>, tensor<1024xf32>
+}
+"""
+KIB = 1024
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> str:
+    path = tmp_path / "step.mlir"
+    path.write_text(STEP)
+    return str(path)
+
+
+def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture, data = tmp_path / "curve.svg", tmp_path / "curve.json"
+    assert main([step, "--sweep", "6", "--curve", str(data)]) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].startswith("@step: 10 operations, plain peak 20480 bytes of temporaries")
+    assert lines[7].startswith("1.0000        1.0000        0.0000")
+    # Three values of 4 KiB are alive while %g is computed, whatever runs again.
+    assert "proven minimum: 12288 bytes of temporaries, held up by" in lines
+    assert "  stablehlo.multiply %g (m.py:7:4), which runs then" in lines
+    assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
+    assert "recompute-plan: budget 20480 bytes of temporaries" in captured.err
+    (curve,) = json.loads(data.read_text())
+    assert [one["peak_bytes"] for one in curve["points"]] == [12 * KIB, 16 * KIB, 20 * KIB]
+    assert curve["points"][1]["again"][0]["values"] == ["stablehlo.sine %a (m.py:3:4)"]
+    assert main([step, "--sweep", "2", "-q", "--curve", str(picture)]) == 0
+    assert "</svg>" in picture.read_text() and capsys.readouterr().err == ""
+
+
+def test_it_fits_as_it_is(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([step, "--fit", "32KiB"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "yes, as it is: the step fits 32KiB"
+    assert second.startswith("  @step needs 32.00 KiB of the device in program order: temporaries 20.00 KiB, ")
+
+
+def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
+    step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([step, "--fit", "28KiB"]) == 0
+    said = capsys.readouterr().out
+    first = re.match(
+        r"yes, with recomputation: the step fits 28KiB at (\S+) % extra work \(at least (\S+) % is proved", said
+    )
+    assert first is not None and float(first[2]) <= float(first[1]) < 12
+    assert "temporaries 20.00 KiB -> 16.00 KiB" in said
+    assert "-p 'recompute{budget=28KiB memory-model=order}'" in said
+    done = rewrite(STEP, Request(budget="28KiB", memory_model="order"))
+    assert memory(done.module)["step"].peak_bytes == 16 * KIB
+    # A copy of the sine, of nine operations on 1024 elements.
+    assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
+
+
+def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([step, "--fit", "23KiB"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
+        "no: the step does not fit 23KiB: the proven minimum is 24.00 KiB of the device, 12288 bytes of temporaries"
+    )
+    assert lines[-4] == "    stablehlo.multiply %g (m.py:7:4), which runs then"
+    assert [line.split() for line in lines[-3:]] == [
+        ["4.00", "KiB", "stablehlo.sine", "%d", "(m.py:6:4)"],
+        ["4.00", "KiB", "stablehlo.exponential", "%e", "(m.py:7:4)"],
+        ["4.00", "KiB", "stablehlo.multiply", "%g", "(m.py:7:4)"],
+    ]
+    assert main([step, "--fit", "10KiB"]) == 1
+    assert "arguments and results of @step, which no plan changes, need 12288" in capsys.readouterr().out
+
+
+def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([step, "--fit", "70%", "--memory-model", "xla"]) == 0
+    said = capsys.readouterr().out
+    assert "nothing is proved of the least" in said and "by the model of XLA:CPU" in said
+    assert main([step, "--fit", "1%", "--memory-model", "xla"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("no: nothing was found") and "proven minimum" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--budget", "50%"], "--budget is for graphs; for a step there are --sweep, --fit and recompute-opt -p"),
+        (["--sweep", "2", "--beside", "x.txt"], "--beside is for graphs"),
+        (["--sweep", "2", "--view-copies", "on"], "--view-copies is for graphs"),
+        (["--sweep", "2", "--memory-model", "xla"], "the curve of a step is in program order"),
+        (["--sweep", "0"], "--sweep is 0: at least one budget"),
+        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: what kind of file is told by its end, one of"),
+        (["--fit", "min"], "'min' is no number of bytes"),
+        (["--fit", "lots"], "'lots' is no budget"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([step, "-q", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert reason in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+@pytest.mark.parametrize("way", [["--fit", "1GiB"], ["--sweep", "2"]])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n", "no gradient found"),
+        (STEP.replace("1024", "?"), "needs static shapes"),
+        ("func.func @f(\n", r"step.mlir:\d+:\d+: error: "),
+    ],
+)
+def test_bad_input(text: str, reason: str, way: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "step.mlir"
+    path.write_text(text)
+    assert main([str(path), *way, "-q"]) == 2
+    captured = capsys.readouterr()
+    assert re.search(reason, captured.err) and captured.err.count("\n") == 1 and captured.out == ""

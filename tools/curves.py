@@ -1,0 +1,90 @@
+"""Curves over budgets, as files: `--curve F.json|.svg|.png|.html`, with the points of others, `--beside FILE`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..planning.solvers.problem import Problem
+from ..planning.solvers.sequence import evaluate, read_order
+from ..planning.solvers.view_copies import with_copies
+from ..reports.curve import Curve, Marker, to_json
+from ..reports.curve_html import to_html
+from .files import FileError, read_text, write_bytes
+
+TITLE = "What memory costs"
+
+
+def _svg(curves: Sequence[Curve]) -> bytes:
+    from ..reports.curve_chart import to_svg
+
+    return to_svg(curves, TITLE).encode()
+
+
+def _png(curves: Sequence[Curve]) -> bytes:
+    from ..reports.curve_chart import to_png
+
+    return to_png(curves, TITLE)
+
+
+_FORMATS: dict[str, Callable[[Sequence[Curve]], bytes]] = {
+    ".json": lambda curves: to_json(curves).encode(),
+    ".svg": _svg,
+    ".png": _png,
+    ".html": lambda curves: to_html(curves, TITLE).encode(),
+}
+
+
+def demand_format(path: str) -> None:
+    """Raises `ValueError` for a name that does not say a format, before any work is done."""
+    if Path(path).suffix not in _FORMATS:
+        raise ValueError(f"--curve {path}: what kind of file is told by its end, one of {', '.join(_FORMATS)}")
+
+
+def write_curves(path: str, curves: Sequence[Curve]) -> None:
+    """Raises `FileError`, and `ValueError` where matplotlib is needed and not there."""
+    try:
+        data = _FORMATS[Path(path).suffix](curves)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    write_bytes(path, data)
+
+
+def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
+    """What others do, evaluated here. A file is an order of execution, as `--evaluate` reads it, or, with the end
+    .json, a list of `{"tag": name, "peak_bytes": n, "rec_cost": n}`, costs in the units of the graph.
+
+    Raises `FileError`, and `ValueError` for what is no order."""
+    return [marker for path in paths for marker in _markers(problem, path)]
+
+
+def _markers(problem: Problem, path: str) -> Iterable[Marker]:
+    text, name = read_text(path)
+    if Path(path).suffix == ".json":
+        return _listed(problem, text, name)
+    found = evaluate_order(problem, text, name)
+    return [Marker(Path(path).stem, found[0], problem.percent(found[1]))]
+
+
+def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
+    """Peak bytes and extra cost of an order, with the copies of views that it names."""
+    widened = with_named_views(problem, text)
+    found = evaluate(widened, read_order(widened, text, name))
+    return found.peak_bytes, found.cost - problem.total_cost
+
+
+def with_named_views(problem: Problem, text: str) -> Problem:
+    labels = {line.split("#")[0].strip() for line in text.splitlines()}
+    return with_copies(problem, [view for view in problem.views if f"copy:{view.label}" in labels])
+
+
+def _listed(problem: Problem, text: str, name: str) -> Iterable[Marker]:
+    try:
+        rows: list[dict[str, Any]] = json.loads(text)
+        return [Marker(str(one["tag"]), int(one["peak_bytes"]), problem.percent(one["rec_cost"])) for one in rows]
+    except json.JSONDecodeError as error:
+        raise FileError(f"{name}:{error.lineno}:{error.colno}: error: this is no JSON: {error.msg}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{name}:1:1: error: no list of points with tag, peak_bytes and rec_cost") from error

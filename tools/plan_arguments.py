@@ -1,0 +1,80 @@
+"""The command line of recompute-plan, and what all of its ways share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+
+from ..planning.solvers.auto import Effort
+from ..planning.solvers.registry import NAMES
+from ..planning.solvers.result import Progress
+from .files import write_text
+from .start import version_of
+
+MODELS = "order", "xla"
+PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """argparse ends the process for wrong usage, with exit code 2."""
+    options = parser.parse_args(arguments)
+    asked = [one for one in (options.budget, options.sweep, options.fit) if one is not None]
+    if len(asked) != 1 and not (options.evaluate and not asked):
+        parser.error("give either --budget or --sweep, or --fit")
+    if options.evaluate is not None and options.sweep is not None:
+        parser.error("--evaluate is for --budget")
+    if (options.curve is not None or options.beside) and options.sweep is None:
+        parser.error("--curve and --beside are for --sweep")
+    return options
+
+
+def count_of(options: argparse.Namespace) -> int:
+    """So many budgets. Raises `ValueError`."""
+    if options.sweep < 1:
+        raise ValueError(f"--sweep is {options.sweep}: at least one budget")
+    return options.sweep
+
+
+def effort_of(options: argparse.Namespace) -> Effort:
+    return Effort.brief() if options.effort == "brief" else Effort()
+
+
+def progress_of(options: argparse.Namespace) -> Progress:
+    def progress(line: str) -> None:
+        if not options.quiet:
+            print(f"recompute-plan: {line}", file=sys.stderr, flush=True)
+
+    return progress
+
+
+def say(lines: Iterable[str], aside: bool = False) -> None:
+    text = "".join([f"{line}\n" for line in lines])
+    if aside:
+        print(text, end="", file=sys.stderr, flush=True)
+    else:
+        write_text(None, text)
+
+
+def parser_with(description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="graph or step; '-' is standard input")
+    parser.add_argument("--budget", help="the most bytes alive: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
+    parser.add_argument("--curve", metavar="FILE", help="with --sweep: the curve as .json, .svg, .png or .html")
+    parser.add_argument("--beside", metavar="FILE", action="append", default=[], help="points of others in the curve")
+    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; of a step, bytes are those of the device")
+    parser.add_argument("--memory-model", choices=MODELS, default="order", help="by which a step is to fit")
+    parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
+    parser.add_argument("--effort", choices=("brief", "full"), default="full", help="seconds of work, or a minute")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
+    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
+    parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
+    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, an id of a node a line")
+    parser.add_argument("--evaluate", metavar="ORDER.txt", help="count what this order needs and costs, and end")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
+    return parser
