@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 
 import recompute
+from recompute.analysis.memory.timeline import timeline
+from recompute.analysis.step.functions import functions_of
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
+from recompute.interpreters.meter import meter
 from recompute.test.examples import FOLDER
 from recompute.test.unit.frontends.steps import jax, jnp
+from recompute.transforms.inline import inline
 
 ODE = FOLDER.parent / "loops" / "ode.mlir"
 
@@ -32,7 +36,13 @@ def test_proved_and_executed_equal(name: str) -> None:
     assert done.memory()["main"][1].peak_bytes < 0.75 * done.memory()["main"][0].peak_bytes
     draw = np.random.default_rng(0)
     given = [drawn(draw, one) for one in jax.tree.leaves(step.arguments)]
-    assert compare(parse_module(text, "step.mlir", make_context()), done.module, given).equal
+    before = parse_module(text, "step.mlir", make_context())
+    assert compare(before, done.module, given).equal
+    for module in (before, done.module):
+        inline(module)
+        (function,) = functions_of(module)
+        # What is counted is what the interpreter owns, at every operation.
+        assert meter(function, given)[1].live_bytes == timeline(function).live_bytes
 
 
 def drawn(draw: Any, of: Any) -> Any:
