@@ -6,40 +6,12 @@ The file holds its data and its script, and asks nothing of the network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from .curve import Curve, to_json
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font: 14px sans-serif; margin: 2em; }}
-svg {{ width: 100%; max-width: 1100px; background: #f6f6f6; }}
-pre {{ min-height: 12em; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<div id="charts"></div>
-<script type="application/json" id="data">{data}</script>
-<script>
-{script}</script>
-</body>
-</html>
-"""
+from .html_page import page
 
 _SCRIPT = """\
 const WIDTH = 1000, HEIGHT = 360, EDGE = 50;
-
-function human(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let unit = 0;
-  for (; bytes >= 1024 && unit < units.length - 1; unit++) bytes /= 1024;
-  return bytes.toFixed(unit ? 1 : 0) + " " + units[unit];
-}
 
 function scaled(curve) {
   const high = Math.max(1e-6, ...[...curve.points, ...curve.markers].map(one => one.percent));
@@ -120,6 +92,4 @@ if (typeof document !== "undefined")
 
 def to_html(curves: Sequence[Curve], title: str) -> str:
     """One page with a chart for each curve."""
-    # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
-    data = to_json(curves).replace("<", "\\u003c")
-    return _PAGE.format(title=escape(title), data=data, script=_SCRIPT)
+    return page(title, to_json(curves), _SCRIPT, "max-width: 1100px", 12)

@@ -8,40 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 
 from ..analysis.memory.timeline import Timeline
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font: 14px sans-serif; margin: 2em; }}
-svg {{ width: 100%; height: 320px; background: #f6f6f6; }}
-pre {{ min-height: 20em; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<div id="charts"></div>
-<script type="application/json" id="data">{data}</script>
-<script>
-{script}</script>
-</body>
-</html>
-"""
+from .html_page import page
 
 _SCRIPT = """\
 const WIDTH = 1000, HEIGHT = 300, ROWS = 10;
-
-function human(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let unit = 0;
-  for (; bytes >= 1024 && unit < units.length - 1; unit++) bytes /= 1024;
-  return bytes.toFixed(unit ? 1 : 0) + " " + units[unit];
-}
 
 function percent(part, whole) {
   return (100 * part / Math.max(1, whole)).toFixed(1) + " %";
@@ -114,5 +86,4 @@ if (typeof document !== "undefined") {
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
     """One page with a chart for each (name, timeline), all in one scale."""
     data = json.dumps([(name, asdict(timeline)) for name, timeline in timelines])
-    # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
-    return _PAGE.format(title=escape(title), data=data.replace("<", "\\u003c"), script=_SCRIPT)
+    return page(title, data, _SCRIPT, "height: 320px", 20)
