@@ -18,8 +18,10 @@ LEFT_OUT = {
     r"|test_as_little_as_with_checkpoint_around_the_body\[(with_keys_rbg|with_condition|in_one_another|counted)",
     "said of smaller steps too": r"test_shardings_on_a_mesh|test_ours_and_checkpoint_have_the_same_bits"
     r"|test_the_same_bytes_twice_and_in_two_processes|test_the_network_of_the_fleet_page|test_peers\.py::test_results$"
-    r"|test_the_same_noise_twice\[.*-PRNGKey|test_results_in_bf16_are_near|\[vision_transformer\]"
+    r"|test_the_same_noise_twice\[.*-(PRNGKey|rbg)|test_results_in_bf16_are_near|\[vision_transformer\]"
     r"|test_steps_go_one_way\[(branches|unet|gpt_bf16|mindspore_attention|mlp20|resnet)|test_the_net_of_the_tutorial",
+    "the same again at other seeds, sizes and switches": r"test_what_is_promised_of_every_program\[(40|80)"
+    r"|as_near_to_the_truth_as_those_of_jax\[gpt\]|test_switches_for_several_devices|test_bridge\.py::test_examples\[.*(large|checkpoint)",
     "sizes of batches and numbers of segments in between": r"test_any_size_of_batch_and_number.*\[[2-5]-",
 }
 KEPT = r"as it is chosen-none\]|test_choose\.py"
