@@ -131,7 +131,7 @@ def recomputed(
     work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
     if planned is None:
-        cloned = carry_out_best(work, steps, prepared.selection, emission, attempts, copies)
+        cloned = carry_out_best(work, steps, prepared.selection, emission, attempts, copies, rolled.copies > 0)
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)

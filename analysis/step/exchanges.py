@@ -16,6 +16,7 @@ from ...dialects.computations import ManualComputationOp
 from ...dialects.every import every_operation
 from ...rules.effects import why_body_impure, why_impure, works_on_memory
 from ...rules.kinds import is_collective
+from ...rules.names import name_of
 from ...rules.permission import Permission
 from .counted_loops import counted_loop
 
@@ -41,12 +42,15 @@ NOT_ALIKE = (
 def why_not_again(op: Operation, permission: Permission) -> str | None:
     """Why running it twice is not allowed, where all devices come alike; None where it is."""
     reason = permission.why_not(op)
-    if reason is None or not op.regions or is_collective(op):
+    if reason is None or not op.regions or is_collective(op) or not holds_collective(op):
         return reason
-    is_whole = _is_alike(op) and not has_other_effects(op)
-    if is_whole and permission.collectives:
-        return None
-    return (WITH_COLLECTIVES if is_whole else NOT_ALIKE) if holds_collective(op) else reason
+    if _is_alike(op) and not has_other_effects(op):
+        return None if permission.collectives else WITH_COLLECTIVES
+    unlike = next((one for one in every_operation(op) if _is_unlike(one)), None)
+    if unlike is not None:
+        return NOT_ALIKE
+    other = next((one for one in every_operation(op) if not one.regions and has_other_effects(one)), None)
+    return reason if other is None else f"{name_of(other)} in it: {why_impure(other)}"
 
 
 def holds_collective(op: Operation) -> bool:
@@ -62,6 +66,11 @@ def all_come_alike(block: Block) -> bool:
             return False
         around = around.parent_op()
     return True
+
+
+def _is_unlike(op: Operation) -> bool:
+    """Whether it holds collectives to which devices need not come alike."""
+    return bool(op.regions) and not is_collective(op) and not _is_alike(op) and holds_collective(op)
 
 
 def _is_alike(op: Operation) -> bool:

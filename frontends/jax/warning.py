@@ -20,7 +20,7 @@ NAMES = (
     "or mark larger pieces"
 )
 COLLECTIVES = "allow them with recompute.jax.jit(step, collectives=True)"
-TAKE_OUT = "take the collectives out of the branch"
+TAKE_OUT = "take the collectives out of the branch, or give the loop a constant length"
 
 
 class NothingSaved(UserWarning):

@@ -55,9 +55,11 @@ FOR_XLA = Emission("stablehlo", staggered=True, calls=True)
 
 
 def carry_out_best(
-    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int
+    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int, cut: bool
 ) -> Cloned:
-    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit."""
+    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit.
+
+    cut: whether loops of the module have been cut already."""
     said, before, misfits = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits()
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
@@ -83,7 +85,7 @@ def carry_out_best(
             remarks.extend(_exchanges(step, selection.permission))
     misfits.refuse()
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
-    inside = any(plan.copies for plan in plans.values())
+    inside = cut or any(plan.copies for plan in plans.values())
     told = [some if plans[function].copies or not inside else _of_rest(some) for function, some in said.items()]
     return replace(cloned, remarks=(*chain(*told), *cloned.remarks), before=before)
 

@@ -33,6 +33,8 @@ def test_proved_and_executed_equal(name: str) -> None:
     done = recompute.rewrite(text)
     assert done.proof is not None and done.proof.tier == 2
     assert any("hands on" in str(one) for one in done.remarks)
+    # What is said of the rest does not read as if nothing had been done.
+    assert all("in the rest of the step: " in str(one) for one in done.remarks if "not recomputed: " in str(one))
     assert done.memory()["main"][1].peak_bytes < 0.75 * done.memory()["main"][0].peak_bytes
     draw = np.random.default_rng(0)
     given = [drawn(draw, one) for one in jax.tree.leaves(step.arguments)]
