@@ -124,6 +124,12 @@ KNOWN: dict[str, Known] = {
         _is_name,
         "the segments of the step lie between the values of these names, where no option says otherwise",
     ),
+    Names.OFFLOAD: Known(
+        "move to or from the host",
+        "a number >= 0 of type i64",
+        _is_number,
+        "it was put in for a value that may lie on the host; bytes per second of the move, 0 where it costs nothing",
+    ),
 }
 
 

@@ -27,3 +27,4 @@ class Names:
     SHARDS_KEPT: ClassVar[str] = "recompute.shards_kept"
     REPEATABLE: ClassVar[str] = "recompute.repeatable"
     CHECKPOINTS: ClassVar[str] = "recompute.checkpoints"
+    OFFLOAD: ClassVar[str] = "recompute.offload"

@@ -21,6 +21,7 @@ from ..analysis.step.constants import constants_only
 from ..analysis.step.functions import single_block
 from ..analysis.step.order import Order
 from ..analysis.step.storage import storages
+from ..dialects.placements import is_to_host
 from ..rules.names import name_of
 from .arguments import checked_inputs
 from .executor import execute
@@ -33,6 +34,7 @@ class Kind(Enum):
     ARGUMENT = "argument"
     RESULT = "result"
     CONSTANT = "constant"
+    HOST = "on the host"
     TEMPORARY = "temporary"
 
 
@@ -84,6 +86,8 @@ class Kinds:
         assert block is not None, "a value that is computed has a block"
         if value in self._constants_of(block):
             return Kind.CONSTANT
+        if isinstance(value.owner, Operation) and is_to_host(value.owner):
+            return Kind.HOST
         return Kind.RESULT if value in self.results else Kind.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:

@@ -5,6 +5,7 @@ Which values are views, and so who owns which buffer, follows from the operation
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view while the operand lies row by row, otherwise a copy
     optimization_barrier, depend      the operands themselves
+    moves to and from the host        new buffers, which `meter.py` tells apart
     constants of equal elements       a view of one element
     loops, branches                   their carry, see `interpreters/loops.py`
     segment, gradient                 what their operations make, as if these stood alone
@@ -24,6 +25,7 @@ from xdsl.traits import SymbolTable
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
+from ..dialects.placements import is_placement
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..dialects.structured import GroupOp
@@ -121,6 +123,8 @@ class Preparation:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
         if name in KERNELS:
             return KERNELS[name](op)
+        if is_placement(op):
+            return _moved
         return _first if is_mark(op) else ORDERING.get(type(op))
 
     def _group(self, op: GroupOp) -> Kernel:
@@ -193,6 +197,11 @@ def is_known(kind: type[Operation]) -> bool:
 
 def _first(*operands: Any) -> tuple[Any, ...]:
     return operands[:1]
+
+
+def _moved(*operands: Any) -> tuple[Any, ...]:
+    """The same numbers in another memory."""
+    return tuple([operand.copy() for operand in operands])
 
 
 def _forward(*operands: Any) -> tuple[Any, ...]:

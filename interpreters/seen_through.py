@@ -3,6 +3,7 @@
 %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
 %1 = stablehlo.reshape %0                           %2 = stablehlo.reshape %1, of the type of %0, is %0
 %1 = recompute.segment { … yield %0 }               %1 is %0: it groups for the reader
+%2 = @annotate_device_placement("device", %1)       %2 is %0 where %1 is %0, put into the host's memory
 %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
 """
 
@@ -16,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.guards import is_tensor
+from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from .anatomy import attributes_of, name_of
 from .blocks import body_of, is_known_end
 from .heads import Heads
@@ -75,6 +77,18 @@ class SeenThrough(ABC):
         # Of two of a type with unknown extents each may have its own.
         type_ = self._terms.attributes.attribute(types[0])
         return source if is_tensor(type_) and type_.has_static_shape() else None
+
+    def _fetched(self, op: Operation, scope: Scope) -> int | None:
+        """What was moved to the host before, if the operation moves it back to the device, and says nothing besides."""
+        if not is_from_host(op) or op.regions:
+            return None
+        (number,) = self._operands(op, scope)
+        put = self.heads.attributes(op, attributes_of(op) | {FRONTEND: placed_in(HOST)})
+        made = self._terms.head_of(number)
+        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), put):
+            return None
+        (source,) = self._terms.operands_of(number)
+        return source if self._terms.types_of(source) == self.heads.types(op.results, op) else None
 
     def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
         place = body.place(self._terms, scope.place)

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, Region
 from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
 from ..dialects.names import Names
+from ..dialects.placements import is_placement
 from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, is_exchange, what_counts
@@ -102,6 +103,8 @@ class Numbering(SeenThrough):
                 results = self._identity(op, op.operands, scope)
             case "stablehlo.custom_call" if not scope.literal and is_mark(op) and not without_ours(op.attributes):
                 results = self._operands(op, scope)[:1]
+            case "stablehlo.custom_call" if not scope.literal and (moved := self._fetched(op, scope)) is not None:
+                results = (moved,)
             case "sdy.sharding_constraint" if not scope.literal and Names.SHARDS_KEPT in op.attributes:
                 results = self._operands(op, scope)
             case "recompute.depend" if not scope.literal:
@@ -157,7 +160,7 @@ class Numbering(SeenThrough):
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
     def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: Scope) -> bool:
-        pure = name_of(op) in self._pure or is_exchange(op, scope)
+        pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
         if not pure or any(inside.has_effects for inside in insides):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)

@@ -59,6 +59,9 @@ class Fields:
         listed = cast(list[object], value)
         return [Fields.of(one, f"{self.where}.{name}[{index}]", known) for index, one in enumerate(listed)]
 
+    def object(self, name: str, known: Iterable[str]) -> Fields:
+        return Fields.of(self._value(name), f"{self.where}.{name}", known)
+
     def wrong(self, name: str, expected: str) -> BadPlan:
         return BadPlan(f"{self.where}.{name} is no {expected}: {self.data[name]!r}"[:200])
 

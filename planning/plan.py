@@ -7,6 +7,7 @@ only what was computed before it is a program; what it costs, `evaluate.py` says
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,3 +88,7 @@ class Plan:
     @property
     def extra_flops(self) -> int:
         return sum(group.extra_flops for group in self.groups)
+
+    def extra_cost(self, cost: Sequence[int]) -> int:
+        """Of the copies, by the `cost` of each operation."""
+        return sum(cost[op] for group in self.groups for op in group.operations)

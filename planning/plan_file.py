@@ -15,6 +15,7 @@ from typing import cast
 
 from .json_fields import BadPlan as BadPlan
 from .json_fields import Fields
+from .offload import NOTHING_MOVED, Offload
 from .plan import Batch, CopyGroup, Kept, Plan
 
 VERSION = 1
@@ -34,12 +35,13 @@ class Note:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """The plan of one function. `graph`: the fingerprint of what it is for."""
+    """The plan of one function. `graph`: the fingerprint of what it is for. `offload`: the moves that are in that."""
 
     function: str
     graph: str
     plan: Plan
     notes: tuple[Note, ...] = ()
+    offload: Offload = NOTHING_MOVED
 
 
 def to_json(steps: Iterable[StepPlan]) -> str:
@@ -48,7 +50,8 @@ def to_json(steps: Iterable[StepPlan]) -> str:
 
 
 def _step_text(step: StepPlan) -> str:
-    head = json.dumps({"function": step.function, "graph": step.graph})[:-1]
+    moves = {"offload": asdict(step.offload)} if step.offload.offers else {}
+    head = json.dumps({"function": step.function, "graph": step.graph, **moves})[:-1]
     lists: list[tuple[str, Iterable[object]]] = [
         ("groups", map(_group_data, step.plan.groups)),
         ("kept", map(asdict, step.plan.kept)),
@@ -83,15 +86,24 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
     return tuple([_step(step) for step in plan.objects("steps", _STEP)])
 
 
-_STEP = ("function", "graph", "groups", "kept", "notes")
-_GROUP, _BATCH, _KEPT, _NOTE = [tuple(field.name for field in fields(one)) for one in (CopyGroup, Batch, Kept, Note)]
+_STEP = ("function", "graph", "groups", "kept", "notes", "offload")
+_GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
+    tuple(field.name for field in fields(one)) for one in (CopyGroup, Batch, Kept, Note, Offload)
+]
 
 
 def _step(step: Fields) -> StepPlan:
     groups = tuple([_group(one) for one in step.objects("groups", _GROUP)])
     kept = tuple([_kept(one) for one in step.objects("kept", _KEPT)])
     notes = tuple([_note(one) for one in step.objects("notes", _NOTE)])
-    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes)
+    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
+
+
+def _offload(step: Fields) -> Offload:
+    if "offload" not in step.data:
+        return NOTHING_MOVED
+    moves = step.object("offload", _OFFLOAD)
+    return Offload(moves.flag("marked"), moves.number("speed"), moves.number("dearer"), moves.text("cost"))
 
 
 def _group(group: Fields) -> CopyGroup:

@@ -87,8 +87,8 @@ class Facts:
     `transcendentals`: calls of functions such as `exp`, which are not among the `flops`; None is none. `body_runs`: how
     often the regions run, or how often each one does; None where `flops` counts them already. `alternatives`: one of
     the regions runs, nobody knows which. `regions`: one for each region that stores values, the last one for all
-    further regions; none where the regions compute scalars. `on_tensors`: it never takes or makes a reference to
-    memory, whatever the operation.
+    further regions; none where the regions compute scalars. `on_host`: results take none of the device's memory.
+    `on_tensors`: it never takes or makes a reference to memory, whatever the operation.
     """
 
     effect: Effect
@@ -102,6 +102,7 @@ class Facts:
     body_runs: Count | tuple[Count, ...] | None = None
     alternatives: bool = False
     regions: tuple[RegionStorage, ...] = ()
+    on_host: bool = False
     on_tensors: bool = field(default=False, compare=False)
 
 

@@ -15,6 +15,7 @@ from typing_extensions import override
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.diagnostics import Refusal
+from ..dialects.placements import is_placement
 from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .declarations import number_from, why_misfit, with_checked_counts
 from .facts import Facts
@@ -28,6 +29,7 @@ BUILT_IN: dict[str, Facts] = {
     **{name: replace(f, on_tensors=True) for dialect in _ON_TENSORS for name, f in dialect.OPERATIONS.items()},
     **{name: facts for dialect in _ON_ANYTHING for name, facts in dialect.OPERATIONS.items()},
 }
+_CALL = "stablehlo.custom_call"
 _declared: dict[str, Facts] = {}
 _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 
@@ -83,6 +85,8 @@ def facts_named(name: str) -> Facts | None:
 def facts_of(op: Operation) -> Facts | None:
     """None for an operation that nobody has declared anything about. `Refusal` where what is declared does not fit."""
     name = name_of(op)
+    if name == _CALL and is_placement(op):
+        return stablehlo.placement_facts(op)
     if (known := BUILT_IN.get(name)) is not None or (known := _declared.get(name)) is None:
         return known
     if (wrong := why_misfit(op, known)) is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..dialects.placements import is_offload, is_to_host
+from ..dialects.stablehlo.custom_call import CustomCallOp
 from . import counts, windows
 from .expansions import OF_STABLEHLO, expanded
 from .facts import (
@@ -51,6 +53,9 @@ _DRAWS = (
     "draw with stablehlo.rng_bit_generator, whose state is an operand"
 )
 
+_TO_HOST = "it moves its operand to the host, where it stays"
+_PLACED = "it moves its operand to another memory"
+
 OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", _ARITHMETIC, pure()),
     **table("stablehlo", _MOVES, moves()),
@@ -84,3 +89,16 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.all_reduce": collective(),
     **table("stablehlo", "recv send", idle(communication())),
 }
+
+
+TO_HOST = idle(replace(impure(_TO_HOST), on_host=True))
+FROM_HOST = idle(pure())
+PLACED = idle(impure(_PLACED))
+
+
+def placement_facts(op: CustomCallOp) -> Facts:
+    """Of a move between memories (`dialects/placements.py`): what lies on the host may be fetched again where it was
+    put there for that."""
+    if is_to_host(op):
+        return TO_HOST
+    return FROM_HOST if is_offload(op) else PLACED

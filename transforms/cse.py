@@ -29,6 +29,7 @@ from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from .offload import withdraw
 from .plans.nested_steps import nested_steps_apart
 
 # Which copy of what an operation is does not change what it computes.
@@ -199,5 +200,6 @@ class CsePass(ModulePass):
     name = "recompute-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        withdraw(op)
         with nested_steps_apart(op):
             cse(op)

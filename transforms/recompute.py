@@ -22,14 +22,16 @@ from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.stopwatch import part
+from ..planning.graph import Graph
 from ..planning.objective import ATTEMPTS
-from ..planning.plan import CopyGroup, Plan
+from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
-from .calls.restore import NOTHING_RESTORED, Restored, restore_calls
+from .calls.restore import NOTHING_RESTORED, restore_calls
 from .clone import Done, Planner
-from .loops import NOTHING_ROLLED, Rolled
 from .mark import MarkPass
+from .offload import withdraw
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
@@ -37,43 +39,15 @@ from .plans.candidates import Search
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
+from .plans.host_moves import cheapest, offload_asked
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
+from .plans.recomputation import Recomputation
 from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
 from .take_marks import take_marks
 from .verify import verify_input
-
-
-@dataclass(frozen=True)
-class Recomputation:
-    """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
-    that starts operations as soon as it can, the largest of what was written."""
-
-    steps: tuple[Done, ...]
-    remarks: tuple[Remark, ...]
-    restored: Restored = NOTHING_RESTORED
-    rolled: Rolled = NOTHING_ROLLED
-    eager: int = 0
-
-    @property
-    def groups(self) -> tuple[CopyGroup, ...]:
-        """In the order of the backward pass of each step."""
-        return tuple(group for done in self.steps for group in done.plan.groups)
-
-    @property
-    def copies(self) -> int:
-        return sum(done.plan.copies for done in self.steps) + self.rolled.copies
-
-    @property
-    def extra_flops(self) -> int:
-        return sum(done.plan.extra_flops for done in self.steps) + self.rolled.extra_flops
-
-    @property
-    def plans(self) -> tuple[StepPlan, ...]:
-        """What the next run can carry out; see `planning/plan_file.py`."""
-        return tuple(done.as_step_plan() for done in self.steps)
 
 
 def recompute(
@@ -87,11 +61,13 @@ def recompute(
     attempts: int = ATTEMPTS,
     loops: Loops = True,
     cost: str = FLOPS,
+    offload: Offload = NOTHING_MOVED,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
     planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
     `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out. `loops`: what a
-    loop hands on to a later one is cut first of all. `cost`: what planners keep low (`rules/costs/cost.py`).
+    loop hands on to a later one is cut first of all. `cost`: what planners keep low
+    (`rules/costs/cost.py`). `offload`: what may lie on the host meanwhile (`transforms/offload.py`).
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
     recomputed, and when the policy's choice does not lower the peak.
@@ -101,7 +77,8 @@ def recompute(
     """
     with part("verify"):
         verify_input(module)
-    work, done = recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
+    how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
+    work, done = recomputed(module, *how)
     if work is not None:
         replace_content(module, work)
     return done
@@ -118,6 +95,7 @@ def recomputed(
     attempts: int = ATTEMPTS,
     loops: Loops = True,
     cost: str = FLOPS,
+    offload: Offload = NOTHING_MOVED,
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
@@ -127,7 +105,8 @@ def recomputed(
     said = take_marks(module).remarks
     if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
-    prepared = prepare(module, selection, loops)
+    moves = offload_of(planned, offload)
+    prepared = prepare(module, selection, loops, moves)
     work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
     if planned is None:
@@ -140,15 +119,15 @@ def recomputed(
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, prepared.inside))
     remarks.extend(said_of_costs(steps, cloned.steps, reckoned))
+    moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, _unchanged(module, remarks, worse.reason, steps)
-        work, done = recomputed(
-            module, selection, copies, target, staggered, lambda _: Plan(), calls, attempts, loops, cost
-        )
+        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
+        work, done = recomputed(module, *how)
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
@@ -160,7 +139,7 @@ def recomputed(
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
     eager = max((one.eager for one in peaks.values()), default=0)
-    return work, Recomputation(cloned.steps, said, restored, rolled, eager)
+    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved)
 
 
 def recomputed_within(
@@ -174,15 +153,31 @@ def recomputed_within(
     attempts: int = ATTEMPTS,
     loops: Loops = True,
     cost: str = FLOPS,
+    offload: Offload = NOTHING_MOVED,
 ) -> Within[Recomputation]:
     """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept."""
 
-    def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
-        return recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
+    def within(offload: Offload) -> Within[Recomputation]:
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
+            how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
+            return recomputed(module, *how)
 
-    search = Search(selection, copies, Emission(target, staggered, calls), loops, cost)
-    found = within_budget(module, budget, search, run)
+        search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload)
+        return within_budget(module, budget, search, run)
+
+    found = cheapest(module, within, offload)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
+
+
+def offload_of(planned: Sequence[StepPlan] | Planner | None, offload: Offload) -> Offload:
+    """What the plans are for, where there are some."""
+    if planned is None or callable(planned):
+        return offload
+    return next((one.offload for one in planned if one.offload.offers), NOTHING_MOVED)
+
+
+def _nothing(_: Graph) -> Plan:
+    return Plan()
 
 
 def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
@@ -210,6 +205,7 @@ class RecomputePass(MarkPass):
     attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
     loops: what a loop stacks up for a later one is computed again there, as in recompute-loops; `"periodic(8)"` too.
     cost: what planners keep low: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks say it.
+    offload: `marked` moves what is marked `offload` to the host; with a budget `auto`, or `"25GB/s"`, chooses more.
     """
 
     name = "recompute"
@@ -225,6 +221,7 @@ class RecomputePass(MarkPass):
     attempts: int = ATTEMPTS
     loops: bool | str = True
     cost: str = FLOPS
+    offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
@@ -236,14 +233,15 @@ class RecomputePass(MarkPass):
             ctx.plans.append(to_json(done.plans))
 
     def _done(self, module: ModuleOp) -> Recomputation:
+        offload = offload_asked(module, self.offload, self.cost)
         if self.budget is None:
             planned = read_plan(module, self.plan) if self.plan else None
             how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
-            return recompute(module, self, *how)
+            return recompute(module, self, *how, offload)
         budget = asked_budget(module, str(self.budget), self.memory_model, self.target, self.plan)
         with part("verify"):
             verify_input(module)
-        how = self.copies, self.target, self.stagger, self.calls, self.attempts, self.loops, self.cost
+        how = self.copies, self.target, self.stagger, self.calls, self.attempts, self.loops, self.cost, offload
         found = recomputed_within(module, budget, self, *how)
         if found.module is not None:
             replace_content(module, found.module)

@@ -114,6 +114,9 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
     known = dict[int, tuple[Attribute, int]]()
     found = list[int]()
     for value in values:
+        if shared.lies_on_host(value):
+            found.append(0)
+            continue
         type_ = value.type
         if (entry := known.get(id(type_))) is None:
             try:

@@ -22,18 +22,22 @@ DYNAMIC = "recomputation needs static shapes"
 class Storages:
     """`root`: the value that owns the storage of each value. Values from outside the block own theirs.
 
-    `strided`: values that do not lie row by row.
+    `strided`: values that do not lie row by row. `on_host`: those that own storage of the host's.
     """
 
     root: Mapping[SSAValue, SSAValue]
     strided: Set[SSAValue]
+    on_host: Set[SSAValue] = frozenset()
 
     def of(self, value: SSAValue) -> SSAValue:
         return self.root.get(value, value)
 
     def bytes_of(self, value: SSAValue) -> int:
-        """Bytes of the storage behind the value. Raises `Refusal` for dynamic shapes."""
-        return value_bytes(self.of(value))
+        """Bytes of the device's memory behind the value. Raises `Refusal` for dynamic shapes."""
+        return 0 if self.lies_on_host(value) else value_bytes(self.of(value))
+
+    def lies_on_host(self, value: SSAValue) -> bool:
+        return bool(self.on_host) and self.of(value) in self.on_host
 
 
 def value_bytes(value: SSAValue) -> int:
@@ -66,9 +70,11 @@ def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Stor
     `strided_outside` are such values that the block may capture.
     """
     root = dict[SSAValue, SSAValue]()
-    strided = set(strided_outside)
+    strided, on_host = set(strided_outside), set[SSAValue]()
     for op in order.operations:
         if (facts := facts_of(op)) is None or facts.view is None:
+            if facts is not None and facts.on_host:
+                on_host.update(op.results)
             continue
         for index, result in enumerate(op.results):
             source = forwarded_operand(op, index)
@@ -78,4 +84,4 @@ def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Stor
                 strided.add(result)
             if source is not None:
                 root[result] = root.get(source, source)
-    return Storages(root, strided)
+    return Storages(root, strided, on_host)

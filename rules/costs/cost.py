@@ -24,6 +24,7 @@ from typing import TypeAlias
 from xdsl.ir import Operation
 
 from ...dialects.guards import is_shaped
+from ...dialects.placements import is_from_host, is_offload, speed_of
 from ..facts import Kind
 from ..flops import flops, region_runs, work
 from ..registry import facts_of
@@ -81,8 +82,20 @@ def _device(name: str) -> Device:
     return DEVICES[name]
 
 
+def device_of(said: str) -> Device | None:
+    """The device that a cost is for, None where it is for none. Raises `BadCost` as `cost_named` does."""
+    found = _ROOFLINE.fullmatch(said)
+    return None if found is None else _device(found["device"] or DEFAULT_DEVICE)
+
+
 def picoseconds(op: Operation, device: Device) -> int:
-    """How long one execution takes at least, rounded up. Regions compute scalars. Raises `Refusal`."""
+    """How long one execution takes at least, rounded up. Regions compute scalars. Raises `Refusal`.
+
+    What is fetched from the host is charged for both ways, at its own speed, as if nothing else ran meanwhile.
+    """
+    if is_offload(op):
+        speed = speed_of(op)
+        return ceil(PICOSECONDS * traffic(op) / speed) if speed and is_from_host(op) else 0
     moving = traffic(op) / device.bytes_per_second
     return ceil(PICOSECONDS * max(moving, _computing(op, device)))
 
@@ -115,4 +128,4 @@ def _in_regions(of_one: Callable[[Operation], int], op: Operation) -> int:
     return sum(runs * total for runs, total in zip(region_runs(op, facts), sums, strict=True))
 
 
-__all__ = ["FLOPS", "BadCost", "Cost", "CostsOf", "cost_named", "picoseconds"]
+__all__ = ["FLOPS", "BadCost", "Cost", "CostsOf", "cost_named", "device_of", "picoseconds"]

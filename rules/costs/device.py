@@ -6,15 +6,19 @@
 Rates are per second. What the table has is published peaks of dense products, which programs do not reach; sources:
 
 a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
-       TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s
+       TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
 h100   NVIDIA H100 SXM, data sheet (2023), without sparsity: TF32 494.7, BF16 and FP16 989.4, FP64 tensor core 67
-       TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s
+       TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s; PCIe Gen5, 128 GB/s both
+       ways together
 h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
 mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
-       TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s
+       TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
 tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
        are not published: there bytes alone count. f32 products take the rate of bf16, as at XLA's default precision
 cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
+
+Moves to the host and back go one way at a time at half of what both ways reach together; where nothing is published
+(TPU v5e) the speed has to be given.
 
 On GPUs f32 products take the rate of TF32, as XLA does at its default precision. Where no rate of transcendentals is
 given one takes as long as a FLOP.
@@ -33,7 +37,7 @@ from .bad_cost import BadCost
 
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
 """Element types that products have rates for."""
-_FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second")
+_FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Device:
 
     `products`: FLOPs of products of matrices, by element type, `f32` at least. `elementwise`: FLOPs of everything else;
     None where nobody has said it: bytes alone count then. `transcendentals`: None where they are as fast as FLOPs.
+    `host_bytes_per_second`: of a move to the host or back; None where that is not known.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Device:
     elementwise: float | None
     bytes_per_second: float
     transcendentals: float | None = None
+    host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
         """Of an element type as MLIR writes it. A type without a rate of its own takes that of the next wider one that
@@ -73,10 +79,10 @@ _TPU = {"f32": 197e12, "bf16": 197e12, "f16": 197e12, "i8": 394e12}
 DEVICES: Mapping[str, Device] = {
     one.name: one
     for one in (
-        Device("a100", _A100, 19.5e12, 2.039e12),
-        Device("h100", _NVIDIA, 67e12, 3.35e12),
-        Device("h200", _NVIDIA, 67e12, 4.8e12),
-        Device("mi300x", _AMD, 163.4e12, 5.3e12),
+        Device("a100", _A100, 19.5e12, 2.039e12, host_bytes_per_second=32e9),
+        Device("h100", _NVIDIA, 67e12, 3.35e12, host_bytes_per_second=64e9),
+        Device("h200", _NVIDIA, 67e12, 4.8e12, host_bytes_per_second=64e9),
+        Device("mi300x", _AMD, 163.4e12, 5.3e12, host_bytes_per_second=64e9),
         Device("tpuv5e", _TPU, None, 0.819e12),
         Device("cpu", {"f64": 4.9e10, "f32": 9.1e10}, 8.9e9, 2.6e10, 2.0e9),
     )
@@ -111,6 +117,7 @@ def device_from(data: object, where: str) -> Device:
         _optional(fields, "elementwise", where),
         _rate(fields.get("bytes_per_second"), f"{where}: device.bytes_per_second"),
         _optional(fields, "transcendentals", where),
+        _optional(fields, "host_bytes_per_second", where),
     )
 
 
@@ -122,6 +129,7 @@ def to_json(device: Device) -> str:
         "elementwise": device.elementwise,
         "transcendentals": device.transcendentals,
         "bytes_per_second": device.bytes_per_second,
+        "host_bytes_per_second": device.host_bytes_per_second,
     }
     return json.dumps({"device": {name: value for name, value in said.items() if value is not None}}, indent=2) + "\n"
 

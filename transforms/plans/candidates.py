@@ -20,6 +20,7 @@ from ...analysis.step.step import Step
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.stopwatch import part
+from ...planning.offload import NOTHING_MOVED, Offload
 from ...planning.picking import Foreseen
 from ...planning.plan import CopyGroup, Plan
 from ...planning.plan_file import Note, StepPlan
@@ -61,24 +62,26 @@ class Candidate:
 @dataclass(frozen=True)
 class Search:
     """What is searched: selection, copies of one operation at most, for whom it is written, which loops are cut, and
-    what is kept low."""
+    what is kept low, and what may lie on the host."""
 
     selection: Selection
     copies: int
     emission: Emission
     loops: Loops
     cost: str
+    offload: Offload = NOTHING_MOVED
 
 
 @dataclass(frozen=True)
 class _One:
-    """A plan for one step."""
+    """A plan for one step; `work` by what is kept low."""
 
     words: str
     kind: str
     plan: Plan
     notes: tuple[Note, ...]
     need: float
+    work: int
 
 
 @part("plan")
@@ -92,7 +95,7 @@ def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
 
 def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) -> Iterator[Candidate]:
     """`references`: what each plain step is foreseen to need; filled where it is empty."""
-    prepared = prepare(module, search.selection, search.loops)
+    prepared = prepare(module, search.selection, search.loops, search.offload)
     if search.loops is not False and not prepared.rolled.copies:
         return
     steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, search.cost).of)
@@ -102,15 +105,15 @@ def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) ->
         forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
         plain = forecast.without_copies().xla
         most = references.setdefault(name, plain)
-        nothing = [_One(LOOPS, LOOPS, Plan(), (), plain / max(most, 1))] if prepared.rolled.copies else []
+        nothing = [_One(LOOPS, LOOPS, Plan(), (), plain / max(most, 1), 0)] if prepared.rolled.copies else []
         found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, most)]))
     extra = prepared.rolled.extra_flops
     for together in _together([ones for _, _, ones in found]):
         plans = tuple(
-            StepPlan(name, step.graph.fingerprint, one.plan, one.notes)
+            StepPlan(name, step.graph.fingerprint, one.plan, one.notes, search.offload)
             for (name, step, _), one in zip(found, together, strict=True)
         )
-        work = extra + sum(one.plan.extra_flops for one in together)
+        work = extra + sum(one.work for one in together)
         words = "; ".join(dict.fromkeys(one.words for one in together))
         need, kind = max(one.need for one in together), "; ".join(dict.fromkeys(one.kind for one in together))
         yield Candidate(words, plans, search.loops, Foreseen(need, float(work), kind))
@@ -129,8 +132,8 @@ def _together(found: Sequence[Sequence[_One]]) -> Iterator[Sequence[_One]]:
 def _cheapest(ones: Sequence[_One], need: float) -> _One:
     within = [one for one in ones if one.need <= need]
     if within:
-        return min(within, key=lambda one: one.plan.extra_flops)
-    return min(ones, key=lambda one: one.need, default=_One("nothing", LOOPS, Plan(), (), 1.0))
+        return min(within, key=lambda one: one.work)
+    return min(ones, key=lambda one: one.need, default=_One("nothing", LOOPS, Plan(), (), 1.0, 0))
 
 
 def _of_step(
@@ -149,7 +152,8 @@ def _of_step(
         if not plan.copies or plan in seen:
             return []
         seen.append(plan)
-        return [_One(words, kind, plan, notes, forecast.of_plan(plan, segments).xla / max(most, 1))]
+        need = forecast.of_plan(plan, segments).xla / max(most, 1)
+        return [_One(words, kind, plan, notes, need, plan.extra_cost(step.graph.cost))]
 
     thinned = {*_least(tried, lambda one: one.peaks.xla), *_least(tried, lambda one: one.planned.plan.extra_flops)}
     for at, one in enumerate(tried):

@@ -24,7 +24,6 @@ def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Re
     """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
     functions = {function.sym_name.data: function for function, _ in steps}
     for one in done if not cost.is_default else ():
-        total = sum(one.graph.cost)
-        extra = sum(one.graph.cost[op] for group in one.plan.groups for op in group.operations)
+        total, extra = sum(one.graph.cost), one.plan.extra_cost(one.graph.cost)
         share = f", {extra / total:.2%} of the step's" if total else ""
         yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")

@@ -52,7 +52,7 @@ class _InOrder(Generic[O]):
         """What is better comes first: what holds for early executors too, and then the least work, or the fewest bytes
         where as few as can be were asked for."""
         least = self.one.allowed.share(one.peaks) if self.one.allowed.wanted is None else 0.0
-        return self.one.eager_excess(one) > 0, least, one.outcome.extra_flops
+        return self.one.eager_excess(one) > 0, least, one.outcome.extra_cost
 
     def _with_loops(self, loops: Loops, found: Sequence[Written[O]]) -> Written[O] | None:
         """None where the loops alone take more than what was `found`. Raises `Refusal`."""
@@ -63,8 +63,8 @@ class _InOrder(Generic[O]):
             return Plan()
 
         plain = self.one.written(look, loops)
-        kept = [one.outcome.extra_flops for one in found if self.one.eager_excess(one) <= 0]
-        if self.one.allowed.wanted is not None and kept and plain.outcome.extra_flops >= min(kept):
+        kept = [one.outcome.extra_cost for one in found if self.one.eager_excess(one) <= 0]
+        if self.one.allowed.wanted is not None and kept and plain.outcome.extra_cost >= min(kept):
             return None
         if self.one.is_kept(plain):
             return plain

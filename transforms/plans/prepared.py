@@ -17,11 +17,13 @@ from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.names import Names
 from ...dialects.stopwatch import part
+from ...planning.offload import NOTHING_MOVED, Offload
 from ..calls.origins import Origins
 from ..inline import inline
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 from ..loops import Rolled, recompute_loops
+from ..offload import offered
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import state_phases
@@ -57,8 +59,9 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prepared:
-    """`loops`: what loops hand on is cut, as in recompute-loops. Raises `Refusal` for nonsense."""
+def prepare(module: ModuleOp, selection: Selection, loops: Loops = True, offload: Offload = NOTHING_MOVED) -> Prepared:
+    """`loops`: what loops hand on is cut, as in recompute-loops. `offload`: what is offered to lie on the host, as in
+    recompute-offload. Raises `Refusal` for nonsense."""
     flat = _flat(module, selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
@@ -67,6 +70,8 @@ def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prep
         flat.origins.follow_loops(rolled.replaced)
     remarks = (*flat.remarks, *rolled.remarks)
     nested = outline_nested_steps(work)
+    if offload.offers:
+        remarks = (*remarks, *offered(work, selection, offload))
     return Prepared(work, selection, flat.structured, remarks, flat.origins, nested, per_device, rolled)
 
 

@@ -18,12 +18,17 @@ from .counted import timelines_of
 
 
 class Outcome(Protocol):
-    """What a rewrite says of itself. `eager`: the peak of executors that start what they can, the largest."""
+    """What a rewrite says of itself. `eager`: the peak of executors that start what they can, the largest.
+    `moved`: so many values lie on the host. `extra_cost`: what planners keep low."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...
     @property
     def extra_flops(self) -> int: ...
+    @property
+    def extra_cost(self) -> int: ...
+    @property
+    def moved(self) -> int: ...
     @property
     def copies(self) -> int: ...
     @property

@@ -1,0 +1,45 @@
+"""What may lie on the host between the forward pass and its gradient: what is marked, or what a budget chooses.
+
+marked       what `recompute.recompute = "offload"` says, or a policy that offloads
+auto         under a budget: as well, where that is cheaper, at the speed of the device that costs are for
+25GB/s       the same at this speed, which is that of one direction
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...planning.offload import NOTHING_MOVED, Offload
+from ...rules.costs.cost import device_of
+from .selection import BadSelection
+
+MARKED, AUTO_SPEED = "marked", "auto"
+POSSIBLE = "marked, auto, or a speed such as 25GB/s"
+_SPEED = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]i?B)/s")
+_UNITS = {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)} | {
+    f"{letter}iB": 1024**power for power, letter in enumerate(("k", "M", "G", "T"), 1)
+}
+
+
+class BadOffload(BadSelection):
+    """What was asked for says nothing of what may lie on the host."""
+
+
+def offload_named(said: str, cost: str) -> Offload:
+    """What is asked for, read; "" is nothing. Raises `BadOffload`, and `BadCost` for an unknown cost."""
+    if said == "":
+        return NOTHING_MOVED
+    if said == MARKED:
+        return Offload(marked=True, cost=cost)
+    match = _SPEED.fullmatch(said)
+    if match is None and said != AUTO_SPEED:
+        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'")
+    device = device_of(cost)
+    if device is None:
+        raise BadOffload(
+            f"offload={said} weighs moves against work in seconds: give cost=roofline(h100), or another device"
+        )
+    speed = float(match["number"]) * _UNITS[match["unit"]] if match else device.host_bytes_per_second
+    if not speed:
+        raise BadOffload(f"how fast {device.name} moves bytes to its host is not known: give it, as offload=25GB/s")
+    return Offload(True, int(speed), 0, cost)

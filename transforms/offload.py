@@ -1,0 +1,182 @@
+"""recompute-offload: have marked values lie on the host between the forward pass and their gradient.
+
+    %1 = stablehlo.tanh %0 {recompute.recompute = "offload"}
+    %9 = stablehlo.multiply %ct, %1            // gradient
+
+becomes
+
+    %1 = stablehlo.tanh %0 {recompute.recompute = "offload"}
+    %h = stablehlo.custom_call @annotate_device_placement(%1) {… "pinned_host" …}
+    %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
+    %9 = stablehlo.multiply %ct, %d            // gradient
+
+To fetch a value is to run an operation again whose operand takes no memory of the device: `recompute-clone` copies it
+behind a token to where the gradient needs it, as it copies any other, and plans and proofs need to know nothing more.
+What nobody fetches is withdrawn (`withdraw`, which `recompute-cse` calls), and with it the move to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..analysis.request.policies import OFFLOADING
+from ..analysis.request.resolved import resolve
+from ..analysis.request.selection import AUTO, Selection
+from ..analysis.step.marks import Policy, mark_of
+from ..analysis.step.phases import Phases
+from ..analysis.step.storage import value_bytes
+from ..dialects.context import tell
+from ..dialects.diagnostics import Remark
+from ..dialects.every import every_operation
+from ..dialects.guards import is_tensor
+from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
+from ..dialects.recompute import Names
+from ..planning.offload import Offload
+from ..rules.costs.cost import PICOSECONDS, cost_named
+from ..rules.effects import why_impure
+from ..rules.kinds import is_constant
+from ..rules.names import name_of
+from ..rules.registry import facts_of
+from .phase import steps_of
+
+LEAST_BYTES = 1 << 12
+"""What is smaller is not worth a move."""
+MARKED_ALONE = Offload(marked=True)
+NO_TENSOR = "'offload' says nothing here: only tensors of StableHLO are moved to the host; it is kept"
+NOT_FORWARD = "'offload' says nothing here: only what the forward pass computes on the device is moved"
+NOT_READ = "'offload' says nothing here: no gradient operation reads the value"
+
+
+def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
+    """Put a move to the host and back behind each value, for all who read it; returns how many.
+
+    `speed`: bytes per second of the move, 0 where it costs nothing. `forced`: it is fetched whatever that saves.
+    """
+    count = 0
+    for value in values:
+        there = to_host(value, speed)
+        there.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        back = to_device(there.results[0], speed)
+        if forced:
+            back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+        value.replace_uses_with_if(back.results[0], lambda use, there=there: use.operation is not there)
+        assert isinstance(value.owner, Operation), "arguments are not offered"
+        Rewriter.insert_op([there, back], InsertPoint.after(value.owner))
+        count += 1
+    return count
+
+
+def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
+    """Offer what is marked `offload` or meant by a policy that offloads, in a flat module, and what else may be moved;
+    remarks on marks that cannot be heard. Raises `Refusal`."""
+    remarks = list[Remark]()
+    for _, found in steps_of(module) if offload.offers else ():
+        forced = list[SSAValue]()
+        for value in _marked(found, selection) if offload.marked else ():
+            assert isinstance(value.owner, Operation), "marks are on operations"
+            if (reason := why_not_moved(value, found)) is None:
+                forced.append(value)
+            else:
+                remarks.append(Remark(value.owner, reason))
+        others = [value for value in _worth_offering(found, offload) if value not in forced]
+        offer(forced, offload.speed, forced=True)
+        offer(others, offload.speed)
+    return remarks
+
+
+def _marked(found: Phases, selection: Selection) -> Iterator[SSAValue]:
+    meant = resolve(found, selection).offloaded if selection.policy in OFFLOADING else frozenset[SSAValue]()
+    for op in found.order.operations:
+        for value in op.results:
+            if mark_of(value) is Policy.OFFLOAD or (value in meant and mark_of(value) is None):
+                yield value
+
+
+def _worth_offering(found: Phases, offload: Offload) -> Iterator[SSAValue]:
+    """Forward values of the size of an array whose moves do not take too long beside what makes them."""
+    if not offload.dearer:
+        return
+    costs = cost_named(offload.cost).of(found.order.operations)
+    for op, cost in zip(found.order.operations, costs, strict=True):
+        limit = offload.dearer * cost if why_impure(op) is None else inf
+        for value in op.results:
+            # A constant is there anyway, and a view is of something that may be moved itself.
+            small = value_bytes(value) < LEAST_BYTES or is_constant(op) or _is_view(op)
+            if not small and why_not_moved(value, found) is None and seconds(value, offload.speed) <= limit:
+                yield value
+
+
+def _is_view(op: Operation) -> bool:
+    facts = facts_of(op)
+    return facts is not None and facts.view is not None
+
+
+def seconds(value: SSAValue, speed: int) -> float:
+    """Of the way to the host and back, in picoseconds."""
+    return PICOSECONDS * 2 * value_bytes(value) / speed
+
+
+def why_not_moved(value: SSAValue, found: Phases) -> str | None:
+    """Why a value stays in the device's memory."""
+    op = value.owner
+    if not isinstance(op, Operation) or not found.is_forward(op) or is_placement(op):
+        return NOT_FORWARD
+    if not is_tensor(value.type) or name_of(op).partition(".")[0] not in _PLACED:
+        return NO_TENSOR
+    return None if _is_read_late(value, found) else NOT_READ
+
+
+def _is_read_late(value: SSAValue, found: Phases) -> bool:
+    """By a gradient operation, itself or through forward views of it."""
+    return any(
+        found.is_gradient(one) or (_is_view(one) and _is_read_late(one.results[0], found))
+        for one in found.order.readers(value)
+    )
+
+
+_PLACED = frozenset({"stablehlo", "chlo", "sdy"})
+
+
+def withdraw(module: ModuleOp) -> int:
+    """Take back the offers: who does not read what was fetched reads the value itself. Returns how many values are
+    moved to the host."""
+    moves = [op for op in every_operation(module) if is_offload(op)]
+    for op in moves:
+        if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(there := _owner(op.operands[0])):
+            _erase(op, there.operands[0])
+    for op in moves:
+        if is_to_host(op) and not op.results[0].uses:
+            _erase(op, op.operands[0])
+    return sum(is_to_host(op) and op.parent is not None for op in moves)
+
+
+def _owner(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation), "what is fetched was moved to the host by an operation"
+    return value.owner
+
+
+def _erase(op: Operation, value: SSAValue) -> None:
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+@dataclass(frozen=True)
+class OffloadPass(Selection, ModulePass):
+    """Have what is marked `offload` lie on the host until its gradient comes.
+
+    Policies that offload mean what they name, as `save_and_offload_only_these_names` does.
+    """
+
+    name = "recompute-offload"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tell(ctx, offered(op, self))

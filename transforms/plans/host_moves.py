@@ -1,0 +1,58 @@
+"""Moves to the host as a third choice beside keeping and making again: budgets try several sets of values that may be
+moved, and take the cheapest that keeps the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.request.offload import BadOffload, offload_named
+from ...dialects.diagnostics import Refusal, Remark
+from ...planning.offload import Offload
+from ...rules.costs.bad_cost import BadCost
+from .within_budget import Within
+from .written import O
+
+
+def offload_asked(module: ModuleOp, said: str, cost: str) -> Offload:
+    """The option of a pass. Raises `Refusal`."""
+    try:
+        return offload_named(said, cost)
+    except (BadOffload, BadCost) as error:
+        raise Refusal(module, str(error)) from error
+
+
+def cheapest(module: ModuleOp, within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O]:
+    """The least work of what keeps the budget, with as many values offered as `offload` says and with fewer; of equals
+    that with fewer. Raises the `Refusal` of the first where none does."""
+    found, refused = list[Within[O]](), None
+    for one in [offload, *offload.variants()]:
+        try:
+            found.append(within(one))
+        except Refusal as error:
+            refused = refused or error
+            continue
+        if found[-1].outcome.extra_cost == 0:
+            break
+    if not found:
+        assert refused is not None, "something was tried"
+        raise refused
+    best = min(found, key=lambda one: one.outcome.extra_cost)
+    said = _said(module, best, found) if offload.speed else ()
+    return replace(best, remarks=(*best.remarks, *said))
+
+
+def _said(module: ModuleOp, best: Within[O], found: list[Within[O]]) -> tuple[Remark, ...]:
+    moved, first = best.outcome.moved, found[0].outcome
+    if not moved:
+        return (Remark(module, "nothing is moved to the host: to make values again costs less"),)
+    without = f"{first.extra_cost}" if not first.moved else "no plan found"
+    return (
+        Remark(
+            module,
+            f"{moved} values lie on the host until their gradient comes: extra cost {best.outcome.extra_cost}, "
+            f"without moves {without}",
+        ),
+    )

@@ -1,0 +1,51 @@
+"""What a rewrite has done, and why the rest was left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...dialects.diagnostics import Remark
+from ...planning.offload import NOTHING_MOVED, Offload
+from ...planning.plan import CopyGroup
+from ...planning.plan_file import StepPlan
+from ..calls.restore import NOTHING_RESTORED, Restored
+from ..clone import Done
+from ..loops import NOTHING_ROLLED, Rolled
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
+    that starts operations as soon as it can, the largest of what was written.
+    `offload`: what the plans are for, `moved`: so many values lie on the host."""
+
+    steps: tuple[Done, ...]
+    remarks: tuple[Remark, ...]
+    restored: Restored = NOTHING_RESTORED
+    rolled: Rolled = NOTHING_ROLLED
+    eager: int = 0
+    offload: Offload = NOTHING_MOVED
+    moved: int = 0
+
+    @property
+    def groups(self) -> tuple[CopyGroup, ...]:
+        """In the order of the backward pass of each step."""
+        return tuple(group for done in self.steps for group in done.plan.groups)
+
+    @property
+    def copies(self) -> int:
+        return sum(done.plan.copies for done in self.steps) + self.rolled.copies
+
+    @property
+    def extra_flops(self) -> int:
+        return sum(done.plan.extra_flops for done in self.steps) + self.rolled.extra_flops
+
+    @property
+    def plans(self) -> tuple[StepPlan, ...]:
+        """What the next run can carry out; see `planning/plan_file.py`."""
+        return tuple(replace(done.as_step_plan(), offload=self.offload) for done in self.steps)
+
+    @property
+    def extra_cost(self) -> int:
+        """What planners keep low, beyond the plain step's; FLOPs where nothing else was asked for."""
+        return sum(done.plan.extra_cost(done.graph.cost) for done in self.steps) + self.rolled.extra_flops
