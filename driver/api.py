@@ -42,6 +42,7 @@ from ..transforms.lower import TARGETS
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.budget import Budget
 from ..transforms.plans.carry_out import LEFT, Emission
+from ..transforms.plans.host_moves import offload_asked
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import take_marks
@@ -97,14 +98,15 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     if asked.measure is not None and planned is None:
         least = _least(original, asked, asked.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
-    done = list[Recomputation]()
+    done, offload = list[Recomputation](), offload_asked(original, asked.offload, asked.cost)
 
     def write(module: ModuleOp) -> ModuleOp:
         start, how = _start(module, asked), (asked.selection, asked.copies, asked.target, asked.stagger)
+        rest = asked.calls, asked.attempts, asked.loops, asked.cost, offload
         if budget is None:
-            work, said = recomputed(start, *how, planned, asked.calls, asked.attempts, asked.loops, asked.cost)
+            work, said = recomputed(start, *how, planned, *rest)
         else:
-            found = recomputed_within(start, budget, *how, asked.calls, asked.attempts, asked.loops, asked.cost)
+            found = recomputed_within(start, budget, *how, *rest)
             work, said = found.module, found.outcome
         done.append(said)
         if asked.strict and not said.copies:

@@ -32,9 +32,10 @@ class Request:
     many are measured at a time. proof: prove the result equal. merge_remat: take back what the step's own
     `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "keep(50%)",
     "keep(2GiB)": so much of it is kept, at the least work; "periodic(8)", "periodic(auto)": carries are kept every so
-    many iterations. cost: what a budget keeps low and remarks
-    report: flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. pipeline: these passes,
-    by name or as objects, in place of `recompute` and all options of it.
+    many iterations. cost: what a budget keeps low and remarks report: flops, bytes, roofline, "roofline(h100)", or a
+    file of costs; `Refusal` for others. offload: "marked" moves to the host what is marked to be offloaded, "auto" or
+    "25GB/s" under a budget also what is cheaper to move. pipeline: these passes, by name or as objects, in place of
+    `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -54,6 +55,7 @@ class Request:
     merge_remat: bool = False
     loops: Loops = True
     cost: str = FLOPS
+    offload: str = ""
     pipeline: Pipeline | None = None
 
     def beside_pipeline(self) -> str | None:

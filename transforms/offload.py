@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from math import inf
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
 from ..analysis.request.selection import AUTO, Selection
-from ..analysis.step.marks import Policy, mark_of
+from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
 from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
 from ..dialects.context import tell
@@ -153,9 +153,18 @@ def withdraw(module: ModuleOp) -> int:
         if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(there := _owner(op.operands[0])):
             _erase(op, there.operands[0])
     for op in moves:
+        op.attributes.pop(Names.RECOMPUTE, None)
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
     return sum(is_to_host(op) and op.parent is not None for op in moves)
+
+
+def mark_moved(module: ModuleOp) -> None:
+    """Mark what is to lie on the host, which what fetches it is marked to do, and take the moves back."""
+    for op in every_operation(module):
+        if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
+            say(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
+    withdraw(module)
 
 
 def _owner(value: SSAValue) -> Operation:

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from ..analysis.request.loop_schedule import Loops
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Remark
+from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
@@ -29,10 +31,12 @@ from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..rules.names import name_of
 from .mark import NAMED, MarkPass
+from .offload import mark_moved
 from .outline_gradient import outline_gradient
 from .phase import numbered_steps
 from .plans.budget import asked_budget, demand_target
 from .plans.emit import replace_content
+from .plans.host_moves import offload_asked
 from .plans.loop_choices import loops_option
 from .plans.notes import write_notes
 from .plans.prepared import Prepared, prepare
@@ -50,6 +54,7 @@ def mark_as_planned(prepared: Prepared, done: Recomputation) -> list[Remark]:
         for op in {op for group in one.plan.groups for op in group.operations}:
             step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
         remarks += _reasons(function, step, one.plan)
+    mark_moved(prepared.module)
     prepared.put_back()
     if prepared.structured:
         outline_gradient(prepared.module)
@@ -60,7 +65,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     """Of the copies that free most: what, where, and for what."""
     largest = sorted(plan.groups, key=lambda one: (-one.saved_bytes, one.before))
     for group in largest[:NAMED]:
-        names = ", ".join(dict.fromkeys(name_of(step.operation(op)) for op in group.operations))
+        names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
             f"{names} again in front of {name_of(step.operation(group.before))}: {group.freed_bytes} bytes need not be "
@@ -68,6 +73,10 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         )
     if len(plan.groups) > NAMED:
         yield Remark(function, f"and in {len(plan.groups) - NAMED} more places; --emit-plan writes all of them")
+
+
+def _named(op: Operation) -> str:
+    return "what lies on the host" if is_offload(op) else name_of(op)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,7 @@ class PlanPass(MarkPass):
     attempts: so many ways to cut and copy a step are tried beside the solvers' plans.
     loops: what a loop stacks up for a later one is computed again there, as in recompute-loops.
     cost: what is kept low: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
+    offload: what may lie on the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
     """
 
     name = "recompute-plan"
@@ -94,12 +104,14 @@ class PlanPass(MarkPass):
     attempts: int = ATTEMPTS
     loops: bool | str = True
     cost: str = FLOPS
+    offload: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
         budget = asked_budget(op, str(self.budget), self.memory_model, self.target)
         verify_input(op)
-        how = self.copies, self.target, self.stagger, True, self.attempts, self.loops, self.cost
+        offload = offload_asked(op, self.offload, self.cost)
+        how = self.copies, self.target, self.stagger, True, self.attempts, self.loops, self.cost, offload
         found = recomputed_within(op, budget, self, *how)
         tell(ctx, found.outcome.remarks)
         tell(ctx, self._mark(op, found, found.loops))
@@ -109,7 +121,7 @@ class PlanPass(MarkPass):
     def _mark(self, module: ModuleOp, found: Within[Recomputation], loops: Loops) -> list[Remark]:
         if found.module is None:
             return []
-        prepared = prepare(module, self, loops)
+        prepared = prepare(module, self, loops, found.outcome.offload)
         remarks = mark_as_planned(prepared, found.outcome)
         if loops != self.loops and prepare(module, self, self.loops).rolled.copies:
             how = "as they are" if loops is False else "of which so much is kept"

@@ -39,7 +39,7 @@ from .plans.candidates import Search
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
-from .plans.host_moves import cheapest, offload_asked
+from .plans.host_moves import cheapest, demand_order, offload_asked
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
@@ -156,6 +156,8 @@ def recomputed_within(
     offload: Offload = NOTHING_MOVED,
 ) -> Within[Recomputation]:
     """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept."""
+
+    demand_order(module, offload, budget)
 
     def within(offload: Offload) -> Within[Recomputation]:
         def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:

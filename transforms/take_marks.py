@@ -34,7 +34,7 @@ from ..dialects.marks import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
 
-NOT_MOVED = "'offload' keeps the value: nothing here moves it to the host, and an attribute is on it for whoever can"
+NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and an attribute is on it for whoever can"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from ...planning.picking import Picking
 from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
 from ...transforms.plans.candidates import Candidate, Search, candidates
 from ...transforms.plans.carry_out import Emission
+from ...transforms.plans.host_moves import offload_asked
 from ...transforms.take_marks import take_marks
 
 _JAX: Any = jax
@@ -180,7 +181,8 @@ class _Rounds:
         marked, asked = self.module.clone(), self.request
         take_marks(marked)
         emission = Emission(asked.target, asked.stagger, asked.calls)
-        return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost))
+        offload = offload_asked(marked, asked.offload, asked.cost)
+        return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload))
 
     def _rewritten(self, one: Candidate) -> Rewritten:
         done = rewrite(self.module, replace(self.request, plan=one.plans, loops=one.loops))

@@ -139,11 +139,11 @@ def jit(
     `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. budget: "8GiB" of the device, or that number of
     bytes, 0.5 or "50%" of the plain step's temporaries, "min", or "device", what the device reports as free; compiled
     until XLA's own count is within it, at the least extra work, else a `Refusal` with what was reached. pipeline:
-    passes, by name or as objects, in place
-    of all that. attempts, strict, and `copies`, `stagger`, `calls`, `proof`: as in `recompute.Request`. measure:
-    compile the plain step too and run what needs fewer temporary bytes: always, never, or ("auto") where the predicted
-    saving is small. search: compile so many attempts, and run the one that needs fewest bytes, then FLOPs. All other
-    options are those of `jax.jit`.
+    passes, by name or as objects, in place of all that. cost, offload: as in `recompute.Request`; on CPU, whose memory
+    is the host's, nothing is moved, and a remark says so. attempts, strict, and `copies`, `stagger`, `calls`, `proof`:
+    as in `recompute.Request`. measure: compile the plain step too and run what needs fewer temporary bytes: always,
+    never, or ("auto") where the predicted saving is small. search: compile so many attempts, and run the one that needs
+    fewest bytes, then FLOPs. All other options are those of `jax.jit`.
 
     Without `fn` it is a decorator. Raises `TypeError` and `ValueError` for options before anything is compiled.
     """

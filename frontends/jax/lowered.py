@@ -28,6 +28,7 @@ from ...driver.road import NotProved
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .budget import Within, within
+from .host import honoured
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
@@ -121,10 +122,12 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
+    options, said = honoured(options, private.platforms(plain))
     try:
         with told(f"recompute.jax: rewriting {name}"):
             if options.budget is not None:
-                return _within(name, options, options.budget, plain, module)
+                found = _within(name, options, options.budget, plain, module)
+                return replace(found, remarks=(*found.remarks, *said))
             done = rewrite(module, _searching(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
@@ -132,9 +135,9 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
         return _Left(name, options, plain, drops_barriers, module).because(error)
     if not done.copies:
         why = warning.nothing_recomputed(name, warning.why_nothing(done.remarks))
-        return Lowered(name, options, plain, plain, done, done.remarks, why, drops_barriers, module)
+        return Lowered(name, options, plain, plain, done, (*done.remarks, *said), why, drops_barriers, module)
     less = crossing.with_module(plain, done.module)
-    return Lowered(name, options, plain, less, done, done.remarks, None, drops_barriers, module)
+    return Lowered(name, options, plain, less, done, (*done.remarks, *said), None, drops_barriers, module)
 
 
 def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp) -> Lowered:

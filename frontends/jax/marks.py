@@ -46,7 +46,8 @@ def again(x: T) -> T:
 
 
 def offload(x: T) -> T:
-    """Keep these values, for whoever can move them to the host. Nothing here can, and a remark says so. Any pytree."""
+    """Keep these values; with `recompute.jax.jit(…, offload="marked")` in the host's memory where the platform has one.
+    Any pytree."""
     return _marked(x, "offload")
 
 

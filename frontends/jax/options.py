@@ -9,16 +9,31 @@ from typing import Any
 from xdsl.passes import ModulePass
 
 from ...analysis.request.loop_schedule import Loops, demand_proof, schedule_of
+from ...analysis.request.offload import offload_named
 from ...analysis.request.policies import saves_of
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
 from ...driver.pipeline import passes_of
 from ...planning.plan_file import StepPlan, from_json
+from ...rules.costs.cost import FLOPS
 from ...transforms.phase import NoGradient
 from .budget import budget_text
 from .policies import selected
 
-REQUEST = ("copies", "stagger", "calls", "plan", "planner", "strict", "attempts", "proof", "loops", "pipeline")
+REQUEST = (
+    "copies",
+    "stagger",
+    "calls",
+    "plan",
+    "planner",
+    "strict",
+    "attempts",
+    "proof",
+    "loops",
+    "cost",
+    "offload",
+    "pipeline",
+)
 SELECTION = tuple(field.name for field in fields(Selection))
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 """What a plan replaces: the options that say what is recomputed."""
@@ -70,6 +85,7 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
+    offload_named(checked.get("offload", ""), checked.get("cost", FLOPS))
     if checked.get("proof", True):
         demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
@@ -181,6 +197,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "policy": _policy,
     **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
+    **dict.fromkeys("cost offload".split(), _text),
     **dict.fromkeys("names save exclude".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,

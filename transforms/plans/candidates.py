@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...analysis.copies.choose import Tried, choose
-from ...analysis.memory.peaks import Forecast
+from ...analysis.memory.peaks import Forecast, Peaks
 from ...analysis.request.loop_schedule import Loops
 from ...analysis.request.selection import BadSelection, Selection
 from ...analysis.step.step import Step
@@ -87,13 +88,14 @@ class _One:
 @part("plan")
 def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
     """The module stays as it is. Raises `Refusal` as `recompute` does."""
-    references, found = dict[str, int](), list[Candidate]()
-    for loops in loop_choices(module, search.selection, search.loops):
-        found.extend(_candidates(module, replace(search, loops=loops), references))
+    references, found = dict[str, Peaks](), list[Candidate]()
+    for offload in (search.offload, *search.offload.variants()):
+        for loops in loop_choices(module, search.selection, search.loops):
+            found.extend(_candidates(module, replace(search, loops=loops, offload=offload), references))
     return found
 
 
-def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) -> Iterator[Candidate]:
+def _candidates(module: ModuleOp, search: Search, references: dict[str, Peaks]) -> Iterator[Candidate]:
     """`references`: what each plain step is foreseen to need; filled where it is empty."""
     prepared = prepare(module, search.selection, search.loops, search.offload)
     if search.loops is not False and not prepared.rolled.copies:
@@ -103,10 +105,10 @@ def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) ->
     for function, step in steps:
         name = function.sym_name.data
         forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
-        plain = forecast.without_copies().xla
-        most = references.setdefault(name, plain)
-        nothing = [_One(LOOPS, LOOPS, Plan(), (), plain / max(most, 1), 0)] if prepared.rolled.copies else []
-        found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, most)]))
+        plain = forecast.without_copies()
+        share = partial(_share, search.offload, references.setdefault(name, plain))
+        nothing = [_One(LOOPS, LOOPS, Plan(), (), share(plain), 0)] if prepared.rolled.copies else []
+        found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, share)]))
     extra = prepared.rolled.extra_flops
     for together in _together([ones for _, _, ones in found]):
         plans = tuple(
@@ -117,6 +119,14 @@ def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) ->
         words = "; ".join(dict.fromkeys(one.words for one in together))
         need, kind = max(one.need for one in together), "; ".join(dict.fromkeys(one.kind for one in together))
         yield Candidate(words, plans, search.loops, Foreseen(need, float(work), kind))
+
+
+_Share = Callable[[Peaks], float]
+
+
+def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
+    """Of the plain step. Where values lie on the host in program order: the model is of XLA:CPU, which moves none."""
+    return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
 def _together(found: Sequence[Sequence[_One]]) -> Iterator[Sequence[_One]]:
@@ -137,7 +147,12 @@ def _cheapest(ones: Sequence[_One], need: float) -> _One:
 
 
 def _of_step(
-    function: FuncOp, step: Step, selection: Selection, search: Search, forecast: Forecast, most: int
+    function: FuncOp,
+    step: Step,
+    selection: Selection,
+    search: Search,
+    forecast: Forecast,
+    share: Callable[[Peaks], float],
 ) -> Iterator[_One]:
     try:
         tried = choose(step, selection, forecast, TRIED, search.copies).tried
@@ -152,7 +167,7 @@ def _of_step(
         if not plan.copies or plan in seen:
             return []
         seen.append(plan)
-        need = forecast.of_plan(plan, segments).xla / max(most, 1)
+        need = share(forecast.of_plan(plan, segments))
         return [_One(words, kind, plan, notes, need, plan.extra_cost(step.graph.cost))]
 
     thinned = {*_least(tried, lambda one: one.peaks.xla), *_least(tried, lambda one: one.planned.plan.extra_flops)}
@@ -165,8 +180,8 @@ def _of_step(
         for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
             said = f"{words}, {len(names)} of them"
             yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
-    for share, plan in _solved(step):
-        yield from distinct(f"a solver's plan for {share:.0%} in program order", SOLVED, plan, plain, {})
+    for part_of_peak, plan in _solved(step):
+        yield from distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
 
 
 def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.step.step import Step
 from ...dialects.diagnostics import Refusal, Remark
+from ...dialects.placements import is_offload
 from ...rules.costs.cost import BadCost, Cost, cost_named
 from ..clone import Done
 from ..phase import Steps
@@ -23,7 +25,14 @@ def asked_cost(module: ModuleOp, said: str) -> Cost:
 def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Remark]:
     """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
     functions = {function.sym_name.data: function for function, _ in steps}
+    plain = {function.sym_name.data: _plain_cost(step) for function, step in steps}
     for one in done if not cost.is_default else ():
-        total, extra = sum(one.graph.cost), one.plan.extra_cost(one.graph.cost)
+        total, extra = plain[one.function], one.plan.extra_cost(one.graph.cost)
         share = f", {extra / total:.2%} of the step's" if total else ""
         yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")
+
+
+def _plain_cost(step: Step) -> int:
+    """Without what is offered to be fetched, which the plain step does not do."""
+    costs = zip(step.numbered.operations, step.graph.cost, strict=True)
+    return sum(cost for op, cost in costs if not is_offload(op))

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.request.offload import BadOffload, offload_named
 from ...dialects.diagnostics import Refusal, Remark
 from ...planning.offload import Offload
-from ...rules.costs.bad_cost import BadCost
+from ...rules.costs.cost import BadCost, cost_named
+from .budget import Budget
+from .counted import ORDER
 from .within_budget import Within
 from .written import O
 
@@ -22,6 +24,16 @@ def offload_asked(module: ModuleOp, said: str, cost: str) -> Offload:
         return offload_named(said, cost)
     except (BadOffload, BadCost) as error:
         raise Refusal(module, str(error)) from error
+
+
+def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:
+    """Raises `Refusal` for moves in the model of an executor that makes none."""
+    if offload.offers and budget.model != ORDER:
+        raise Refusal(
+            module,
+            "what lies on the host is counted in program order: ask for memory-model=order; the model xla is of "
+            "XLA:CPU, which moves nothing",
+        )
 
 
 def cheapest(module: ModuleOp, within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O]:
@@ -40,19 +52,16 @@ def cheapest(module: ModuleOp, within: Callable[[Offload], Within[O]], offload: 
         assert refused is not None, "something was tried"
         raise refused
     best = min(found, key=lambda one: one.outcome.extra_cost)
-    said = _said(module, best, found) if offload.speed else ()
+    said = _said(module, offload, best, found) if offload.speed else ()
     return replace(best, remarks=(*best.remarks, *said))
 
 
-def _said(module: ModuleOp, best: Within[O], found: list[Within[O]]) -> tuple[Remark, ...]:
-    moved, first = best.outcome.moved, found[0].outcome
+def _said(module: ModuleOp, offload: Offload, best: Within[O], found: list[Within[O]]) -> tuple[Remark, ...]:
+    moved, first, cost = best.outcome.moved, found[0].outcome, cost_named(offload.cost)
     if not moved:
         return (Remark(module, "nothing is moved to the host: to make values again costs less"),)
-    without = f"{first.extra_cost}" if not first.moved else "no plan found"
+    without = "no plan found" if first.moved else f"{first.extra_cost / cost.scale:.4g}"
+    extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"
     return (
-        Remark(
-            module,
-            f"{moved} values lie on the host until their gradient comes: extra cost {best.outcome.extra_cost}, "
-            f"without moves {without}",
-        ),
+        Remark(module, f"{moved} values lie on the host until their gradient: {extra} more, without moves {without}"),
     )

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, bf16, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.guards import is_tensor
+from ....dialects.placements import is_placement
 from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
 from ....rules.names import name_of
 from .library import in_library, in_two_steps, integers, starts_a_library_kernel
@@ -58,7 +59,10 @@ _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "con
 
 
 def does_nothing(op: Operation) -> bool:
-    """Whether XLA leaves it out: differentiation writes padding by nothing, and slices of everything."""
+    """Whether XLA:CPU leaves it out: moves to the host, which it is on; differentiation writes padding by nothing, and
+    slices of everything."""
+    if is_placement(op):
+        return True
     if name_of(op) == "stablehlo.broadcast_in_dim":
         dimensions = integers(op, "broadcast_dimensions")
         # One that adds dimensions of extent 1 is a reshape.
