@@ -20,7 +20,7 @@ from .dialects.symbol_repair import repair_symbols
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
-    *("take-marks", "inline", "merge-remat", "take-scopes", "inline-segments", "inline-gradient", "loops"),
+    *("take-marks", "inline", "merge-remat", "take-scopes", "inline-segments", "inline-gradient", "loops", "offload"),
     *("phase", "mark", "plan", "clone", "cse", "schedule", "shard-kept", "lower", "stagger", "outline-gradient"),
     "verify",
 )

@@ -45,7 +45,7 @@ from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.host_moves import offload_asked
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed, recomputed_within
-from ..transforms.take_marks import take_marks
+from ..transforms.take_marks import but_for_moves, take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
 from .request import Request
@@ -91,7 +91,8 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     if asked.proof:
         demand_proof(asked.loops)
     planned = _planned(asked)
-    original, remarks = _unmarked(_module(step, name))
+    original, said = _unmarked(_module(step, name))
+    remarks = but_for_moves(said, bool(asked.offload))
     if asked.pipeline is not None:
         return _through(original, asked, asked.pipeline, remarks)
     budget = None if asked.budget is None else Budget.of(asked.budget, asked.memory_model, asked.target)

@@ -17,7 +17,7 @@ What nobody fetches is withdrawn (`withdraw`, which `recompute-cse` calls), and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from math import inf
 
@@ -30,6 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
 from ..analysis.request.selection import AUTO, Selection
+from ..analysis.step.constants import constants_only
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
 from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
@@ -42,7 +43,6 @@ from ..dialects.recompute import Names
 from ..planning.offload import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
-from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from ..rules.registry import facts_of
 from .phase import steps_of
@@ -51,6 +51,7 @@ LEAST_BYTES = 1 << 12
 """What is smaller is not worth a move."""
 MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' says nothing here: only tensors of StableHLO are moved to the host; it is kept"
+CONSTANT = "'offload' says nothing here: what comes from constants alone takes no memory"
 NOT_FORWARD = "'offload' says nothing here: only what the forward pass computes on the device is moved"
 NOT_READ = "'offload' says nothing here: no gradient operation reads the value"
 
@@ -79,14 +80,14 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
     remarks on marks that cannot be heard. Raises `Refusal`."""
     remarks = list[Remark]()
     for _, found in steps_of(module) if offload.offers else ():
-        forced = list[SSAValue]()
+        constant, forced = constants_only(found.order), list[SSAValue]()
         for value in _marked(found, selection) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
-            if (reason := why_not_moved(value, found)) is None:
+            if (reason := why_not_moved(value, found, constant)) is None:
                 forced.append(value)
             else:
                 remarks.append(Remark(value.owner, reason))
-        others = [value for value in _worth_offering(found, offload) if value not in forced]
+        others = [value for value in _worth_offering(found, offload, constant) if value not in forced]
         offer(forced, offload.speed, forced=True)
         offer(others, offload.speed)
     return remarks
@@ -100,7 +101,7 @@ def _marked(found: Phases, selection: Selection) -> Iterator[SSAValue]:
                 yield value
 
 
-def _worth_offering(found: Phases, offload: Offload) -> Iterator[SSAValue]:
+def _worth_offering(found: Phases, offload: Offload, constant: Set[SSAValue]) -> Iterator[SSAValue]:
     """Forward values of the size of an array whose moves do not take too long beside what makes them."""
     if not offload.dearer:
         return
@@ -108,9 +109,9 @@ def _worth_offering(found: Phases, offload: Offload) -> Iterator[SSAValue]:
     for op, cost in zip(found.order.operations, costs, strict=True):
         limit = offload.dearer * cost if why_impure(op) is None else inf
         for value in op.results:
-            # A constant is there anyway, and a view is of something that may be moved itself.
-            small = value_bytes(value) < LEAST_BYTES or is_constant(op) or _is_view(op)
-            if not small and why_not_moved(value, found) is None and seconds(value, offload.speed) <= limit:
+            # A view is of something that may be moved itself.
+            small = value_bytes(value) < LEAST_BYTES or _is_view(op)
+            if not small and why_not_moved(value, found, constant) is None and seconds(value, offload.speed) <= limit:
                 yield value
 
 
@@ -124,8 +125,10 @@ def seconds(value: SSAValue, speed: int) -> float:
     return PICOSECONDS * 2 * value_bytes(value) / speed
 
 
-def why_not_moved(value: SSAValue, found: Phases) -> str | None:
-    """Why a value stays in the device's memory."""
+def why_not_moved(value: SSAValue, found: Phases, constant: Set[SSAValue]) -> str | None:
+    """Why a value stays in the device's memory. `constant`: those that come from constants alone."""
+    if value in constant:
+        return CONSTANT
     op = value.owner
     if not isinstance(op, Operation) or not found.is_forward(op) or is_placement(op):
         return NOT_FORWARD

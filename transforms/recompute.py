@@ -46,7 +46,7 @@ from .plans.read_plan import read_plan
 from .plans.recomputation import Recomputation
 from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
-from .take_marks import take_marks
+from .take_marks import but_for_moves, take_marks
 from .verify import verify_input
 
 
@@ -102,7 +102,7 @@ def recomputed(
     The module has been verified; what is marked by calls in it is marked by attributes then.
     """
     reckoned = asked_cost(module, cost)
-    said = take_marks(module).remarks
+    said = but_for_moves(take_marks(module).remarks, offload.marked)
     if any(map(is_copy, every_operation(module))):
         return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
     moves = offload_of(planned, offload)

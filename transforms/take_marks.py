@@ -14,7 +14,7 @@ an argument of a private function is said of what its calls pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -127,6 +127,11 @@ def _spread(value: SSAValue, callers: Mapping[str, list[CallOp]], made: list[SSA
         reasons.append("the value is an argument of the step, which is there anyway")
     for call in calls:
         _spread(call.operands[value.index], callers, made, reasons)
+
+
+def but_for_moves(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
+    """Without what is said of values that are not moved, where they are."""
+    return tuple(one for one in remarks if not moved or one.reason != NOT_MOVED)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,12 @@ def classified(module: ModuleOp) -> Phases:
 def run(before: ModuleOp, request: Request) -> Case:
     """Run the pipeline on a copy. Raises what the pipeline raises."""
     after = before.clone()
-    return Case(request, before, after, recompute(after, request.selection, request.copies, request.target))
+    return Case(
+        request,
+        before,
+        after,
+        recompute(after, request.selection, request.copies, request.target, offload=request.offload),
+    )
 
 
 def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:
@@ -229,7 +234,7 @@ def _second_run(case: Case) -> Iterator[str]:
     """R12."""
     again = case.after.clone()
     request = case.request
-    done = recompute(again, request.selection, request.copies, request.target)
+    done = recompute(again, request.selection, request.copies, request.target, offload=request.offload)
     if print_module(again, debuginfo=True) != case.text:
         yield f"a second run changes the step and makes {done.copies} copies"
 

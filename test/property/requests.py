@@ -17,6 +17,7 @@ from recompute.analysis.step.marks import Policy
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
+from recompute.planning.offload import Offload
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases
 
@@ -27,8 +28,8 @@ from .programs import Program
 class Request:
     """`marks`: position in the public function's block and the policy written there.
 
-    `what`: the rest of the selection. `phases`: from `locations`, from `attributes` alone (locations taken away), or
-    from `both`.
+    `what`: the rest of the selection. `moved`: what is marked `offload` goes to the host. `phases`: from `locations`,
+    from `attributes` alone (locations taken away), or from `both`.
     """
 
     segments: str = "auto"
@@ -38,6 +39,11 @@ class Request:
     outputs: bool = False
     copies: int = 2
     what: Selection = AUTO
+    moved: bool = False
+
+    @property
+    def offload(self) -> Offload:
+        return Offload(marked=self.moved)
 
     @property
     def selection(self) -> Selection:
@@ -45,13 +51,13 @@ class Request:
 
     @property
     def is_policy_only(self) -> bool:
-        return not any(policy.recomputes for _, policy in self.marks)
+        return not self.moved and not any(policy.recomputes for _, policy in self.marks)
 
     def __str__(self) -> str:
         marks = ", ".join(f"{position} {policy.value}" for position, policy in self.marks)
         return (
             f"segments={self.segments} outputs={self.outputs} copies={self.copies} target={self.target} "
-            f"phases from {self.phases}; marks: {marks or 'none'}; {_words(self.what)}"
+            f"{'moved ' if self.moved else ''}phases from {self.phases}; marks: {marks or 'none'}; {_words(self.what)}"
         )
 
 
@@ -59,8 +65,10 @@ def request_for(program: Program, module: ModuleOp) -> Request:
     """The request that belongs to a program, of which `module` is the parsed text; a function of its seed."""
     random = Random(f"request/{program.seed}")
     scope = random.choice(program.scopes)
+    moves = Random(f"moves/{program.seed}")
+    moved = moves.random() < 0.25
     patterns = ("*", scope, scope.rpartition("/")[2], scope[:-1] + "?", "block*" if random.random() < 0.3 else "*")
-    return Request(
+    found = Request(
         segments="auto" if random.random() < 0.7 else random.choice(patterns),
         target="stablehlo" if random.random() < 0.8 else "none",
         marks=_marks(random, module) if random.random() < 0.3 else (),
@@ -69,6 +77,20 @@ def request_for(program: Program, module: ModuleOp) -> Request:
         copies=random.choice((1, 2, 2)),
         what=_selection(random, module) if random.random() < 0.3 else AUTO,
     )
+    return replace(found, moved=True, marks=_with_moves(moves, module, found.marks)) if moved else found
+
+
+def _with_moves(
+    random: Random, module: ModuleOp, marks: tuple[tuple[int, Policy], ...]
+) -> tuple[tuple[int, Policy], ...]:
+    """Some more operations are marked, whose values lie on the host."""
+    taken, operations = {position for position, _ in marks}, single_block(step_of(module)).ops
+    more = [
+        (position, Policy.OFFLOAD)
+        for position, op in enumerate(operations)
+        if position not in taken and _is_forward(op) and random.random() < 0.3
+    ]
+    return tuple(sorted([*marks, *more], key=lambda one: one[0]))
 
 
 POLICIES = (

@@ -58,6 +58,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-inline-segments
 // LIST-NEXT: recompute-inline-gradient
 // LIST-NEXT: recompute-loops
+// LIST-NEXT: recompute-offload
 // LIST-NEXT: recompute-phase
 // LIST-NEXT: recompute-mark
 // LIST-NEXT: recompute-plan

@@ -52,7 +52,7 @@ def test_what_is_saved_is_not_computed_again(mark: Mark):
     one = lowered(mark)
     assert one.why is None
     assert sines(one) == LAYERS
-    assert (mark is recompute.jax.offload) == any("nothing here moves it" in str(remark) for remark in one.remarks)
+    assert (mark is recompute.jax.offload) == any("offload=marked moves it" in str(remark) for remark in one.remarks)
 
 
 def test_again_without_segments_computes_what_is_marked_and_nothing_else():
