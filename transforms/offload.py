@@ -138,9 +138,13 @@ def why_not_moved(value: SSAValue, found: Phases, constant: Set[SSAValue]) -> st
 
 
 def _is_read_late(value: SSAValue, found: Phases) -> bool:
-    """By a gradient operation, itself or through forward views of it."""
+    """By a gradient operation, itself or through what only the backward pass needs, which may run again there."""
     return any(
-        found.is_gradient(one) or (_is_view(one) and _is_read_late(one.results[0], found))
+        found.is_gradient(one)
+        or (
+            (_is_view(one) or found.phase[one] == "residual")
+            and any(_is_read_late(made, found) for made in one.results)
+        )
         for one in found.order.readers(value)
     )
 

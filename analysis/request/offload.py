@@ -32,7 +32,7 @@ def offload_named(said: str, cost: str) -> Offload:
     if said == MARKED:
         return Offload(marked=True, cost=cost)
     match = _SPEED.fullmatch(said)
-    if match is None and said != AUTO_SPEED:
+    if said != AUTO_SPEED and (match is None or not float(match["number"])):
         raise BadOffload(f"offload is {POSSIBLE}, not '{said}'")
     device = device_of(cost)
     if device is None:

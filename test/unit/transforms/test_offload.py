@@ -1,0 +1,218 @@
+"""Values that lie on the host meanwhile: proved and executed equal, counted as metered, chosen by what they cost."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.dialects.placements import is_from_host, is_to_host
+from recompute.driver.api import Rewritten, memory, prove, rewrite
+from recompute.driver.request import Request
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.meter import meter
+from recompute.planning.offload import NOTHING_MOVED
+from recompute.planning.plan_file import from_json
+from recompute.rules.costs.device import DEVICES
+
+SHAPE = "tensor<64x64xf32>"
+BYTES = 4 * 64 * 64
+LAYERS = 5
+
+
+def chain(layers: int = LAYERS, mark: str = "") -> str:
+    """Products and their sines, and the gradient: each layer's product is read again, the last one's first."""
+    forward = [f'%h0 = stablehlo.sine %x {{recompute.phase = "primal"}} : {SHAPE}']
+    for at in range(layers):
+        forward += [
+            f"%p{at} = stablehlo.dot_general %h{at}, %w, contracting_dims = [1] x [0] "
+            f'{{recompute.phase = "primal"{mark}}} : ({SHAPE}, {SHAPE}) -> {SHAPE}',
+            f'%h{at + 1} = stablehlo.sine %p{at} {{recompute.phase = "primal"}} : {SHAPE}',
+        ]
+    backward, last = list[str](), "%ct"
+    for at in reversed(range(layers)):
+        backward += [
+            f'%c{at} = stablehlo.cosine %p{at} {{recompute.phase = "gradient"}} : {SHAPE}',
+            f'%m{at} = stablehlo.multiply {last}, %c{at} {{recompute.phase = "gradient"}} : {SHAPE}',
+            f"%g{at} = stablehlo.dot_general %m{at}, %w, contracting_dims = [1] x [1] "
+            f'{{recompute.phase = "gradient"}} : ({SHAPE}, {SHAPE}) -> {SHAPE}',
+        ]
+        last = f"%g{at}"
+    body = "\n  ".join([*forward, *backward, f"func.return %h{layers}, {last} : {SHAPE}, {SHAPE}"])
+    return f"func.func @step(%x: {SHAPE}, %w: {SHAPE}, %ct: {SHAPE}) -> ({SHAPE}, {SHAPE}) {{\n  {body}\n}}\n"
+
+
+MARKED = chain(mark=', recompute.recompute = "offload"')
+
+
+def holds(text: str, done: Rewritten) -> int:
+    """Bytes at the peak as metered, which the static count meets; the results are those of the step."""
+    before = parse_module(text)
+    inputs = random_inputs(next(iter(done.module.ops)), 1)  # pyright: ignore[reportArgumentType]
+    assert compare(before, done.module, inputs)
+    _, metered = meter(next(iter(done.module.ops)), inputs)  # pyright: ignore[reportArgumentType]
+    assert metered.peak_bytes == memory(done.module)["step"].peak_bytes
+    return metered.peak_bytes
+
+
+@pytest.mark.parametrize("target", ["none", "stablehlo"])
+def test_what_is_marked_takes_no_memory_of_the_device(target: str) -> None:
+    done = rewrite(MARKED, Request(offload="marked", target=target))
+    assert done.proof is not None and done.proof.proved and done.extra_flops == 0
+    # What the gradient begins with would come back at once.
+    assert sum(map(is_to_host, done.module.walk())) == sum(map(is_from_host, done.module.walk())) == LAYERS - 1
+    # The products do not wait on the device; a layer's own two values and a cotangent are there at a time.
+    assert holds(MARKED, done) <= 4 * BYTES < memory(MARKED)["step"].peak_bytes
+
+
+def test_without_the_option_nothing_moves() -> None:
+    done = rewrite(MARKED, Request())
+    assert not any(map(is_to_host, done.module.walk()))
+
+
+MOVE = (
+    '{has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : '
+    f"({SHAPE}) -> {SHAPE}"
+)
+BACK = MOVE.replace("pinned_host", "device")
+PLAIN = f"""func.func @f(%x: {SHAPE}, %y: {SHAPE}) -> {SHAPE} {{
+  %a = stablehlo.sine %x : {SHAPE}
+  %b = stablehlo.multiply %a, %y : {SHAPE}
+  return %b : {SHAPE}
+}}"""
+MOVED = f"""func.func @f(%x: {SHAPE}, %y: {SHAPE}) -> {SHAPE} {{
+  %a = stablehlo.sine %x : {SHAPE}
+  %h = stablehlo.custom_call @annotate_device_placement(%a) {MOVE}
+  %d = stablehlo.custom_call @annotate_device_placement(%h) {BACK}
+  %b = stablehlo.multiply %d, %y : {SHAPE}
+  return %b : {SHAPE}
+}}"""
+
+
+def test_there_and_back_is_proved() -> None:
+    assert prove(PLAIN, MOVED) and prove(MOVED, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"@annotate_device_placement(%a) {MOVE}", f"@annotate_device_placement(%x) {MOVE}"),
+        ("multiply %d, %y", "multiply %h, %y"),
+        (f"@annotate_device_placement(%h) {BACK}", f"@annotate_device_placement(%h) {MOVE}"),
+        (f"@annotate_device_placement(%a) {MOVE}", f"@annotate_device_placement(%a) {BACK}"),
+        (MOVE, MOVE.replace("pinned_host", "unpinned_host")),
+        (MOVE, MOVE.replace('= "pinned_host"', '= "pinned_host", _xla_other = "x"')),
+        (BACK, BACK.replace("has_side_effect = true,", "has_side_effect = true, acme.hint = 1 : i32,")),
+        (BACK, BACK.replace("has_side_effect = true", "has_side_effect = false")),
+        ("@annotate_device_placement(%a)", "@annotate_other_placement(%a)"),
+        ("return %b", "return %d"),
+    ],
+)
+def test_what_differs_in_this_only_is_not_proved(old: str, new: str) -> None:
+    assert old in MOVED
+    wrong = MOVED.replace(old, new)
+    assert not prove(PLAIN, wrong) and not prove(wrong, PLAIN) and not prove(MOVED, wrong)
+
+
+def test_a_result_on_the_host_stays_there() -> None:
+    returned = MOVED.replace("return %b", "return %h")
+    assert not prove(returned, returned.replace("return %h", "return %a"))
+    assert prove(returned, returned)
+
+
+def budgeted(text: str, budget: str, offload: str, cost: str) -> Rewritten:
+    return rewrite(text, Request(budget=budget, memory_model="order", offload=offload, cost=cost))
+
+
+def extra(done: Rewritten) -> float:
+    """Seconds more, as the remark on costs has them."""
+    (said,) = [one.reason for one in done.remarks if one.reason.startswith("cost by")]
+    found = re.search(r": ([0-9.e+-]+) us on", said)
+    assert found is not None
+    return float(found[1])
+
+
+BUDGET = "55%"
+
+
+def test_a_budget_moves_what_is_dear_to_make() -> None:
+    """Products take long on a CPU, and a fast link little: the same budget for a fraction of the time."""
+    text = chain()
+    without, moved = (budgeted(text, BUDGET, how, "roofline(cpu)") for how in ("", "20GB/s"))
+    assert any(map(is_to_host, moved.module.walk())) and not any(map(is_to_host, without.module.walk()))
+    assert extra(moved) < 0.5 * extra(without)
+    for done in (without, moved):
+        assert done.proof is not None and done.proof.proved
+        assert holds(text, done) <= 0.55 * memory(text)["step"].peak_bytes
+    assert any(
+        f"on the host until their gradient: {extra(moved):.4g} us on cpu more" in one.reason for one in moved.remarks
+    )
+
+
+def test_a_slow_link_moves_nothing_and_says_so() -> None:
+    done = budgeted(chain(), BUDGET, "1MB/s", "roofline(cpu)")
+    assert not any(map(is_to_host, done.module.walk()))
+    assert "nothing is moved to the host: to make values again costs less" in [one.reason for one in done.remarks]
+
+
+def test_what_may_not_be_made_again_can_be_moved() -> None:
+    """Numbers from a hidden random state: below what recomputation reaches."""
+    uniform = "rng_distribution = #stablehlo<rng_distribution UNIFORM>"
+    drawn = re.sub(
+        r"%p(\d) = stablehlo.dot_general %h[^{]*\{([^}]*)\}[^\n]*",
+        rf'%p\1 = "stablehlo.rng"(%zero, %one, %shape) {{{uniform}, \2}} : '
+        rf"(tensor<f32>, tensor<f32>, tensor<2xi64>) -> {SHAPE}",
+        chain(),
+    ).replace(
+        "{\n",
+        """{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %shape = stablehlo.constant dense<64> : tensor<2xi64>
+""",
+        1,
+    )
+    assert drawn.count("stablehlo.rng") == LAYERS
+    with pytest.raises(Refusal, match="no plan within"):
+        budgeted(drawn, "60%", "", "roofline(cpu)")
+    done = budgeted(drawn, "60%", "20GB/s", "roofline(cpu)")
+    before, after = done.memory()["step"]
+    assert after.peak_bytes <= 0.6 * before.peak_bytes and done.proof is not None and done.proof.proved
+    assert any("without moves no plan found" in one.reason for one in done.remarks)
+
+
+def test_the_plan_leads_to_the_same_program() -> None:
+    text = chain()
+    done = budgeted(text, BUDGET, "20GB/s", "roofline(cpu)")
+    read = from_json(done.plan_text)
+    assert read[0].graph == done.plans[0].graph and read[0].offload.speed == 20 * 10**9
+    again = rewrite(text, Request(plan=done.plan_text, cost="roofline(cpu)"))
+    assert again.text == done.text
+    nothing = replace(read[0], offload=NOTHING_MOVED)
+    with pytest.raises(Refusal, match="the plan is for another program"):
+        rewrite(text, Request(plan=[nothing], cost="roofline(cpu)"))
+
+
+@pytest.mark.parametrize(
+    ("offload", "cost", "words"),
+    [
+        ("all", "flops", "offload is marked, auto, or a speed such as 25GB/s, not 'all'"),
+        ("0GB/s", "roofline(cpu)", "not '0GB/s'"),
+        ("25 GB", "roofline(cpu)", "not '25 GB'"),
+        ("auto", "flops", "weighs moves against work in seconds: give cost=roofline"),
+        ("auto", "roofline(cpu)", "how fast cpu moves bytes to its host is not known"),
+        ("auto", "roofline(zz)", "unknown device 'zz'"),
+    ],
+)
+def test_what_is_no_offload(offload: str, cost: str, words: str) -> None:
+    with pytest.raises(Refusal, match=re.escape(words)):
+        rewrite(chain(), Request(budget="50%", memory_model="order", offload=offload, cost=cost))
+
+
+def test_devices_have_a_speed_one_way() -> None:
+    known = {name: one.host_bytes_per_second for name, one in DEVICES.items()}
+    assert known == {"a100": 32e9, "h100": 64e9, "h200": 64e9, "mi300x": 64e9, "tpuv5e": None, "cpu": None}
