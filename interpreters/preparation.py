@@ -15,7 +15,6 @@ Which values are views, and so who owns which buffer, follows from the operation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -24,10 +23,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from ..dialects.diagnostics import Refusal
-from ..dialects.marks import is_mark
-from ..dialects.placements import is_placement
-from ..dialects.recompute import DependOp, TokenOp
-from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..dialects.structured import GroupOp
 from ..rules.effects import works_on_memory
 from ..rules.names import name_of
@@ -35,6 +30,7 @@ from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from .control_flow import CONTROL_FLOW
 from .foreign import registered_kernel
 from .foreign_results import checked
+from .handing_on import ORDERING, handing_on
 from .kernels.arrays import Combine, Kernel, shape_at
 from .kernels.constants import is_view
 from .kernels.properties import symbol
@@ -123,9 +119,7 @@ class Preparation:
             return WITH_TWO_COMBINERS[name](op, *(self._combiner(op, region.block) for region in op.regions))
         if name in KERNELS:
             return KERNELS[name](op)
-        if is_placement(op):
-            return _moved
-        return _first if is_mark(op) else ORDERING.get(type(op))
+        return handing_on(op)
 
     def _group(self, op: GroupOp) -> Kernel:
         run = self.block(op.body.block, captured(op)).run
@@ -193,27 +187,6 @@ def is_known(kind: type[Operation]) -> bool:
         or kind.name in WITH_COMBINER
         or kind.name in WITH_TWO_COMBINERS
     )
-
-
-def _first(*operands: Any) -> tuple[Any, ...]:
-    return operands[:1]
-
-
-def _moved(*operands: Any) -> tuple[Any, ...]:
-    """The same numbers in another memory."""
-    return tuple([operand.copy() for operand in operands])
-
-
-def _forward(*operands: Any) -> tuple[Any, ...]:
-    return operands
-
-
-# They order operations and hand on what they are given; a token is nothing.
-ORDERING: dict[type[Operation], Kernel] = {
-    OptimizationBarrierOp: _forward,
-    TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]
-    DependOp: lambda *operands: operands[:-1],
-}
 
 
 def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:

@@ -1,0 +1,41 @@
+"""What hands on the values that it is given: what orders, what marks, and what moves to another memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+
+from ..dialects.marks import is_mark
+from ..dialects.placements import is_placement
+from ..dialects.recompute import DependOp, TokenOp
+from ..dialects.stablehlo.control import OptimizationBarrierOp
+from .kernels.arrays import Kernel
+
+
+def handing_on(op: Operation) -> Kernel | None:
+    """None for what computes something."""
+    if is_placement(op):
+        return _moved
+    return _first if is_mark(op) else ORDERING.get(type(op))
+
+
+def _first(*operands: Any) -> tuple[Any, ...]:
+    return operands[:1]
+
+
+def _moved(*operands: Any) -> tuple[Any, ...]:
+    """The same numbers in another memory."""
+    return tuple([operand.copy() for operand in operands])
+
+
+def _forward(*operands: Any) -> tuple[Any, ...]:
+    return operands
+
+
+# They order operations and hand on what they are given; a token is nothing.
+ORDERING: dict[type[Operation], Kernel] = {
+    OptimizationBarrierOp: _forward,
+    TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]
+    DependOp: lambda *operands: operands[:-1],
+}
