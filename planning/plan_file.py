@@ -103,7 +103,8 @@ def _offload(step: Fields) -> Offload:
     if "offload" not in step.data:
         return NOTHING_MOVED
     moves = step.object("offload", _OFFLOAD)
-    return Offload(moves.flag("marked"), moves.number("speed"), moves.number("dearer"), moves.text("cost"))
+    speed, share, charged = [moves.number(name) for name in ("speed", "share", "charged")]
+    return Offload(moves.flag("marked"), speed, share, charged, moves.text("cost"))
 
 
 def _group(group: Fields) -> CopyGroup:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
@@ -88,8 +88,8 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
             else:
                 remarks.append(Remark(value.owner, reason))
         others = [value for value in _worth_offering(found, offload, constant) if value not in forced]
-        offer(forced, offload.speed, forced=True)
-        offer(others, offload.speed)
+        offer(forced, offload.reckoned, forced=True)
+        offer(others, offload.reckoned)
     return remarks
 
 
@@ -102,27 +102,28 @@ def _marked(found: Phases, selection: Selection) -> Iterator[SSAValue]:
 
 
 def _worth_offering(found: Phases, offload: Offload, constant: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Forward values of the size of an array whose moves do not take too long beside what makes them."""
-    if not offload.dearer:
+    """Those of the size of an array that take longest to make for their bytes, and those that may not be made again,
+    until the link is busy for its share of the forward pass."""
+    if not offload.share:
         return
-    costs = cost_named(offload.cost).of(found.order.operations)
-    for op, cost in zip(found.order.operations, costs, strict=True):
-        limit = offload.dearer * cost if why_impure(op) is None else inf
-        for value in op.results:
-            # A view is of something that may be moved itself.
-            small = value_bytes(value) < LEAST_BYTES or _is_view(op)
-            if not small and why_not_moved(value, found, constant) is None and seconds(value, offload.speed) <= limit:
-                yield value
+    operations = found.order.operations
+    costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))
+    seconds = sum(cost for op, cost in costs.items() if found.is_forward(op)) / PICOSECONDS
+    left, worth = seconds * offload.speed * offload.share / 100, list[tuple[float, SSAValue]]()
+    for op in operations:
+        # A view is of something that may be moved itself.
+        for value in op.results if not _is_view(op) else ():
+            if why_not_moved(value, found, constant) is None and value_bytes(value) >= LEAST_BYTES:
+                worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
+    for _, value in sorted(worth, key=lambda one: -one[0]):
+        left -= value_bytes(value)
+        if left >= 0:
+            yield value
 
 
 def _is_view(op: Operation) -> bool:
     facts = facts_of(op)
     return facts is not None and facts.view is not None
-
-
-def seconds(value: SSAValue, speed: int) -> float:
-    """Of the way to the host and back, in picoseconds."""
-    return PICOSECONDS * 2 * value_bytes(value) / speed
 
 
 def why_not_moved(value: SSAValue, found: Phases, constant: Set[SSAValue]) -> str | None:
@@ -152,9 +153,32 @@ def _is_read_late(value: SSAValue, found: Phases) -> bool:
 _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 
 
-def withdraw(module: ModuleOp) -> int:
-    """Take back the offers: who does not read what was fetched reads the value itself. Returns how many values are
-    moved to the host."""
+@dataclass(frozen=True)
+class Moves:
+    """So many `values` lie on the host meanwhile; bytes that go `there`, and that come `back`."""
+
+    values: int = 0
+    there: int = 0
+    back: int = 0
+
+    def charged(self, speed: int) -> int:
+        """In picoseconds, as each way back is charged for both."""
+        return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
+
+    def held_up(self, speed: int, forward: int, backward: int) -> int:
+        """Picoseconds that the work waits for copies: there beside the forward pass, and back beside the backward pass,
+        which take so long by themselves."""
+        if not speed:
+            return 0
+        waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
+        return ceil(sum(max(0.0, one) for one in waits))
+
+
+NO_MOVES = Moves()
+
+
+def withdraw(module: ModuleOp) -> Moves:
+    """Take back the offers: who does not read what was fetched reads the value itself. Returns what is moved."""
     moves = [op for op in every_operation(module) if is_offload(op)]
     for op in moves:
         if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(there := _owner(op.operands[0])):
@@ -163,7 +187,13 @@ def withdraw(module: ModuleOp) -> int:
         op.attributes.pop(Names.RECOMPUTE, None)
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
-    return sum(is_to_host(op) and op.parent is not None for op in moves)
+    left = [op for op in moves if op.parent is not None]
+    there, back = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
+    return Moves(len(there), _bytes(there), _bytes(back))
+
+
+def _bytes(moves: Iterable[Operation]) -> int:
+    return sum(value_bytes(op.results[0]) for op in moves)
 
 
 def mark_moved(module: ModuleOp) -> None:

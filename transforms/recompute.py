@@ -39,7 +39,7 @@ from .plans.candidates import Search
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
-from .plans.host_moves import cheapest, demand_order, offload_asked
+from .plans.host_moves import cheapest, demand_order, offload_asked, offload_of, waits_for
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
@@ -139,7 +139,9 @@ def recomputed(
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
     eager = max((one.eager for one in peaks.values()), default=0)
-    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved)
+    return work, Recomputation(
+        cloned.steps, said, restored, rolled, eager, moves, moved, waits_for(moved, moves, steps)
+    )
 
 
 def recomputed_within(
@@ -169,13 +171,6 @@ def recomputed_within(
 
     found = cheapest(module, within, offload)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
-
-
-def offload_of(planned: Sequence[StepPlan] | Planner | None, offload: Offload) -> Offload:
-    """What the plans are for, where there are some."""
-    if planned is None or callable(planned):
-        return offload
-    return next((one.offload for one in planned if one.offload.offers), NOTHING_MOVED)
 
 
 def _nothing(_: Graph) -> Plan:

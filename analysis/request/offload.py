@@ -42,4 +42,4 @@ def offload_named(said: str, cost: str) -> Offload:
     speed = float(match["number"]) * _UNITS[match["unit"]] if match else device.host_bytes_per_second
     if not speed:
         raise BadOffload(f"how fast {device.name} moves bytes to its host is not known: give it, as offload=25GB/s")
-    return Offload(True, int(speed), 0, cost)
+    return Offload(True, int(speed), cost=cost)

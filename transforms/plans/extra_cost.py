@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,14 +25,20 @@ def asked_cost(module: ModuleOp, said: str) -> Cost:
 def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Remark]:
     """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
     functions = {function.sym_name.data: function for function, _ in steps}
-    plain = {function.sym_name.data: _plain_cost(step) for function, step in steps}
+    costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
     for one in done if not cost.is_default else ():
-        total, extra = plain[one.function], one.plan.extra_cost(one.graph.cost)
+        each = costs[one.function]
+        total, extra = sum(each), one.plan.extra_cost(each)
         share = f", {extra / total:.2%} of the step's" if total else ""
         yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")
 
 
-def _plain_cost(step: Step) -> int:
-    """Without what is offered to be fetched, which the plain step does not do."""
+def plain_cost(step: Step, which: Sequence[bool]) -> int:
+    """Of these operations, without moves."""
+    return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
+
+
+def _without_moves(step: Step) -> Sequence[int]:
+    """The cost of each operation; what is offered to be fetched the plain step does not do."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
-    return sum(cost for op, cost in costs if not is_offload(op))
+    return [0 if is_offload(op) else cost for op, cost in costs]

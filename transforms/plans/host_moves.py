@@ -3,17 +3,22 @@ moved, and take the cheapest that keeps the budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.request.offload import BadOffload, offload_named
 from ...dialects.diagnostics import Refusal, Remark
-from ...planning.offload import Offload
+from ...planning.offload import NOTHING_MOVED, Offload
+from ...planning.plan_file import StepPlan
 from ...rules.costs.cost import BadCost, cost_named
+from ..clone import Planner
+from ..offload import Moves
+from ..phase import Steps
 from .budget import Budget
 from .counted import ORDER
+from .extra_cost import plain_cost
 from .within_budget import Within
 from .written import O
 
@@ -24,6 +29,20 @@ def offload_asked(module: ModuleOp, said: str, cost: str) -> Offload:
         return offload_named(said, cost)
     except (BadOffload, BadCost) as error:
         raise Refusal(module, str(error)) from error
+
+
+def offload_of(planned: Sequence[StepPlan] | Planner | None, offload: Offload) -> Offload:
+    """What the plans are for, where there are some."""
+    if planned is None or callable(planned):
+        return offload
+    return next((one.offload for one in planned if one.offload.offers), NOTHING_MOVED)
+
+
+def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
+    """What the work waits for moves, in the place of what plans were charged for these."""
+    forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
+    backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
+    return moved.held_up(offload.speed, forward, backward) - moved.charged(offload.reckoned)
 
 
 def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:

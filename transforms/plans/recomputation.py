@@ -11,13 +11,15 @@ from ...planning.plan_file import StepPlan
 from ..calls.restore import NOTHING_RESTORED, Restored
 from ..clone import Done
 from ..loops import NOTHING_ROLLED, Rolled
+from ..offload import NO_MOVES, Moves
 
 
 @dataclass(frozen=True)
 class Recomputation:
     """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
     that starts operations as soon as it can, the largest of what was written.
-    `offload`: what the plans are for, `moved`: so many values lie on the host."""
+    `offload`: what the plans are for, `moves`: what lies on the host.
+    `waits`: what the work waits for moves, beyond what plans were charged for them."""
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
@@ -25,7 +27,8 @@ class Recomputation:
     rolled: Rolled = NOTHING_ROLLED
     eager: int = 0
     offload: Offload = NOTHING_MOVED
-    moved: int = 0
+    moves: Moves = NO_MOVES
+    waits: int = 0
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
@@ -48,4 +51,8 @@ class Recomputation:
     @property
     def extra_cost(self) -> int:
         """What planners keep low, beyond the plain step's; FLOPs where nothing else was asked for."""
-        return sum(done.plan.extra_cost(done.graph.cost) for done in self.steps) + self.rolled.extra_flops
+        return sum(done.plan.extra_cost(done.graph.cost) for done in self.steps) + self.rolled.extra_flops + self.waits
+
+    @property
+    def moved(self) -> int:
+        return self.moves.values

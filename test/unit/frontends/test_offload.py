@@ -17,6 +17,7 @@ import recompute
 from recompute.dialects.names import Names
 from recompute.dialects.parser import parse_module
 from recompute.dialects.placements import is_from_host, is_placement, is_to_host
+from recompute.frontends.jax import crossing
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, jnp, mlp, temporaries, weights
 
 SPACE = jax.memory.Space
@@ -70,7 +71,7 @@ def test_xla_reads_what_is_written() -> None:
     done = marked()
     assert done.proof is not None and done.proof.proved and len(moves(done.module)) == 2 * 5
     plain = recompute.jax.jit(jax.value_and_grad(loss)).lower(*operands())
-    moved = recompute.frontends.jax.crossing.with_module(plain.plain, done.module).compile()
+    moved = crossing.with_module(plain.plain, done.module).compile()
     assert far_apart(moved(*operands()), plain.compile_plain()(*operands())) == []
 
 
