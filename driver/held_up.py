@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..analysis.memory.labels import source_of, value_name
+from ..analysis.memory.labels import described
 from ..analysis.step.step import Step
 from ..planning.solvers.budgets import in_words
 from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.working_set import largest_working_set
-from ..rules.names import name_of
 
 MOST = 10
 
@@ -53,6 +52,4 @@ def _value(step: Step, problem: Problem, value: int) -> str:
 
 def named(step: Step, op: int) -> str:
     """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
-    operation = step.operation(op)
-    words = [name_of(operation), value_name(operation), f"({source_of(operation)})" if source_of(operation) else ""]
-    return " ".join(filter(None, words))
+    return described(step.operation(op))

@@ -40,6 +40,7 @@ from .plans.extra_cost import asked_cost, said_of_costs
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
+from .plans.segment_budgets import demand_kept
 from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
 from .take_marks import take_marks
@@ -136,6 +137,7 @@ def recomputed(
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
         remarks = [*said, *cloned.remarks]
+    demand_kept(work, prepared.demands, ((one.function, one.graph, one.plan) for one in cloned.steps))
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, prepared.inside))
