@@ -86,7 +86,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     Raises `ParseError` for text that is no MLIR, `Refusal` for what cannot be done, `NotProved`, and `ValueError` for a
     request that contradicts itself or names an unknown target; `BadPlan`, which is one, for a plan that is none.
     """
-    asked = request or Request()
+    asked = (request or Request()).folded()
     if asked.proof:
         demand_proof(asked.loops)
     planned = _planned(asked)
@@ -177,6 +177,8 @@ def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:
         raise ValueError(f"unknown target '{request.target}'; known are {', '.join(TARGETS)}")
     if sum(one is not None for one in (request.plan, request.planner, request.budget)) > 1:
         raise ValueError("a request has a plan, a planner or a budget, not several of them")
+    if request.selection.segment_budgets and (request.plan is not None or request.planner is not None):
+        raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
     return request.planner or (from_json(request.plan) if isinstance(request.plan, str) else request.plan)
 
 

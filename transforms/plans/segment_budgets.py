@@ -44,6 +44,9 @@ ROUNDS = 12
 NAMED = 3
 """So many of the storages that hold a minimum up are told."""
 
+TOGETHER = "no choice keeps the budgets of all segments together, which is proved; beside the others the least is"
+NOT_PROVED = "nothing is proved; beside the others the least found is"
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -200,7 +203,7 @@ class _Chooser:
             f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}" for v, why in one.holding
         ]
         more = [f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else []
-        what = "the proven minimum is" if one.proved else "nothing is proved, and the least found is"
+        what = "the proven minimum is" if one.proved else TOGETHER if one.together else NOT_PROVED
         return "; ".join([f"{said}: {what} {one.least} bytes", *listed[:NAMED], *more])
 
     def said(self) -> Iterator[Remark]:

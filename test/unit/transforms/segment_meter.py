@@ -1,0 +1,90 @@
+"""What segments save for the backward pass, counted on text of a flat step by other code than that of the passes.
+
+Phases and scopes are read off the locations, storages are followed through reshapes and the like, and barriers hand on
+what they are given. A storage counts for the scope in which the forward pass makes it, once a gradient or a copy reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from xdsl.dialects.builtin import ModuleOp, NameLoc, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+VIEWS = {"stablehlo.reshape", "stablehlo.optimization_barrier", "recompute.depend"}
+
+
+def saved_by_scope(module: ModuleOp, function: str = "") -> dict[str, int]:
+    """Bytes, by the outermost scope; "" for what is outside of all. `function`: the name, the first one if not given."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in (function or op.sym_name.data)]
+    block = functions[0].body.block
+    returned = {storage_of(value) for value in block.last_op.operands} if block.last_op is not None else set()
+    saved = defaultdict[str, int](int)
+    seen = set[SSAValue]()
+    for op in block.ops:
+        if not is_backward(op):
+            continue
+        for value in read_by(op):
+            storage = storage_of(value)
+            maker = storage.owner
+            if storage in seen or storage in returned or not isinstance(maker, Operation) or is_backward(maker):
+                continue
+            seen.add(storage)
+            if not is_from_constants(maker):
+                saved[scope_of(maker)] += size_of(storage)
+    return dict(saved)
+
+
+def read_by(op: Operation) -> list[SSAValue]:
+    if op.name == "stablehlo.optimization_barrier":
+        return []
+    inside = {inner for inner in op.walk()}
+    return [
+        value
+        for inner in inside
+        for value in inner.operands
+        if not (isinstance(value.owner, Operation) and value.owner in inside)
+        and not (isinstance(value, BlockArgument) and value.block.parent_op() in inside)
+    ]
+
+
+def storage_of(value: SSAValue) -> SSAValue:
+    owner = value.owner
+    while isinstance(owner, Operation) and owner.name in VIEWS:
+        at = owner.results.index(value) if len(owner.results) > 1 else 0  # pyright: ignore[reportArgumentType]
+        value = owner.operands[at]
+        owner = value.owner
+    return value
+
+
+def is_from_constants(op: Operation) -> bool:
+    """Whether no argument is behind it."""
+    values = read_by(op)
+    return all(isinstance(one.owner, Operation) and is_from_constants(one.owner) for one in values)
+
+
+def path_of(op: Operation) -> str:
+    location = op.location
+    return location.desc.data if isinstance(location, NameLoc) else ""
+
+
+def is_backward(op: Operation) -> bool:
+    return "recompute.copy" in op.attributes or "transpose(" in path_of(op)
+
+
+def scope_of(op: Operation) -> str:
+    match = re.search(r"jvp\(([^()]*)\)", path_of(op))
+    return match[1] if match else ""
+
+
+def size_of(value: SSAValue) -> int:
+    type_ = value.type
+    if not isinstance(type_, TensorType):
+        return 0
+    bits = type_.element_type.bitwidth if hasattr(type_.element_type, "bitwidth") else 32  # pyright: ignore
+    count = 1
+    for extent in type_.get_shape():
+        count *= extent
+    return count * max(1, bits // 8)
