@@ -42,6 +42,7 @@ from ..transforms.lower import TARGETS
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.budget import Budget
 from ..transforms.plans.carry_out import LEFT, Emission
+from ..transforms.plans.segment_budgets import of_rest
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import take_marks
@@ -143,8 +144,10 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
     emission = Emission(request.target, request.stagger, request.calls)
     start = _start(original, request)
     plans = tried_plans(start, request.selection, request.attempts, request.copies, emission, request.loops)
-    tried = [(str(one.attempt), replace(request, plan=one.plans, measure=None)) for one in plans if one.copies]
-    tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
+    rest = replace(request, selection=of_rest(request.selection))
+    tried = [(str(one.attempt), replace(rest, plan=one.plans, measure=None)) for one in plans if one.copies]
+    if not request.selection.segment_budgets:
+        tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
     named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
     written = [one for _, one in named]
     if not written:

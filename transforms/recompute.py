@@ -136,8 +136,8 @@ def recomputed(
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
-        remarks = [*said, *cloned.remarks]
-    demand_kept(work, prepared.demands, ((one.function, one.graph, one.plan) for one in cloned.steps))
+        remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
+    demand_kept(work, prepared.demands.of, ((one.function, one.graph, one.plan) for one in cloned.steps))
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
     remarks.extend(shard_kept(work, prepared.inside))
@@ -239,6 +239,8 @@ class RecomputePass(MarkPass):
 
     def _done(self, module: ModuleOp) -> Recomputation:
         if self.budget is None:
+            if self.plan and self.segment_budgets:
+                raise Refusal(module, "a plan says what is recomputed, and so do segment-budgets: give one of them")
             planned = read_plan(module, self.plan) if self.plan else None
             how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
             return recompute(module, self, *how)

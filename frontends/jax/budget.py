@@ -22,6 +22,7 @@ from ...planning.picking import Picking
 from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
 from ...transforms.plans.candidates import Candidate, Search, candidates
 from ...transforms.plans.carry_out import Emission
+from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
 
 _JAX: Any = jax
@@ -98,7 +99,7 @@ def within(
     plain = compile_plain()
     needs = _temporaries(module, plain)
     wanted = _wanted(module, budget, plain, needs)
-    if wanted is not None and needs <= wanted:
+    if wanted is not None and needs <= wanted and not request.selection.segment_budgets:
         return Within(budget, wanted, needs, (), None, plain)
     return _Rounds(name, module, request, budget, plain, needs, wanted, compile_module).best()
 
@@ -183,7 +184,8 @@ class _Rounds:
         return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost))
 
     def _rewritten(self, one: Candidate) -> Rewritten:
-        done = rewrite(self.module, replace(self.request, plan=one.plans, loops=one.loops))
+        rest = of_rest(self.request.selection)
+        done = rewrite(self.module, replace(self.request, selection=rest, plan=one.plans, loops=one.loops))
         if not done.copies:
             raise Refusal(self.module, "nothing is recomputed")
         return done

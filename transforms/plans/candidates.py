@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -26,11 +27,13 @@ from ...planning.plan_file import Note, StepPlan
 from ..mark import write_marks
 from ..per_device.bodies import is_stand_in
 from ..phase import numbered_steps
+from .beside_segments import BesideSegments
 from .carry_out import Emission
 from .extra_cost import asked_cost
 from .loop_choices import loop_choices
 from .notes import notes_of, write_notes
 from .prepared import prepare
+from .segment_budgets import Demand
 
 WHOLE, FEWER, SOLVED, LOOPS = "attempt", "fewer segments", "solver", "loops alone"
 TRIED = 8
@@ -102,8 +105,10 @@ def _candidates(module: ModuleOp, search: Search, references: dict[str, int]) ->
         forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
         plain = forecast.without_copies().xla
         most = references.setdefault(name, plain)
+        demand = prepared.demands.of.get(name)
         nothing = [_One(LOOPS, LOOPS, Plan(), (), plain / max(most, 1))] if prepared.rolled.copies else []
-        found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, most)]))
+        ones = [*nothing, *_of_step(function, step, prepared.selection, search, forecast, most, demand)]
+        found.append((name, step, [one for one in ones if demand is None or not demand.broken(step.graph, one.plan)]))
     extra = prepared.rolled.extra_flops
     for together in _together([ones for _, _, ones in found]):
         plans = tuple(
@@ -134,7 +139,13 @@ def _cheapest(ones: Sequence[_One], need: float) -> _One:
 
 
 def _of_step(
-    function: FuncOp, step: Step, selection: Selection, search: Search, forecast: Forecast, most: int
+    function: FuncOp,
+    step: Step,
+    selection: Selection,
+    search: Search,
+    forecast: Forecast,
+    most: int,
+    demand: Demand | None,
 ) -> Iterator[_One]:
     try:
         tried = choose(step, selection, forecast, TRIED, search.copies).tried
@@ -161,7 +172,7 @@ def _of_step(
         for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
             said = f"{words}, {len(names)} of them"
             yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
-    for share, plan in _solved(step):
+    for share, plan in _solved(step, demand):
         yield from distinct(f"a solver's plan for {share:.0%} in program order", SOLVED, plan, plain, {})
 
 
@@ -201,15 +212,16 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
     )
 
 
-def _solved(step: Step) -> Iterator[tuple[float, Plan]]:
+def _solved(step: Step, demand: Demand | None) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
     from ...planning.evaluate import peak_bytes
     from ...planning.solvers.of_graph import plan_within
     from ...planning.solvers.result import NoPlan
 
     peak = peak_bytes(step.graph)
+    segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
     for share in SHARES if len(step.graph) < LARGE else SHARES[1::2]:
         try:
-            yield share, plan_within(step.graph, int(share * peak))
+            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak)))
         except NoPlan:
             return

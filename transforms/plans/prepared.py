@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,7 +26,7 @@ from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps, state_phases
 from .nested_steps import NestedStep, outline_nested_steps, put_back
-from .segment_budgets import Demand, Demands, mark_segment_budgets, of_rest
+from .segment_budgets import Demands, mark_segment_budgets, of_rest
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Prepared:
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
     rolled: Rolled
-    demands: Mapping[str, Demand]
+    demands: Demands
 
     @property
     def inside(self) -> Sequence[FuncOp]:
@@ -72,7 +72,7 @@ def prepare(module: ModuleOp, selection: Selection, loops: Loops = True) -> Prep
     nested = outline_nested_steps(work)
     asked = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else Demands()
     remarks = (*flat.remarks, *rolled.remarks, *asked.remarks)
-    return Prepared(work, rest, flat.structured, remarks, flat.origins, nested, per_device, rolled, asked.of)
+    return Prepared(work, rest, flat.structured, remarks, flat.origins, nested, per_device, rolled, asked)
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp, NameLoc, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-VIEWS = {"stablehlo.reshape", "stablehlo.optimization_barrier", "recompute.depend"}
+VIEWS = {
+    "stablehlo.reshape",
+    "stablehlo.broadcast_in_dim",
+    "stablehlo.transpose",
+    "stablehlo.optimization_barrier",
+    "recompute.depend",
+}
+STRIDED = {"stablehlo.broadcast_in_dim", "stablehlo.transpose"}
 
 
-def saved_by_scope(module: ModuleOp, function: str = "") -> dict[str, int]:
-    """Bytes, by the outermost scope; "" for what is outside of all. `function`: the name, the first one if not given."""
-    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in (function or op.sym_name.data)]
-    block = functions[0].body.block
+def saved_by_scope(module: ModuleOp, scopes: Sequence[str]) -> dict[str, int]:
+    """Bytes, for each of the scopes, of the first function of the module."""
+    block = next(op for op in module.ops if isinstance(op, FuncOp)).body.block
     returned = {storage_of(value) for value in block.last_op.operands} if block.last_op is not None else set()
     saved = defaultdict[str, int](int)
     seen = set[SSAValue]()
@@ -32,8 +39,10 @@ def saved_by_scope(module: ModuleOp, function: str = "") -> dict[str, int]:
             if storage in seen or storage in returned or not isinstance(maker, Operation) or is_backward(maker):
                 continue
             seen.add(storage)
-            if not is_from_constants(maker):
-                saved[scope_of(maker)] += size_of(storage)
+            path = scope_of(maker)
+            for scope in scopes if not is_from_constants(maker) else ():
+                if path == scope or path.startswith(f"{scope}/"):
+                    saved[scope] += size_of(storage)
     return dict(saved)
 
 
@@ -51,8 +60,12 @@ def read_by(op: Operation) -> list[SSAValue]:
 
 
 def storage_of(value: SSAValue) -> SSAValue:
+    """What is reshaped after it was turned or spread out is written anew."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name in VIEWS:
+        source = owner.operands[0].owner
+        if owner.name == "stablehlo.reshape" and isinstance(source, Operation) and source.name in STRIDED:
+            break
         at = owner.results.index(value) if len(owner.results) > 1 else 0  # pyright: ignore[reportArgumentType]
         value = owner.operands[at]
         owner = value.owner
