@@ -33,8 +33,9 @@ class Request:
     many are measured at a time. proof: prove the result equal. merge_remat: take back what the step's own
     `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "keep(50%)",
     "keep(2GiB)": so much of it is kept, at the least work; "periodic(8)", "periodic(auto)": carries are kept every so
-    many iterations. segment_budgets: `{"layer*": "30%", "head": "8MiB"}`, for `Selection.segment_budgets`. cost: what a budget keeps low and remarks
-    report: flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. pipeline: these passes,
+    many iterations. segment_budgets: `{"layer*": "30%", "head": "8MiB"}`, for `Selection.segment_budgets`, beside a
+    budget or without one; whole numbers are bytes, others shares. cost: what a budget keeps low and remarks report:
+    flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. pipeline: these passes,
     by name or as objects, in place of `recompute` and all options of it.
     """
 

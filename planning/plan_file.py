@@ -67,10 +67,10 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 def _note_data(note: Note) -> dict[str, object]:
     """Without what says nothing; that an operation is kept (`recompute` false) says something."""
-    return {name: value for name, value in asdict(note).items() if value is not None and (name, value) != _NO_CHECKPOINT}
-
-
-_NO_CHECKPOINT = "checkpoint", False
+    said = asdict(note)
+    if not note.checkpoint:
+        del said["checkpoint"]
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:

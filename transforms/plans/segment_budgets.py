@@ -32,7 +32,7 @@ from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...dialects.stopwatch import part
 from ...planning.by_segment.piece import KEPT, TOO_EARLY
-from ...planning.by_segment.saved import saved_after, saved_bytes, saved_storages
+from ...planning.by_segment.saved import saved_after, saved_bytes
 from ...planning.by_segment.within import Known, Segment, Settled, TooLittle, settled
 from ...planning.graph import Graph
 from ...planning.plan import Plan
@@ -95,8 +95,8 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> Demands:
 
 
 def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], done: Iterable[tuple[str, Graph, Plan]]) -> None:
-    """`done`: by function the graph, and the plan that was carried out. Raises `Refusal` where a segment saves more than
-    it may, since others compute from it."""
+    """`done`: by function the graph, and the plan that was carried out. Raises `Refusal` where a segment saves more
+    than it may, since others compute from it."""
     for name, graph, plan in done:
         if name in demands and (why := demands[name].broken(graph, plan)) is not None:
             function = next((one for one in functions_of(module) if _name(one) == name), module)

@@ -46,7 +46,10 @@ def within_budget(module: ModuleOp, budget: Budget, search: Search, run: Run[O])
     asked = allowed(module, budget)
     one = Budgeted(module, budget, search, run, asked)
     if asked.is_kept:
-        return _segments_alone(one) if search.selection.segment_budgets else _nothing(one)
+        if not search.selection.segment_budgets:
+            return _nothing(one)
+        if one.is_kept(alone := one.written(None)):
+            return Within(alone.module, alone.outcome, alone.peaks, (_kept(one, alone),), alone.loops)
     found = in_program_order(one) if budget.model == ORDER else by_model(one)
     return Within(found.module, found.outcome, found.peaks, (_kept(one, found),), found.loops)
 
@@ -56,14 +59,6 @@ def _nothing(one: Budgeted[O]) -> Within[O]:
     needed = ", ".join(f"{peak} bytes" for peak in one.allowed.plain.values())
     said = f"nothing to do: the step needs {needed} at its peak {one.budget.by}, within the budget {one.asked}"
     return Within(None, done.outcome, done.peaks, (_remark(one, said),), False)
-
-
-def _segments_alone(one: Budgeted[O]) -> Within[O]:
-    """The step keeps the budget as it is, and its segments have budgets of their own."""
-    found = one.written(None)
-    if not one.is_kept(found):
-        return Within(None, found.outcome, found.peaks, (_remark(one, f"the segments alone need {found.peaks}"),), found.loops)
-    return Within(found.module, found.outcome, found.peaks, (_kept(one, found),), found.loops)
 
 
 def _kept(one: Budgeted[O], done: Written[O]) -> Remark:
