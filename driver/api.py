@@ -217,8 +217,13 @@ def context() -> Context:
     return make_context()
 
 
+def as_module(step: ModuleOp | str, name: str = "<input>") -> ModuleOp:
+    """A module, or its text, with marks that are written as calls as attributes: in a copy where it has any."""
+    return _unmarked(_module(step, name))[0]
+
+
 def _verified(step: ModuleOp | str) -> ModuleOp:
-    module, _ = _unmarked(_module(step, "<input>"))
+    module = as_module(step)
     verify_module(module)
     return module
 

@@ -8,7 +8,7 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -33,7 +33,7 @@ from .mark import MarkPass
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
-from .plans.candidates import Search
+from .plans.candidates import Search, never
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
@@ -176,13 +176,15 @@ def recomputed_within(
     attempts: int = ATTEMPTS,
     loops: Loops = True,
     cost: str = FLOPS,
+    stop: Callable[[], bool] = never,
 ) -> Within[Recomputation]:
-    """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept."""
+    """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept. Once it is to `stop`, what was found
+    so far is taken."""
 
     def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
         return recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
 
-    search = Search(selection, copies, Emission(target, staggered, calls), loops, cost)
+    search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, stop)
     found = within_budget(module, budget, search, run)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
 

@@ -25,6 +25,8 @@ def by_model(one: Budgeted[O]) -> Written[O]:
     picking = Picking([plan.foreseen for plan in pool], limit, plain)
 
     def needed(at: int) -> float | None:
+        if written and one.search.stop():
+            return None
         try:
             written[at] = one.written(pool[at].plans, pool[at].loops)
         except Refusal:

@@ -61,16 +61,21 @@ class Candidate:
     foreseen: Foreseen
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Search:
     """What is searched: selection, copies of one operation at most, for whom it is written, which loops are cut, and
-    what is kept low."""
+    what is kept low. `stop`: asked now and then whether to end with what there is."""
 
     selection: Selection
     copies: int
     emission: Emission
     loops: Loops
     cost: str
+    stop: Callable[[], bool] = never
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
     """The module stays as it is. Raises `Refusal` as `recompute` does."""
     references, found = dict[str, int](), list[Candidate]()
     for loops in loop_choices(module, search.selection, search.loops):
+        if found and search.stop():
+            break
         found.extend(_candidates(module, replace(search, loops=loops), references))
     return found
 
@@ -172,7 +179,7 @@ def _of_step(
         for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
             said = f"{words}, {len(names)} of them"
             yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
-    for share, plan in _solved(step, demand):
+    for share, plan in _solved(step, demand, search):
         yield from distinct(f"a solver's plan for {share:.0%} in program order", SOLVED, plan, plain, {})
 
 
@@ -212,16 +219,18 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
     )
 
 
-def _solved(step: Step, demand: Demand | None) -> Iterator[tuple[float, Plan]]:
+def _solved(step: Step, demand: Demand | None, search: Search) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
     from ...planning.evaluate import peak_bytes
-    from ...planning.solvers.of_graph import plan_within
     from ...planning.solvers.result import NoPlan
+    from .solving import plan_within
 
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
     for share in SHARES if len(step.graph) < LARGE else SHARES[1::2]:
+        if search.stop():
+            return
         try:
-            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak)))
+            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak), stop=search.stop))
         except NoPlan:
             return

@@ -37,6 +37,8 @@ class _InOrder(Generic[O]):
         found, refused = list[Written[O]](), None
         choices = loop_choices(self.one.module, self.one.search.selection, self.one.search.loops)
         for loops in choices:
+            if found and self.one.search.stop():
+                break
             try:
                 done = self._with_loops(loops, found)
             except Refusal as error:
@@ -87,8 +89,9 @@ class _InOrder(Generic[O]):
 
     def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Written[O]:
         """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
-        from ...planning.solvers.of_graph import bytes_within, plan_within
+        from ...planning.solvers.of_graph import bytes_within
         from ...planning.solvers.result import NoPlan
+        from .solving import plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Written[O]]](), 0
         for _ in range(ROUNDS):
@@ -97,7 +100,7 @@ class _InOrder(Generic[O]):
                 wanted, besides = around.wanted(graph, self.one.allowed.wanted)
                 most = bytes_within(graph, "min") if wanted is None else wanted - less
                 try:
-                    return segments.plan(graph, partial(plan_within, budget=most, chain=chain), chain)
+                    return segments.plan(graph, partial(plan_within, budget=most, chain=chain, stop=self.one.search.stop), chain)
                 except NoPlan as error:
                     raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
 
