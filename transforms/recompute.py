@@ -2,7 +2,6 @@
 
 take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
 -> verify -> lower -> stagger -> calls come back (`transforms/calls`)
-
 A step with gradient regions comes back with gradient regions.
 """
 
@@ -137,11 +136,10 @@ def recomputed(
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
         remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
-    demand_kept(work, prepared.demands.of, ((one.function, one.graph, one.plan) for one in cloned.steps))
+    demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks.extend(shard_kept(work, prepared.inside))
-    remarks.extend(said_of_costs(steps, cloned.steps, reckoned))
+    remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, reckoned)]
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
@@ -161,8 +159,7 @@ def recomputed(
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
-    eager = max((one.eager for one in peaks.values()), default=0)
-    return work, Recomputation(cloned.steps, said, restored, rolled, eager)
+    return work, Recomputation(cloned.steps, said, restored, rolled, max((p.eager for p in peaks.values()), default=0))
 
 
 def recomputed_within(
@@ -178,8 +175,7 @@ def recomputed_within(
     cost: str = FLOPS,
     stop: Callable[[], bool] = never,
 ) -> Within[Recomputation]:
-    """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept. Once it is to `stop`, what was found
-    so far is taken."""
+    """As `recomputed`, within a budget; raises `Refusal` where none is kept. `stop`: end with what was found so far."""
 
     def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
         return recomputed(module, selection, copies, target, staggered, planned, calls, attempts, loops, cost)
@@ -241,9 +237,7 @@ class RecomputePass(MarkPass):
 
     def _done(self, module: ModuleOp) -> Recomputation:
         if self.budget is None:
-            if self.plan and self.segment_budgets:
-                raise Refusal(module, "a plan says what is recomputed, and so do segment-budgets: give one of them")
-            planned = read_plan(module, self.plan) if self.plan else None
+            planned = read_plan(module, self.plan, self) if self.plan else None
             how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
             return recompute(module, self, *how)
         budget = asked_budget(module, str(self.budget), self.memory_model, self.target, self.plan)

@@ -8,7 +8,7 @@ left that should fit, or `COMPILES` are made.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...planning.picking import Picking
 from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
-from ...transforms.plans.candidates import Candidate, Search, candidates
+from ...transforms.plans.candidates import Candidate, Search
 from ...transforms.plans.carry_out import Emission
+from ...transforms.plans.pools import pool_of
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
 
@@ -177,11 +178,11 @@ class _Rounds:
             raise Refusal(self.module, self._not_reached(rounds))
         return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])
 
-    def _pool(self) -> list[Candidate]:
+    def _pool(self) -> Sequence[Candidate]:
         marked, asked = self.module.clone(), self.request
         take_marks(marked)
         emission = Emission(asked.target, asked.stagger, asked.calls)
-        return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost))
+        return pool_of(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost))
 
     def _rewritten(self, one: Candidate) -> Rewritten:
         rest = of_rest(self.request.selection)

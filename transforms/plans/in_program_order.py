@@ -100,7 +100,9 @@ class _InOrder(Generic[O]):
                 wanted, besides = around.wanted(graph, self.one.allowed.wanted)
                 most = bytes_within(graph, "min") if wanted is None else wanted - less
                 try:
-                    return segments.plan(graph, partial(plan_within, budget=most, chain=chain, stop=self.one.search.stop), chain)
+                    return segments.plan(
+                        graph, partial(plan_within, budget=most, chain=chain, stop=self.one.search.stop), chain
+                    )
                 except NoPlan as error:
                     raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
 

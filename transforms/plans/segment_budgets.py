@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -94,12 +95,23 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> Demands:
     return Demands(demands, tuple(remarks))
 
 
-def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], done: Iterable[tuple[str, Graph, Plan]]) -> None:
-    """`done`: by function the graph, and the plan that was carried out. Raises `Refusal` where a segment saves more
-    than it may, since others compute from it."""
-    for name, graph, plan in done:
-        if name in demands and (why := demands[name].broken(graph, plan)) is not None:
-            function = next((one for one in functions_of(module) if _name(one) == name), module)
+class Done(Protocol):
+    """The plan that was carried out in a function, and the graph that it is for."""
+
+    @property
+    def function(self) -> str: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def plan(self) -> Plan: ...
+
+
+def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], done: Iterable[Done]) -> None:
+    """Raises `Refusal` where a segment saves more than it may, since others compute from it."""
+    for one in done:
+        demand = demands.get(one.function)
+        if demand is not None and (why := demand.broken(one.graph, one.plan)) is not None:
+            function = next((at for at in functions_of(module) if _name(at) == one.function), module)
             raise Refusal(function, f"{why}: what else is asked for is computed from it")
 
 

@@ -11,7 +11,6 @@ from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import KIB, STEP
 
 
-
 def test_the_answers() -> None:
     plain = recompute.fit(STEP, "32KiB")
     assert plain.fits and plain.verdict is Verdict.AS_IT_IS and plain.extra_percent == 0
