@@ -1,9 +1,9 @@
 """A bound for the peak that looks at two operations: what one reads was there before the other ran, or was made since.
 
 Where operation t reads a value v that may be made again, and s runs before t, the copy of v that t reads was alive
-while s ran, beside all that s needs; or the operation m that makes v ran between s and t, beside what is alive all that time:
-what was made until s, is still read at t or later, and never runs again. The peak is at least the smaller of the two,
-for every such s, t and v. First executions follow the given order, and any copies are allowed.
+while s ran, beside all that s needs; or the operation m that makes v ran between s and t, beside what is alive all that
+time: what was made until s, is still read at t or later, and never runs again. The peak is at least the smaller of the
+two, for every such s, t and v. First executions follow the given order, and any copies are allowed.
 """
 
 from __future__ import annotations

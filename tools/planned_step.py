@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..dialects.parser import parse_module
 from ..driver.fitting import Fit, Verdict, fit
 from ..driver.sweeping import Sweeping, Swept, swept_steps
+from ..driver.sweeping_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
 from ..planning.solvers.budgets import in_words
 from ..reports.curve import Again, Point
@@ -22,7 +23,7 @@ from .curves import write_curves
 from .diagnostics import of_exception
 from .interrupts import Interrupt
 from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
-from .planned import in_short, sweep_lines
+from .planned import in_short, sweep_lines, unproved_lines
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
@@ -37,8 +38,6 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
     given += ["--view-copies"] if options.view_copies == "on" else []
     if given:
         raise ValueError(f"{given[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
-    if options.fit is None and options.memory_model != ORDER:
-        raise ValueError("the curve of a step is in program order: --memory-model is for --fit")
     try:
         module = step_of(text, name)
         return _fitted(options, module, name) if options.sweep is None else _swept(options, module)
@@ -57,6 +56,8 @@ def _fitted(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
 
 
 def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
+    if options.memory_model != ORDER:
+        return _swept_by_model(options, module)
     with Interrupt() as interrupt:
         how = Sweeping(
             count_of(options),
@@ -71,6 +72,18 @@ def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.curve is not None:
         write_curves(options.curve, [one.curve for one in swept])
     return PLANNED if any(one.curve.points for one in swept) else REFUSED
+
+
+def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
+    with Interrupt() as interrupt:
+        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.asked)
+    peak = curve.plain_peak_bytes
+    lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({in_words(peak)}); {NO_BOUND}"]
+    lines += [*unproved_lines(curve), "what runs again"]
+    say([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+    if options.curve is not None:
+        write_curves(options.curve, [curve])
+    return PLANNED if curve.points else REFUSED
 
 
 def step_of(text: str, name: str) -> ModuleOp:
