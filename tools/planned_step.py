@@ -75,6 +75,8 @@ def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
 
 
 def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
+    if options.solver != "auto" or options.time_limit is not None:
+        raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with Interrupt() as interrupt:
         curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.asked)
     peak = curve.plain_peak_bytes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import recompute
@@ -59,11 +61,11 @@ def test_a_bound_where_loops_are_cut(scanned: str) -> None:
 
 @pytest.fixture(scope="module")
 def scanned() -> str:
-    jax = pytest.importorskip("jax")
+    jax: Any = pytest.importorskip("jax")
     jnp = jax.numpy
 
-    def loss(w, x):  # pyright: ignore
-        def body(h, w):  # pyright: ignore
+    def loss(w: Any, x: Any) -> Any:
+        def body(h: Any, w: Any) -> tuple[Any, None]:
             a = jnp.tanh(h @ w)
             return h + jnp.sin(a) * jnp.exp(-a), None
 
