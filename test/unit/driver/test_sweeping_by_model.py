@@ -1,4 +1,4 @@
-"""A curve by the model of XLA:CPU: each point is what a plan needs as it is written; it goes one way; no bound is told."""
+"""A curve by the model of XLA:CPU: each point is what a written plan needs; it goes one way; no bound is told."""
 
 from __future__ import annotations
 
