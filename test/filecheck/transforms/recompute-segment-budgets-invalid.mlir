@@ -6,6 +6,7 @@
 // RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" plan=some.json}' 2>&1 | filecheck %s --check-prefix=PLAN
 // RUN: sed 's/multiply %h, %a/multiply %h, %c/; s/tanh %e/tanh %c/' %s > %t.output && not recompute-opt %t.output -p 'recompute{segment-budgets="block0:1KiB"}' 2>&1 | filecheck %s --check-prefix=OUTPUT
 // RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" budget=40% memory-model=order}' 2>&1 | filecheck %s --check-prefix=BOTH
+// RUN: not recompute-opt %s -p 'recompute-loops{segment-budgets="block0:50%"}' 2>&1 | filecheck %s --check-prefix=LOOPS
 
 // What a segment cannot do without is told with what holds it up; what is no budget, or of no segment, is an error.
 
@@ -18,6 +19,7 @@
 // PLAN:       error: a plan says what is recomputed, and so do segment-budgets: give one of them
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
 // OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays
+// LOOPS:      error: segment-budgets says nothing of loops; loops="keep(30%)" says how much they keep
 // BOTH:       error: with the budgets of segments first, which proves nothing of other choices: no plan within 8192 bytes of temporaries
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
