@@ -171,3 +171,21 @@ def test_the_meter_sees_what_is_not_saved():
     done = rewrite(program.text, Request(planner=lambda _: Plan(), calls=False))
     before, after = saved(program.text, done, program.scopes)
     assert before == after and sum(before.values()) > 0
+
+
+def test_random_programs_keep_both_budgets():
+    written = 0
+    for seed in range(12):
+        program, dice = generate(seed), Random(seed)
+        scope, share = dice.choice(program.scopes), dice.choice((60, 80, 100))
+        asked = Request(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
+        try:
+            done = rewrite(program.text, asked)
+        except Refusal:
+            continue
+        before, after = saved(program.text, done, (scope,))
+        assert after.get(scope, 0) <= share / 100 * before.get(scope, 0), (seed, before, after)
+        ((plain, now),) = done.memory("order").values()
+        assert now.peak_bytes <= 0.7 * plain.peak_bytes, seed
+        written += done.copies > 0
+    assert written > 5
