@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .driver.api import memory as memory
     from .driver.api import prove as prove
     from .driver.api import rewrite as rewrite
+    from .driver.fitting import Fit as Fit
+    from .driver.fitting import fit as fit
     from .driver.road import NotProved as NotProved
     from .frontends import jax as jax
     from .planning.graph import Graph as Graph
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     **dict.fromkeys("Request Rewritten context explain memory prove rewrite".split(), "driver.api"),
+    "Fit": "driver.fitting",
+    "fit": "driver.fitting",
     "NotProved": "driver.road",
     "Selection": "analysis.request.selection",
     "Refusal": "dialects.diagnostics",
@@ -34,6 +38,7 @@ _PLACES = {
     "plan_of_pairs": "planning.pairs",
 }
 __all__ = [
+    "Fit",
     "Graph",
     "NotProved",
     "Plan",
@@ -43,6 +48,7 @@ __all__ = [
     "Selection",
     "context",
     "explain",
+    "fit",
     "memory",
     "plan_of_pairs",
     "prove",

@@ -43,6 +43,7 @@ from ..transforms.merge_remat import without_remat
 from ..transforms.plans.budget import Budget
 from ..transforms.plans.carry_out import LEFT, Emission
 from ..transforms.plans.host_moves import offload_asked
+from ..transforms.plans.segment_budgets import of_rest
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import but_for_moves, take_marks
@@ -87,7 +88,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
     Raises `ParseError` for text that is no MLIR, `Refusal` for what cannot be done, `NotProved`, and `ValueError` for a
     request that contradicts itself or names an unknown target; `BadPlan`, which is one, for a plan that is none.
     """
-    asked = request or Request()
+    asked = (request or Request()).folded()
     if asked.proof:
         demand_proof(asked.loops)
     planned = _planned(asked)
@@ -146,8 +147,10 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
     emission = Emission(request.target, request.stagger, request.calls)
     start = _start(original, request)
     plans = tried_plans(start, request.selection, request.attempts, request.copies, emission, request.loops)
-    tried = [(str(one.attempt), replace(request, plan=one.plans, measure=None)) for one in plans if one.copies]
-    tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
+    rest = replace(request, selection=of_rest(request.selection))
+    tried = [(str(one.attempt), replace(rest, plan=one.plans, measure=None)) for one in plans if one.copies]
+    if not request.selection.segment_budgets:
+        tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
     named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
     written = [one for _, one in named]
     if not written:
@@ -180,6 +183,8 @@ def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:
         raise ValueError(f"unknown target '{request.target}'; known are {', '.join(TARGETS)}")
     if sum(one is not None for one in (request.plan, request.planner, request.budget)) > 1:
         raise ValueError("a request has a plan, a planner or a budget, not several of them")
+    if request.selection.segment_budgets and (request.plan is not None or request.planner is not None):
+        raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
     return request.planner or (from_json(request.plan) if isinstance(request.plan, str) else request.plan)
 
 
@@ -215,8 +220,13 @@ def context() -> Context:
     return make_context()
 
 
+def as_module(step: ModuleOp | str, name: str = "<input>") -> ModuleOp:
+    """A module, or its text, with marks that are written as calls as attributes: in a copy where it has any."""
+    return _unmarked(_module(step, name))[0]
+
+
 def _verified(step: ModuleOp | str) -> ModuleOp:
-    module, _ = _unmarked(_module(step, "<input>"))
+    module = as_module(step)
     verify_module(module)
     return module
 

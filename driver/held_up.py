@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..analysis.memory.labels import source_of, value_name
+from ..analysis.memory.labels import described
 from ..analysis.step.step import Step
+from ..planning.held_over import HeldOver, held_over
 from ..planning.solvers.budgets import in_words
 from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.working_set import largest_working_set
-from ..rules.names import name_of
 
 MOST = 10
 
@@ -19,16 +19,21 @@ MOST = 10
 @dataclass(frozen=True)
 class HeldUp:
     """What no plan can do without: `bytes` of temporaries while `operation` runs, and the `values` alive there, with
-    their bytes, the largest first; `more` others. Names are with source lines."""
+    their bytes, the largest first; `more` others. Names are with source lines. `since`: the value that another
+    operation reads behind it, "" where all of `values` are needed by this one: it is alive too, or made again right
+    behind it, whichever needs less."""
 
     bytes: int
     operation: str
     values: tuple[tuple[str, int], ...]
     more: int
+    since: str = ""
 
     def lines(self) -> Iterator[str]:
         """The operation, then a value a line."""
         yield f"{self.operation}, which runs then"
+        if self.since:
+            yield self.since
         for value, size in self.values:
             yield f"{in_words(size):>10}  {value}"
         if self.more:
@@ -38,10 +43,21 @@ class HeldUp:
 def held_up(step: Step) -> HeldUp:
     """The operation with the largest working set (`planning/solvers/working_set.py`)."""
     problem = problem_of_graph(step.graph)
-    least = largest_working_set(problem)
+    least, over = largest_working_set(problem), held_over(problem)
+    if over.bytes > least.bytes:
+        return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else named(step, least.operation)
     values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MOST])
     return HeldUp(least.bytes, at, values, len(least.values) - len(values))
+
+
+def _between_two(step: Step, problem: Problem, over: HeldOver) -> HeldUp:
+    """Two operations, and what is between them."""
+    maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
+    since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
+    values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
+    listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MOST])
+    return HeldUp(over.bytes, named(step, over.before), listed, max(0, len(values) - MOST), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
@@ -53,6 +69,4 @@ def _value(step: Step, problem: Problem, value: int) -> str:
 
 def named(step: Step, op: int) -> str:
     """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
-    operation = step.operation(op)
-    words = [name_of(operation), value_name(operation), f"({source_of(operation)})" if source_of(operation) else ""]
-    return " ".join(filter(None, words))
+    return described(step.operation(op))

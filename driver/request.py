@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.request.loop_schedule import Loops
+from ..analysis.request.segment_budgets import spelled
 from ..analysis.request.selection import AUTO, Selection
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import StepPlan
@@ -32,10 +33,11 @@ class Request:
     many are measured at a time. proof: prove the result equal. merge_remat: take back what the step's own
     `jax.checkpoint` computes again, first of all. loops: cut what loops hand on to later loops; "keep(50%)",
     "keep(2GiB)": so much of it is kept, at the least work; "periodic(8)", "periodic(auto)": carries are kept every so
-    many iterations. cost: what a budget keeps low and remarks report: flops, bytes, roofline, "roofline(h100)", or a
-    file of costs; `Refusal` for others. offload: "marked" moves to the host what is marked to be offloaded, "auto" or
-    "25GB/s" under a budget also what is cheaper to move. pipeline: these passes, by name or as objects, in place of
-    `recompute` and all options of it.
+    many iterations. segment_budgets: `{"layer*": "30%", "head": "8MiB"}`, for `Selection.segment_budgets`, beside a
+    budget or without one; whole numbers are bytes, others shares. cost: what a budget keeps low and remarks report:
+    flops, bytes, roofline, "roofline(h100)", or a file of costs; `Refusal` for others. offload: "marked" moves to the
+    host what is marked to be offloaded, "auto" or "25GB/s" under a budget also what is cheaper to move. pipeline: these
+    passes, by name or as objects, in place of `recompute` and all options of it.
     """
 
     selection: Selection = AUTO
@@ -57,6 +59,14 @@ class Request:
     cost: str = FLOPS
     offload: str = ""
     pipeline: Pipeline | None = None
+    segment_budgets: Mapping[str, str | float] | None = None
+
+    def folded(self) -> Request:
+        """With the budgets of segments among what is selected. Raises `BadSelection`, a `ValueError`."""
+        if self.segment_budgets is None:
+            return self
+        budgets = spelled(self.segment_budgets)
+        return replace(self, selection=replace(self.selection, segment_budgets=budgets), segment_budgets=None)
 
     def beside_pipeline(self) -> str | None:
         """An option that says something besides the pipeline."""

@@ -69,7 +69,11 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    return {name: value for name, value in asdict(note).items() if value is not None and value is not False}
+    """Without what says nothing; that an operation is kept (`recompute` false) says something."""
+    said = asdict(note)
+    if not note.checkpoint:
+        del said["checkpoint"]
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:

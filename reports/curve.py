@@ -27,13 +27,13 @@ class Again:
 
 @dataclass(frozen=True)
 class Point:
-    """A budget that is kept: `percent` is the extra cost, of which `bound_percent` is proved to be needed. `finished`:
-    False where the search was cut short."""
+    """A budget that is kept: `percent` is the extra cost, of which `bound_percent` is proved to be needed, None where
+    nothing is proved in the model that counts. `finished`: False where the search was cut short."""
 
     budget_bytes: int
     peak_bytes: int
     percent: float
-    bound_percent: float
+    bound_percent: float | None
     bound_by: str
     found_by: str
     finished: bool
@@ -61,7 +61,7 @@ class Marker:
 @dataclass(frozen=True)
 class Curve:
     """Of `name`, from small budgets to large ones. No plan needs less than `minimum_bytes`, which is proved, because of
-    what `holding` names."""
+    what `holding` names; 0 bytes where nothing is proved."""
 
     name: str
     plain_peak_bytes: int

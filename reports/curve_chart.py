@@ -66,7 +66,8 @@ def draw(axes: Axes, curve: Curve) -> None:
     axes.set_xlim(0, ROOM * curve.plain_peak_bytes / unit)
     highest = max([1e-6, *(one.percent for one in (*curve.points, *curve.markers))])
     axes.set_ylim(-0.04 * highest, 1.12 * highest)
-    _draw_minimum(axes, curve, unit)
+    if curve.minimum_bytes:
+        _draw_minimum(axes, curve, unit)
     _draw_points(axes, curve.points, unit)
     for number, name in enumerate(dict.fromkeys(one.name for one in curve.markers)):
         shape = SHAPES[number % len(SHAPES)]
@@ -99,12 +100,14 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     if not points:
         return
     budgets = [one.budget_bytes / unit for one in points]
-    found, proved = [one.percent for one in points], [one.bound_percent for one in points]
-    widest = max(one.percent - one.bound_percent for one in points)
-    label = f"gap, at most {widest:.2g} points"
-    axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
+    found, proved = [one.percent for one in points], [one.bound_percent or 0.0 for one in points]
+    is_proved = all(one.bound_percent is not None for one in points)
+    if is_proved:
+        label = f"gap, at most {max(one - least for one, least in zip(found, proved, strict=True)):.2g} points"
+        axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
     axes.plot(budgets, found, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
-    axes.plot(budgets, proved, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
+    if is_proved:
+        axes.plot(budgets, proved, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
 
 
 def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:

@@ -29,7 +29,8 @@ function places(curve) {
     (each.values.length ? `: ${each.values.join(", ")}` : ""));
   const points = curve.points.map(one => ({ bytes: one.budget_bytes, percent: one.percent, text: [
     `budget ${share(one.budget_bytes)}`, `peak   ${share(one.peak_bytes)}`,
-    `extra  ${one.percent.toFixed(4)} %, at least ${one.bound_percent.toFixed(4)} % is proved (${one.bound_by})`,
+    `extra  ${one.percent.toFixed(4)} %, ` + (one.bound_percent === null ? one.bound_by :
+      `at least ${one.bound_percent.toFixed(4)} % is proved (${one.bound_by})`),
     `found by ${one.found_by}${one.finished ? "" : "; stopped before its end"}`, ...again(one)].join("\\n") }));
   const others = curve.markers.map(one => ({ bytes: one.peak_bytes, percent: one.percent,
     text: `${one.name}\\npeak   ${share(one.peak_bytes)}\\nextra  ${one.percent.toFixed(4)} %` }));
@@ -46,17 +47,19 @@ function nearest(found, scale, x, y) {
 function drawn(curve) {
   const scale = scaled(curve), at = (bytes, percent) => `${scale.x(bytes)},${scale.y(percent)}`;
   const found = curve.points.map(one => at(one.budget_bytes, one.percent));
-  const proved = curve.points.map(one => at(one.budget_bytes, one.bound_percent));
+  const isProved = curve.points.every(one => one.bound_percent !== null);
+  const proved = !isProved ? [] : curve.points.map(one => at(one.budget_bytes, one.bound_percent));
   const dots = (all, look) => all.map(one => `<circle cx="${one[0]}" cy="${one[1]}" r="4" ${look}/>`).join("");
   const pair = (bytes, percent) => [scale.x(bytes), scale.y(percent)];
   const base = scale.y(0);
   return `<rect x="${EDGE}" y="${EDGE}" width="${Math.max(0, scale.x(curve.minimum_bytes) - EDGE)}" ` +
     `height="${base - EDGE}" fill="#e2e2e2"/>` +
-    `<text x="${EDGE + 4}" y="${EDGE - 6}">no plan below ${human(curve.minimum_bytes)}, proved</text>` +
+    `<text x="${EDGE + 4}" y="${EDGE - 6}">${!curve.minimum_bytes ? "no bound proved in this model" :
+      `no plan below ${human(curve.minimum_bytes)}, proved`}</text>` +
     `<polyline points="${EDGE},${EDGE} ${EDGE},${base} ${WIDTH - EDGE},${base}" fill="none" stroke="#777"/>` +
     `<text x="${WIDTH - EDGE}" y="${base + 20}" text-anchor="end">budget, up to the plain peak of ` +
     `${human(curve.plain_peak_bytes)}</text>` +
-    `<polygon points="${[...found, ...[...proved].reverse()].join(" ")}" fill="#f6dca8"/>` +
+    `<polygon points="${isProved ? [...found, ...[...proved].reverse()].join(" ") : ""}" fill="#f6dca8"/>` +
     `<polyline points="${proved.join(" ")}" fill="none" stroke="#e69f00" stroke-dasharray="6 4"/>` +
     `<polyline points="${found.join(" ")}" fill="none" stroke="#0d4079"/>` +
     dots(curve.points.map(one => pair(one.budget_bytes, one.percent)), 'fill="#0d4079"') +

@@ -8,7 +8,7 @@ from ..planning.solvers.budgets import in_words
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Refusal, Result
 from ..planning.solvers.sweep import Outcome
-from ..reports.curve import Marker
+from ..reports.curve import Curve, Marker, Point
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
@@ -62,6 +62,23 @@ def refusal_lines(refusal: Refusal) -> list[str]:
         lines.append(f"proven minimum: {refusal.minimum_bytes} bytes ({in_words(refusal.minimum_bytes)}), held up by")
         lines += [f"  {one}" for one in refusal.holding]
     return lines
+
+
+def unproved_lines(curve: Curve) -> list[str]:
+    """The table of a curve without bounds."""
+    peak, rows = curve.plain_peak_bytes, list[tuple[int, str]]()
+    for one in curve.points:
+        rows.append((one.budget_bytes, f"{one.peak_bytes / peak:<13.4f} {one.percent:<10.4f} {_found(one)}"))
+    for one in curve.refused:
+        rows.append((one.budget_bytes, f"{'-':<13} {'-':<10} {one.reason}"))
+    return [
+        "budget        peak          extra %    found by",
+        *(f"{at / peak:<13.4f} {said}" for at, said in sorted(rows)),
+    ]
+
+
+def _found(one: Point) -> str:
+    return one.found_by if one.finished else f"{one.found_by}; stopped: the best so far"
 
 
 def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:

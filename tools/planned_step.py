@@ -12,19 +12,22 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..dialects.parser import parse_module
 from ..driver.fitting import Fit, Verdict, fit
 from ..driver.sweeping import Sweeping, Swept, swept_steps
+from ..driver.sweeping_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
 from ..planning.solvers.budgets import in_words
 from ..reports.curve import Again, Point
 from ..transforms.plans.counted import ORDER
+from ..transforms.plans.loop_choices import loops_option
 from ..transforms.take_marks import take_marks
 from .curves import write_curves
 from .diagnostics import of_exception
 from .interrupts import Interrupt
-from .plan_arguments import BAD_INPUT, PLANNED, REFUSED, count_of, effort_of, progress_of, say
-from .planned import in_short, sweep_lines
+from .plan_arguments import BAD_INPUT, INTERRUPTED, PLANNED, REFUSED, count_of, effort_of, progress_of, say
+from .planned import in_short, sweep_lines, unproved_lines
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
+STOPPED = "  stopped before its end: the best so far; less work may do"
 SEGMENTS = 6
 """So many segments of a point are listed, those that cost most."""
 
@@ -35,8 +38,6 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
     given += ["--view-copies"] if options.view_copies == "on" else []
     if given:
         raise ValueError(f"{given[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
-    if options.fit is None and options.memory_model != ORDER:
-        raise ValueError("the curve of a step is in program order: --memory-model is for --fit")
     try:
         module = step_of(text, name)
         return _fitted(options, module, name) if options.sweep is None else _swept(options, module)
@@ -46,12 +47,17 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
 
 
 def _fitted(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
-    lines, fits = fit_of_step(module, options.fit, options.memory_model, name)
-    say(lines)
-    return PLANNED if fits else REFUSED
+    with Interrupt() as interrupt:
+        found = fit(module, options.fit, options.memory_model, interrupt.asked)
+    say(fit_lines(found, options.memory_model, name))
+    if not found.fits and not found.finished:
+        return INTERRUPTED
+    return PLANNED if found.fits else REFUSED
 
 
 def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
+    if options.memory_model != ORDER:
+        return _swept_by_model(options, module)
     with Interrupt() as interrupt:
         how = Sweeping(
             count_of(options),
@@ -66,6 +72,20 @@ def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.curve is not None:
         write_curves(options.curve, [one.curve for one in swept])
     return PLANNED if any(one.curve.points for one in swept) else REFUSED
+
+
+def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
+    if options.solver != "auto" or options.time_limit is not None:
+        raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
+    with Interrupt() as interrupt:
+        curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.asked)
+    peak = curve.plain_peak_bytes
+    lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({in_words(peak)}); {NO_BOUND}"]
+    lines += [*unproved_lines(curve), "what runs again"]
+    say([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+    if options.curve is not None:
+        write_curves(options.curve, [curve])
+    return PLANNED if curve.points else REFUSED
 
 
 def step_of(text: str, name: str) -> ModuleOp:
@@ -102,12 +122,11 @@ def _in_short(one: Again) -> str:
     return f"{one.segment or 'outside segments'} {one.percent:.4f} % ({one.executions})"
 
 
-def fit_of_step(module: ModuleOp, budget: str, model: str, name: str) -> tuple[list[str], bool]:
-    """What is printed, the answer first, and whether it fits. Raises `Refusal`, and `ValueError` for no budget."""
-    found = fit(module, budget, model)
+def fit_lines(found: Fit, model: str, name: str) -> list[str]:
+    """What is printed, the answer first."""
     if found.verdict is Verdict.NO:
-        return list(_no(found)), False
-    return list(_as_it_is(found) if found.verdict is Verdict.AS_IT_IS else _recomputed(found, model, name)), True
+        return list(_no(found))
+    return list(_as_it_is(found) if found.verdict is Verdict.AS_IT_IS else _recomputed(found, model, name))
 
 
 def _as_it_is(found: Fit) -> Iterator[str]:
@@ -117,26 +136,30 @@ def _as_it_is(found: Fit) -> Iterator[str]:
 
 def _recomputed(found: Fit, model: str, name: str) -> Iterator[str]:
     if found.bound_percent is not None:
-        bound = f"at least {found.bound_percent:.4f} % is proved to be needed"
+        cut = "" if found.loops is None else f", with {loops_option(found.loops)}"
+        bound = f"at least {found.bound_percent:.4f} % is proved to be needed{cut}"
     else:
         bound = "nothing is proved of the least"
-    yield f"yes, with recomputation: the step fits {found.budget} at {found.percent:.4f} % extra work ({bound})"
+    yield f"yes, with recomputation: the step fits {found.budget} at {found.extra_percent:.4f} % extra work ({bound})"
+    if not found.finished:
+        yield STOPPED
     yield from _needs(found, found.peaks)
     yield f"  {found.copies} operations run again; written and proved equal by"
     yield f"  recompute-opt {name} -p 'recompute{{budget={found.budget} memory-model={model}}}' --print-debuginfo"
 
 
 def _no(found: Fit) -> Iterator[str]:
-    if found.held_up is not None and found.held_up.bytes > min(found.wanted.values(), default=0):
+    if not found.wanted:
+        yield f"no: {found.reason}"
+    elif found.held_up is not None and found.held_up.bytes > min(found.wanted.values(), default=0):
         least, around = found.held_up.bytes, sum(found.around.values())
         yield (
             f"no: the step does not fit {found.budget}: the proven minimum is {in_words(least + around)} of the "
             f"device, {least} bytes of temporaries"
         )
-    elif not found.wanted:
-        yield f"no: {found.reason}"
     else:
-        yield f"no: nothing was found with which the step fits {found.budget}: {in_short(found.reason)}"
+        stopped = "" if found.finished else "stopped before an answer was found: "
+        yield f"{stopped}no: nothing was found with which the step fits {found.budget}: {in_short(found.reason)}"
     yield from _needs(found, found.plain)
     if found.held_up is not None:
         yield f"  the proven minimum of temporaries, {in_words(found.held_up.bytes)}, is held up by"

@@ -179,6 +179,8 @@ class LoopsPass(MarkPass):
     loops: bool | str = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.segment_budgets:
+            raise Refusal(op, 'segment-budgets says nothing of loops; loops="keep(30%)" says how much they keep')
         try:
             per_device = outline_device_steps(op)
             try:

@@ -40,8 +40,7 @@ from .plans.host_moves import offload_asked
 from .plans.loop_choices import loops_option
 from .plans.notes import write_notes
 from .plans.prepared import Prepared, prepare
-from .plans.within_budget import Within
-from .recompute import Recomputation, recomputed_within
+from .recompute import Recomputation, recomputed, recomputed_within
 from .verify import verify_input
 
 
@@ -84,6 +83,7 @@ class PlanPass(MarkPass):
     """Choose under a budget what is computed again: marks, and a plan for `--emit-plan`.
 
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
+    `min` if nothing is said, of segments neither.
     memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
     copies: at most so many copies of one operation in what is chosen without a budget, as in recompute-clone.
     target: for whom the plan is: `stablehlo` or `none`, as in recompute-lower.
@@ -96,7 +96,7 @@ class PlanPass(MarkPass):
 
     name = "recompute-plan"
 
-    budget: str | int | float = "min"
+    budget: str | int | float | None = None
     memory_model: str = ""
     copies: int = 2
     target: str = "stablehlo"
@@ -108,21 +108,31 @@ class PlanPass(MarkPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
-        budget = asked_budget(op, str(self.budget), self.memory_model, self.target)
-        verify_input(op)
-        offload = offload_asked(op, self.offload, self.cost)
-        how = self.copies, self.target, self.stagger, True, self.attempts, self.loops, self.cost, offload
-        found = recomputed_within(op, budget, self, *how)
-        tell(ctx, found.outcome.remarks)
-        tell(ctx, self._mark(op, found, found.loops))
+        written, done, loops = self._done(op)
+        tell(ctx, done.remarks)
+        if written:
+            tell(ctx, self._mark(op, done, loops))
         if isinstance(ctx, RecomputeContext):
-            ctx.plans.append(to_json(found.outcome.plans))
+            ctx.plans.append(to_json(done.plans))
 
-    def _mark(self, module: ModuleOp, found: Within[Recomputation], loops: Loops) -> list[Remark]:
-        if found.module is None:
-            return []
-        prepared = prepare(module, self, loops, found.outcome.offload)
-        remarks = mark_as_planned(prepared, found.outcome)
+    def _done(self, module: ModuleOp) -> tuple[bool, Recomputation, Loops]:
+        """Whether anything is computed again, what was done, and with which loops."""
+        attempts, loops, cost = self.attempts, self.loops, self.cost
+        offload = offload_asked(module, self.offload, cost)
+        if self.budget is None and self.segment_budgets:
+            verify_input(module)
+            how = self.copies, self.target, self.stagger, None, True, attempts, loops, cost, offload
+            work, done = recomputed(module, self, *how)
+            return work is not None, done, loops
+        budget = asked_budget(module, str(self.budget or "min"), self.memory_model, self.target)
+        verify_input(module)
+        how = self.copies, self.target, self.stagger, True, attempts, loops, cost, offload
+        found = recomputed_within(module, budget, self, *how)
+        return found.module is not None, found.outcome, found.loops
+
+    def _mark(self, module: ModuleOp, done: Recomputation, loops: Loops) -> list[Remark]:
+        prepared = prepare(module, self, loops, done.offload)
+        remarks = mark_as_planned(prepared, done)
         if loops != self.loops and prepare(module, self, self.loops).rolled.copies:
             how = "as they are" if loops is False else "of which so much is kept"
             remarks.append(Remark(module, f"the plan is for loops {how}: carry it out with {loops_option(loops)}"))

@@ -2,13 +2,12 @@
 
 take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
 -> verify -> lower -> stagger -> calls come back (`transforms/calls`)
-
 A step with gradient regions comes back with gradient regions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -35,7 +34,7 @@ from .offload import withdraw
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
-from .plans.candidates import Search
+from .plans.candidates import Search, never
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
@@ -44,6 +43,7 @@ from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
 from .plans.recomputation import Recomputation
+from .plans.segment_budgets import demand_kept
 from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
 from .take_marks import but_for_moves, take_marks
@@ -114,11 +114,11 @@ def recomputed(
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
-        remarks = [*said, *cloned.remarks]
+        remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
+    demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, _unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks.extend(shard_kept(work, prepared.inside))
-    remarks.extend(said_of_costs(steps, cloned.steps, reckoned))
+    remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, reckoned)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
@@ -156,8 +156,9 @@ def recomputed_within(
     loops: Loops = True,
     cost: str = FLOPS,
     offload: Offload = NOTHING_MOVED,
+    stop: Callable[[], bool] = never,
 ) -> Within[Recomputation]:
-    """As `recomputed`, within a budget; raises `Refusal` where that cannot be kept."""
+    """As `recomputed`, within a budget; raises `Refusal` where none is kept. `stop`: end with what was found so far."""
 
     demand_order(module, offload, budget)
 
@@ -166,7 +167,7 @@ def recomputed_within(
             how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
             return recomputed(module, *how)
 
-        search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload)
+        search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload, stop)
         return within_budget(module, budget, search, run)
 
     found = cheapest(module, within, offload)
@@ -232,7 +233,7 @@ class RecomputePass(MarkPass):
     def _done(self, module: ModuleOp) -> Recomputation:
         offload = offload_asked(module, self.offload, self.cost)
         if self.budget is None:
-            planned = read_plan(module, self.plan) if self.plan else None
+            planned = read_plan(module, self.plan, self) if self.plan else None
             how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
             return recompute(module, self, *how, offload)
         budget = asked_budget(module, str(self.budget), self.memory_model, self.target, self.plan)

@@ -79,3 +79,9 @@ def source_of(op: Operation) -> str:
     """`file:line:col` as the operation's own location says it."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
+
+
+def described(op: Operation) -> str:
+    """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
+    words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
+    return " ".join(filter(None, words))

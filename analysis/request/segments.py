@@ -51,6 +51,13 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     return {op: found[op] for op in phases.order.operations if op in found}
 
 
+def inner_scopes(phases: Phases, pattern: str) -> list[str]:
+    """Of the scopes inside of forward loops and branches those that match."""
+    chosen = _matching(pattern)
+    found = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
+    return ["/".join(prefix) for prefix in found]
+
+
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
     """The segments that the operations name, where nothing else is said of segments; None where something is."""
     if selection.segments != "auto" or selection.checkpoints is not None:

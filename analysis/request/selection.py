@@ -26,6 +26,9 @@ class Selection:
     save: patterns for operations that are saved: PyTorch's list of a selective checkpoint.
     exclude: chains of operations of which some are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
+    segment_budgets: `layer*:30%,head:8MiB`, bytes that a segment saves for the backward pass at most, or a share of
+    what it saves as it is; at the least work. Segments that match nothing of it are left alone, if nothing is said of
+    `segments`.
     collectives: collectives may be repeated, on all devices alike, with channels of their own: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
@@ -43,6 +46,7 @@ class Selection:
     names: tuple[str, ...] = ()
     save: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    segment_budgets: tuple[str, ...] = ()
     collectives: bool = False
     preserve_rng_state: bool = True
     primal_results: tuple[int, ...] = ()

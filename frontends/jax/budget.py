@@ -8,7 +8,7 @@ left that should fit, or `COMPILES` are made.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +20,11 @@ from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...planning.picking import Picking
 from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
-from ...transforms.plans.candidates import Candidate, Search, candidates
+from ...transforms.plans.candidates import Candidate, Search
 from ...transforms.plans.carry_out import Emission
 from ...transforms.plans.host_moves import offload_asked
+from ...transforms.plans.pools import pool_of
+from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
 
 _JAX: Any = jax
@@ -99,7 +101,7 @@ def within(
     plain = compile_plain()
     needs = _temporaries(module, plain)
     wanted = _wanted(module, budget, plain, needs)
-    if wanted is not None and needs <= wanted:
+    if wanted is not None and needs <= wanted and not request.selection.segment_budgets:
         return Within(budget, wanted, needs, (), None, plain)
     return _Rounds(name, module, request, budget, plain, needs, wanted, compile_module).best()
 
@@ -177,15 +179,16 @@ class _Rounds:
             raise Refusal(self.module, self._not_reached(rounds))
         return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])
 
-    def _pool(self) -> list[Candidate]:
+    def _pool(self) -> Sequence[Candidate]:
         marked, asked = self.module.clone(), self.request
         take_marks(marked)
         emission = Emission(asked.target, asked.stagger, asked.calls)
         offload = offload_asked(marked, asked.offload, asked.cost)
-        return candidates(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload))
+        return pool_of(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload))
 
     def _rewritten(self, one: Candidate) -> Rewritten:
-        done = rewrite(self.module, replace(self.request, plan=one.plans, loops=one.loops))
+        rest = of_rest(self.request.selection)
+        done = rewrite(self.module, replace(self.request, selection=rest, plan=one.plans, loops=one.loops))
         if not done.copies:
             raise Refusal(self.module, "nothing is recomputed")
         return done

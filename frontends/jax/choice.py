@@ -63,6 +63,9 @@ def _ways(lowered: Lowered) -> list[Way]:
     merged = [Way.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or done is None:
         return [*merged, *plain]
+    if measure == "auto" and lowered.options.request.selection.segment_budgets:
+        # What segments save is what was asked for, whatever XLA makes of it.
+        measure = False
     if measure == "auto":
         measure = lowered.drops_barriers or predicted_saving(done) < SURE
     return [*merged, Way.RECOMPUTED, *(plain if measure else ())]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 from xdsl.passes import ModulePass
 
 from ...analysis.request.loop_schedule import Loops, demand_proof, schedule_of
 from ...analysis.request.offload import offload_named
 from ...analysis.request.policies import saves_of
+from ...analysis.request.segment_budgets import read_budgets, spelled
 from ...analysis.request.selection import Selection
 from ...driver.api import Request
 from ...driver.pipeline import passes_of
@@ -86,6 +87,8 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     if planned and checked.get("search"):
         raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
     offload_named(checked.get("offload", ""), checked.get("cost", FLOPS))
+    if selection.segment_budgets and checked.get("search"):
+        raise ValueError("recompute.jax.jit: segment_budgets= says what is kept, and search= tries several")
     if checked.get("proof", True):
         demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
@@ -178,6 +181,20 @@ def _loops(name: str, value: Any) -> Loops:
     return value
 
 
+def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
+    """As the option of a pass. Raises `BadSelection`, a ValueError."""
+    if isinstance(value, str):
+        read_budgets((value,))
+        return (value,)
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "a dict such as {'layer*': '30%'}, or a str", value)
+    budgets = cast(Mapping[Any, Any], value)
+    for pattern, budget in budgets.items():
+        if not isinstance(pattern, str) or isinstance(budget, bool) or not isinstance(budget, str | int | float):
+            raise _wrong(name, "a dict of str to a text, a share or bytes", budget)
+    return spelled(budgets)
+
+
 def _measure(name: str, value: Any) -> bool | str:
     if not isinstance(value, bool) and value != "auto":
         raise ValueError(f"recompute.jax.jit: {name} is 'auto', True or False, not {value!r}")
@@ -209,4 +226,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "pipeline": _pipeline,
     "measure": _measure,
     "budget": _budget,
+    "segment_budgets": _segment_budgets,
 }

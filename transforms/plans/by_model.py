@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...dialects.diagnostics import Refusal
 from ...planning.picking import Picking
 from .budget import ERROR
-from .candidates import candidates
+from .pools import pool_of
 from .written import Budgeted, O, Written
 
 ROUNDS = 6
@@ -17,7 +17,7 @@ ROUNDS = 6
 
 def by_model(one: Budgeted[O]) -> Written[O]:
     """Raises `Refusal`."""
-    pool, asked = candidates(one.module, one.search), one.allowed
+    pool, asked = pool_of(one.module, one.search), one.allowed
     written = dict[int, Written[O]]()
     plain = 1.0, asked.share(asked.plain)
     least = min((plan.foreseen.need for plan in pool), default=1.0)
@@ -25,6 +25,8 @@ def by_model(one: Budgeted[O]) -> Written[O]:
     picking = Picking([plan.foreseen for plan in pool], limit, plain)
 
     def needed(at: int) -> float | None:
+        if written and one.search.stop():
+            return None
         try:
             written[at] = one.written(pool[at].plans, pool[at].loops)
         except Refusal:

@@ -28,11 +28,13 @@ from ...planning.plan_file import Note, StepPlan
 from ..mark import write_marks
 from ..per_device.bodies import is_stand_in
 from ..phase import numbered_steps
+from .beside_segments import BesideSegments
 from .carry_out import Emission
 from .extra_cost import asked_cost
 from .loop_choices import loop_choices
 from .notes import notes_of, write_notes
 from .prepared import prepare
+from .segment_budgets import Demand
 
 WHOLE, FEWER, SOLVED, LOOPS = "attempt", "fewer segments", "solver", "loops alone"
 TRIED = 8
@@ -60,10 +62,14 @@ class Candidate:
     foreseen: Foreseen
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Search:
     """What is searched: selection, copies of one operation at most, for whom it is written, which loops are cut, and
-    what is kept low, and what may lie on the host."""
+    what is kept low, and what may lie on the host. `stop`: asked now and then whether to end with what there is."""
 
     selection: Selection
     copies: int
@@ -71,6 +77,7 @@ class Search:
     loops: Loops
     cost: str
     offload: Offload = NOTHING_MOVED
+    stop: Callable[[], bool] = never
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
     references, found = dict[str, Peaks](), list[Candidate]()
     for offload in (search.offload, *search.offload.variants()):
         for loops in loop_choices(module, search.selection, search.loops):
+            if found and search.stop():
+                break
             found.extend(_candidates(module, replace(search, loops=loops, offload=offload), references))
     return found
 
@@ -107,8 +116,10 @@ def _candidates(module: ModuleOp, search: Search, references: dict[str, Peaks]) 
         forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
         plain = forecast.without_copies()
         share = partial(_share, search.offload, references.setdefault(name, plain))
+        demand = prepared.demands.of.get(name)
         nothing = [_One(LOOPS, LOOPS, Plan(), (), share(plain), 0)] if prepared.rolled.copies else []
-        found.append((name, step, [*nothing, *_of_step(function, step, prepared.selection, search, forecast, share)]))
+        ones = [*nothing, *_of_step(function, step, prepared.selection, search, forecast, share, demand)]
+        found.append((name, step, [one for one in ones if demand is None or not demand.broken(step.graph, one.plan)]))
     extra = prepared.rolled.extra_flops
     for together in _together([ones for _, _, ones in found]):
         plans = tuple(
@@ -153,6 +164,7 @@ def _of_step(
     search: Search,
     forecast: Forecast,
     share: Callable[[Peaks], float],
+    demand: Demand | None,
 ) -> Iterator[_One]:
     try:
         tried = choose(step, selection, forecast, TRIED, search.copies).tried
@@ -180,7 +192,7 @@ def _of_step(
         for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
             said = f"{words}, {len(names)} of them"
             yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
-    for part_of_peak, plan in _solved(step):
+    for part_of_peak, plan in _solved(step, demand, search):
         yield from distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
 
 
@@ -220,15 +232,18 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
     )
 
 
-def _solved(step: Step) -> Iterator[tuple[float, Plan]]:
+def _solved(step: Step, demand: Demand | None, search: Search) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
     from ...planning.evaluate import peak_bytes
-    from ...planning.solvers.of_graph import plan_within
     from ...planning.solvers.result import NoPlan
+    from .solving import plan_within
 
     peak = peak_bytes(step.graph)
+    segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
     for share in SHARES if len(step.graph) < LARGE else SHARES[1::2]:
+        if search.stop():
+            return
         try:
-            yield share, plan_within(step.graph, int(share * peak))
+            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak), stop=search.stop))
         except NoPlan:
             return

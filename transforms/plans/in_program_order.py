@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic
 
 from ...analysis.request.loop_schedule import Loops
 from ...dialects.diagnostics import Refusal
 from ...planning.graph import Graph
 from ...planning.plan import Plan
+from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
 from .written import Budgeted, O, Written
 
@@ -35,6 +37,8 @@ class _InOrder(Generic[O]):
         found, refused = list[Written[O]](), None
         choices = loop_choices(self.one.module, self.one.search.selection, self.one.search.loops)
         for loops in choices:
+            if found and self.one.search.stop():
+                break
             try:
                 done = self._with_loops(loops, found)
             except Refusal as error:
@@ -56,11 +60,12 @@ class _InOrder(Generic[O]):
 
     def _with_loops(self, loops: Loops, found: Sequence[Written[O]]) -> Written[O] | None:
         """None where the loops alone take more than what was `found`. Raises `Refusal`."""
-        graphs = dict[str, Graph]()
+        graphs, search = dict[str, Graph](), self.one.search
+        segments = BesideSegments.of(self.one.module, search.selection, loops)
 
         def look(graph: Graph) -> Plan:
             graphs[graph.fingerprint] = graph
-            return Plan()
+            return segments.least(graph)
 
         plain = self.one.written(look, loops)
         kept = [one.outcome.extra_cost for one in found if self.one.eager_excess(one) <= 0]
@@ -71,7 +76,7 @@ class _InOrder(Generic[O]):
         around = _Around.of(plain, graphs)
         done, refused = list[Written[O]](), None
         try:
-            done.append(self._planned(around, loops))
+            done.append(self._planned(around, loops, segments))
         except Refusal as error:
             refused = error
         ordinary = self.one.written(None, loops)
@@ -82,10 +87,11 @@ class _InOrder(Generic[O]):
             raise refused
         return min(done, key=self._order_of)
 
-    def _planned(self, around: _Around, loops: Loops) -> Written[O]:
+    def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Written[O]:
         """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
-        from ...planning.solvers.of_graph import bytes_within, plan_within
+        from ...planning.solvers.of_graph import bytes_within
         from ...planning.solvers.result import NoPlan
+        from .solving import plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Written[O]]](), 0
         for _ in range(ROUNDS):
@@ -94,7 +100,9 @@ class _InOrder(Generic[O]):
                 wanted, besides = around.wanted(graph, self.one.allowed.wanted)
                 most = bytes_within(graph, "min") if wanted is None else wanted - less
                 try:
-                    return plan_within(graph, most, chain=chain)
+                    return segments.plan(
+                        graph, partial(plan_within, budget=most, chain=chain, stop=self.one.search.stop), chain
+                    )
                 except NoPlan as error:
                     raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error
 

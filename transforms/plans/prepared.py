@@ -26,8 +26,9 @@ from ..loops import Rolled, recompute_loops
 from ..offload import offered
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
-from ..phase import state_phases
+from ..phase import numbered_steps, state_phases
 from .nested_steps import NestedStep, outline_nested_steps, put_back
+from .segment_budgets import Demands, mark_segment_budgets, of_rest
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Prepared:
 
     `origins`: which calls its operations come from. `nested`: steps inside of blocks, which are functions meanwhile.
     `per_device`: steps of two bodies per device, which are functions meanwhile too. `rolled`: what loops compute again.
+    `demands`: what segments under a budget may save; they are marked.
     """
 
     module: ModuleOp
@@ -46,6 +48,7 @@ class Prepared:
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
     rolled: Rolled
+    demands: Demands
 
     @property
     def inside(self) -> Sequence[FuncOp]:
@@ -65,14 +68,15 @@ def prepare(module: ModuleOp, selection: Selection, loops: Loops = True, offload
     flat = _flat(module, selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
-    rolled = _roll(work, selection, loops)
+    rest = of_rest(selection)
+    rolled = _roll(work, rest, loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
-    remarks = (*flat.remarks, *rolled.remarks)
     nested = outline_nested_steps(work)
-    if offload.offers:
-        remarks = (*remarks, *offered(work, selection, offload))
-    return Prepared(work, selection, flat.structured, remarks, flat.origins, nested, per_device, rolled)
+    moves = offered(work, selection, offload) if offload.offers else []
+    asked = mark_segment_budgets(numbered_steps(work), selection) if selection.segment_budgets else Demands()
+    remarks = (*flat.remarks, *rolled.remarks, *moves, *asked.remarks)
+    return Prepared(work, rest, flat.structured, remarks, flat.origins, nested, per_device, rolled, asked)
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:

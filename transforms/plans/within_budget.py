@@ -46,7 +46,10 @@ def within_budget(module: ModuleOp, budget: Budget, search: Search, run: Run[O])
     asked = allowed(module, budget)
     one = Budgeted(module, budget, search, run, asked)
     if asked.is_kept:
-        return _nothing(one)
+        if not search.selection.segment_budgets:
+            return _nothing(one)
+        if one.is_kept(alone := one.written(None)):
+            return Within(alone.module, alone.outcome, alone.peaks, (_kept(one, alone),), alone.loops)
     found = in_program_order(one) if budget.model == ORDER else by_model(one)
     return Within(found.module, found.outcome, found.peaks, (_kept(one, found),), found.loops)
 

@@ -17,6 +17,8 @@ from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax.budget import COMPILES
 from recompute.frontends.jax.warning import NothingSaved
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
+from recompute.test.unit.transforms.segment_meter import saved_by_scope
+from recompute.transforms.plans.counted import flat
 
 STEP = mlp().step
 
@@ -142,3 +144,30 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
 def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
         recompute.jax.jit(STEP, **options)
+
+
+def test_segments_have_budgets_of_their_own(plain: Any) -> None:
+    """Counted in the step as it is written, by other code; and never the plain step, whatever XLA makes of it."""
+    lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
+    done, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
+    assert done is not None and done.proof is not None and done.proof.proved and lowered.module is not None
+    before, after = (saved_by_scope(flat(one), scopes) for one in (lowered.module, done.module))
+    assert all(0 < after[scope] <= 0.6 * before[scope] for scope in scopes)
+    step = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6})
+    assert step.report(*five_layers()).why is None
+    assert far_apart(step(*five_layers()), plain(*five_layers())) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"segment_budgets": ["layer"]}, TypeError),
+        ({"segment_budgets": {"layer": True}}, TypeError),
+        ({"segment_budgets": {"layer": "30 apples"}}, ValueError),
+        ({"segment_budgets": {"layer": "30%"}, "search": 2}, ValueError),
+        ({"segment_budgets": {"layer": "30%"}, "planner": len}, ValueError),
+    ],
+)
+def test_what_is_no_budget_of_segments(wrong: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match="segment"):
+        recompute.jax.jit(STEP, **wrong)

@@ -1,0 +1,114 @@
+"""Budgets for what single segments save for their own gradient: `layer*:30%,head:8MiB`.
+
+The pattern is one for segments, as in `Selection.segments`; of several that match the first one counts. Behind the last
+colon stand bytes, a share of what the segment saves as it is, or `min`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from xdsl.ir import Operation
+
+from ...planning.solvers.budgets import budget_bytes
+from ..step.phases import Phases
+from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
+from .selection import BadSelection
+
+NEAR = 3
+"""So many names are told of those that are near to one that does not exist."""
+
+
+@dataclass(frozen=True)
+class SegmentBudget:
+    pattern: str
+    text: str
+
+    def most(self, plain: int) -> int | None:
+        """Bytes, of a segment that saves so many as it is; None for as few as can be."""
+        return budget_bytes(self.text, plain)
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """An instance of a segment, its operations in program order, and the budget that it is under."""
+
+    name: str
+    operations: tuple[Operation, ...]
+    budget: SegmentBudget
+
+
+def read_budgets(said: Sequence[str]) -> tuple[SegmentBudget, ...]:
+    """Raises `BadSelection`, in words, for what is none."""
+    found = [_read(one) for text in said for part in text.split(",") if (one := part.strip())]
+    if said and not found:
+        raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")
+    return tuple(found)
+
+
+def _read(text: str) -> SegmentBudget:
+    pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
+    if not colon or not pattern or not budget:
+        raise BadSelection(f"segment-budgets: '{text}' is no budget of a segment; write layer*:30%, or head:8MiB")
+    try:
+        budget_bytes(budget, 1)
+    except ValueError as error:
+        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
+    return SegmentBudget(pattern, budget)
+
+
+def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
+    """A mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
+    `BadSelection`."""
+    for pattern, budget in budgets.items():
+        if isinstance(budget, float) and not 0 < budget <= 1:
+            raise BadSelection(f"segment-budgets: {pattern}: {budget} is no budget: a share is above 0 and at most 1")
+    found = tuple(f"{pattern}:{_text(budget)}" for pattern, budget in budgets.items())
+    read_budgets(found)
+    return found
+
+
+def _text(budget: str | float) -> str:
+    return f"{budget}B" if isinstance(budget, int) else str(budget)
+
+
+def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[Budgeted], list[SegmentBudget]]:
+    """The segments that are under a budget, and the budgets that none of the function's is under."""
+    taken, found, left = set[Operation](), list[Budgeted](), list[SegmentBudget]()
+    for budget in budgets:
+        members = dict[str, list[Operation]]()
+        for op, name in _segments(phases, budget.pattern).items():
+            members.setdefault(name, []).append(op)
+        if not members:
+            left.append(budget)
+        for name, operations in members.items():
+            if free := tuple(op for op in operations if op not in taken):
+                found.append(Budgeted(name, free, budget))
+        taken.update(op for operations in members.values() for op in operations)
+    return found, left
+
+
+def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
+    try:
+        return find_segments(phases, pattern)
+    except NoSuchSegment:
+        return {}
+
+
+def why_none(phases: Phases, budget: SegmentBudget) -> str:
+    """Why no segment of the function is under the budget."""
+    inside = [name for name in inner_scopes(phases, budget.pattern)]
+    if inside:
+        return (
+            f"segment-budgets: '{inside[0]}' is inside of a loop or a branch, which is one operation; "
+            'loops="keep(30%)" says how much loops keep for their gradient'
+        )
+    known = scope_names(phases)
+    bare = budget.pattern.strip("*?")
+    near = get_close_matches(budget.pattern, [*known, *(one.rpartition("/")[2] for one in known)], NEAR)
+    near = list(dict.fromkeys([*near, *(one for one in known if bare and bare.lower() in one.lower())]))[:NEAR]
+    if near:
+        return f"segment-budgets: no segment matches '{budget.pattern}'; near it are: {', '.join(near)}"
+    return f"segment-budgets: {NoSuchSegment(budget.pattern, known)}"

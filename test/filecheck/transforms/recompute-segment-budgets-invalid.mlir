@@ -1,0 +1,36 @@
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="block1:50%"}' 2>&1 | filecheck %s --check-prefix=EARLY
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="blok0:50%"}' 2>&1 | filecheck %s --check-prefix=NEAR
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="attention:50%"}' 2>&1 | filecheck %s --check-prefix=FAR
+// RUN: not recompute-opt %s -p 'recompute-mark{segment-budgets="block0:2apples"}' 2>&1 | filecheck %s --check-prefix=APPLES
+// RUN: not recompute-opt %s -p 'recompute-plan{segment-budgets="block0"}' 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" plan=some.json}' 2>&1 | filecheck %s --check-prefix=PLAN
+// RUN: sed 's/multiply %h, %a/multiply %h, %c/; s/tanh %e/tanh %c/' %s > %t.output && not recompute-opt %t.output -p 'recompute{segment-budgets="block0:1KiB"}' 2>&1 | filecheck %s --check-prefix=OUTPUT
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="block0:50%" budget=40% memory-model=order}' 2>&1 | filecheck %s --check-prefix=BOTH
+// RUN: not recompute-opt %s -p 'recompute-loops{segment-budgets="block0:50%"}' 2>&1 | filecheck %s --check-prefix=LOOPS
+
+// What a segment cannot do without is told with what holds it up; what is no budget, or of no segment, is an error.
+
+// EARLY:      segment-budgets-invalid.mlir:{{\d+}}:{{\d+}}: error: segment 'block1' cannot save as little as 4096 bytes (block1:50%): the proven minimum is 8192 bytes;
+// EARLY-SAME: stablehlo.sine %d, 4096 bytes: it is read before any gradient has arrived that could hold its copy back
+// NEAR:       error: segment-budgets: no segment matches 'blok0'; near it are: block0, block1
+// FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
+// APPLES:     error: segment-budgets: block0: '2apples' is no budget: a share such as 0.3 or 30%, bytes with a unit
+// NONE:       error: segment-budgets: 'block0' is no budget of a segment; write layer*:30%, or head:8MiB
+// PLAN:       error: a plan says what is recomputed, and so do segment-budgets: give one of them
+// OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
+// OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays
+// LOOPS:      error: segment-budgets says nothing of loops; loops="keep(30%)" says how much they keep
+// BOTH:       error: with the budgets of segments first, which proves nothing of other choices: no plan within 8192 bytes of temporaries
+
+func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
+  %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
+  %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")
+  %c = stablehlo.tanh %b : tensor<1024xf32> loc("jit(f)/jvp(block0)/tanh")
+  %d = stablehlo.sine %c : tensor<1024xf32> loc("jit(f)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : tensor<1024xf32> loc("jit(f)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : tensor<1024xf32> loc("jit(f)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : tensor<1024xf32> loc("jit(f)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %b : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %a : tensor<1024xf32> loc("jit(f)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<1024xf32>, tensor<1024xf32>
+}

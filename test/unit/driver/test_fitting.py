@@ -1,0 +1,76 @@
+"""Will it fit, from Python: what the command says as data, with bounds where loops were cut, and stopped on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.dialects.diagnostics import Refusal
+from recompute.driver.fitting import Verdict
+from recompute.test.examples import original
+from recompute.test.unit.tools.test_planned_step import KIB, STEP
+
+
+def test_the_answers() -> None:
+    plain = recompute.fit(STEP, "32KiB")
+    assert plain.fits and plain.verdict is Verdict.AS_IT_IS and plain.extra_percent == 0
+    again = recompute.fit(STEP, 28 * KIB)
+    assert again.fits and again.verdict is Verdict.RECOMPUTED and again.copies == 1
+    assert again.extra_percent == pytest.approx(again.bound_percent, abs=1e-4) == pytest.approx(11.1099, abs=1e-4)
+    assert again.peaks["step"] == 16 * KIB and again.finished and again.loops is None
+    no = recompute.fit(STEP, "23KiB")
+    assert not no.fits and no.minimum_bytes == 24 * KIB and no.peaks == {}
+    assert no.held_up is not None and no.held_up.operation == "stablehlo.multiply %g (m.py:7:4)"
+    assert recompute.fit(STEP, 0.5).fits is False
+
+
+def test_the_minimum_is_told_whatever_the_answer_and_proved_in_program_order_alone() -> None:
+    assert recompute.fit(STEP, "1GiB").minimum_bytes == recompute.fit(STEP, "1KiB").minimum_bytes == 24 * KIB
+    by_model = recompute.fit(STEP, "95%", model="xla")
+    assert by_model.minimum_bytes is None and by_model.bound_percent is None
+
+
+def test_what_is_no_question() -> None:
+    with pytest.raises(ValueError, match="'min' is no number of bytes"):
+        recompute.fit(STEP, "min")
+    with pytest.raises(ValueError, match="is no budget"):
+        recompute.fit(STEP, "8 apples")
+    with pytest.raises(Refusal, match="no gradient found"):
+        recompute.fit("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }", "50%")
+
+
+@pytest.mark.parametrize("name", ["mlp.small.mlir"])
+def test_stopped_with_the_best_so_far(name: str) -> None:
+    whole = recompute.fit(original(name), "60%")
+    stopped = recompute.fit(original(name), "60%", stop=lambda: True)
+    assert whole.finished and whole.fits and whole.bound_percent is not None
+    assert not stopped.finished and (stopped.fits or stopped.reason)
+    if stopped.fits:
+        assert stopped.extra_percent >= whole.bound_percent
+        assert all(stopped.peaks[one] <= most for one, most in stopped.wanted.items())
+
+
+def test_a_bound_where_loops_are_cut(scanned: str) -> None:
+    """Of the step with its loops cut as it says; what that takes is not less with anything else in it."""
+    found = recompute.fit(scanned, "60%")
+    assert found.verdict is Verdict.RECOMPUTED and isinstance(found.loops, str | bool)
+    assert found.bound_percent is not None and 0 < found.bound_percent <= found.extra_percent
+
+
+@pytest.fixture(scope="module")
+def scanned() -> str:
+    jax: Any = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def loss(w: Any, x: Any) -> Any:
+        def body(h: Any, w: Any) -> tuple[Any, None]:
+            a = jnp.tanh(h @ w)
+            return h + jnp.sin(a) * jnp.exp(-a), None
+
+        h, _ = jax.lax.scan(body, x, w)
+        return jnp.sum(jnp.cos(h) * h)
+
+    weights, batch = jnp.ones((8, 16, 16)), jnp.ones((64, 16))
+    return str(jax.jit(jax.value_and_grad(loss)).lower(weights, batch).as_text(debug_info=True))

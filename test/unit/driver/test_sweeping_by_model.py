@@ -1,0 +1,59 @@
+"""A curve by the model of XLA:CPU: each point is what a written plan needs; it goes one way; no bound is told."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.driver.api import memory
+from recompute.driver.sweeping_by_model import NO_BOUND, swept_by_model
+from recompute.reports.curve_chart import to_svg
+from recompute.test.examples import original
+from recompute.test.unit.tools.test_planned_step import STEP
+from recompute.tools.recompute_plan import main
+from recompute.transforms.plans.pools import forget_pools
+
+
+def test_points_are_what_was_written() -> None:
+    module = original("mlp.small.mlir")
+    curve = swept_by_model(module, 8, lambda _: None, lambda: False)
+    (plain,) = memory(module, "xla").values()
+    assert curve.plain_peak_bytes == plain.peak_bytes and curve.minimum_bytes == 0
+    assert len(curve.points) + len(curve.refused) == 8 and len(curve.points) >= 4
+    for one in curve.points[:-1]:
+        assert one.peak_bytes <= one.budget_bytes and one.percent > 0
+        assert one.bound_percent is None and one.bound_by == NO_BOUND and one.again
+    for low, high in pairwise(curve.points):
+        assert low.percent >= high.percent
+    assert not any(one.proved for one in curve.refused)
+
+
+def test_stopped_before_anything_is_written() -> None:
+    forget_pools()
+    curve = swept_by_model(parse_module(STEP, "step"), 4, lambda _: None, lambda: True)
+    assert [one.found_by for one in curve.points] == ["plain"]
+    assert all(one.reason.startswith("stopped: ") for one in curve.refused)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step, data, page = tmp_path / "step.mlir", tmp_path / "curve.json", tmp_path / "curve.html"
+    step.write_text(STEP)
+    assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(data)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("plain peak 8192 bytes of temporaries (8.00 KiB); no bound proved in this model")
+    assert lines[1].split() == ["budget", "peak", "extra", "%", "found", "by"]
+    assert lines[4].split()[:3] == ["0.6000", "0.5000", "22.2222"]
+    (curve,) = json.loads(data.read_text())
+    assert [one["bound_percent"] for one in curve["points"]] == [None, None, 0.0]
+    assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(page)]) == 0
+    assert "no bound proved in this model" in page.read_text()
+
+
+def test_a_picture_without_a_bound() -> None:
+    curve = swept_by_model(parse_module(STEP, "step"), 5, lambda _: None, lambda: False)
+    picture = to_svg([curve], "memory")
+    assert "</svg>" in picture and "least, proved" not in picture and "found here" in picture

@@ -1,0 +1,191 @@
+"""Budgets for segments: bytes counted by `segment_meter`, which shares no code with the passes; results executed."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.parser import parse_module
+from recompute.driver.api import Request, Rewritten, rewrite
+from recompute.interpreters.execute_check import Pair
+from recompute.interpreters.inputs import random_inputs
+from recompute.planning.plan import Plan
+from recompute.test.property.checks import is_executable
+from recompute.test.property.programs import Program, generate
+from recompute.test.property.requests import step_of
+from recompute.test.unit.transforms.segment_meter import saved_by_scope
+from recompute.transforms.plans.counted import flat
+from recompute.transforms.plans.prepared import drop_dead
+
+PROGRAMS = 40
+SHARES = (30, 50, 70, 90)
+STEP = """
+func.func @step(%x: tensor<256xf32>, %w: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
+  %a = stablehlo.sine %x : tensor<256xf32> loc("jit(f)/jvp(layer0)/sin")
+  %b = stablehlo.multiply %a, %w : tensor<256xf32> loc("jit(f)/jvp(layer0)/mul")
+  %c = stablehlo.tanh %b : tensor<256xf32> loc("jit(f)/jvp(layer0)/tanh")
+  %d = stablehlo.sine %c : tensor<256xf32> loc("jit(f)/jvp(layer1)/sin")
+  %e = stablehlo.multiply %d, %w : tensor<256xf32> loc("jit(f)/jvp(layer1)/mul")
+  %f = stablehlo.tanh %e : tensor<256xf32> loc("jit(f)/jvp(layer1)/tanh")
+  %y = stablehlo.negate %f : tensor<256xf32> loc("jit(f)/jvp(head)/neg")
+  %g = stablehlo.multiply %y, %f : tensor<256xf32> loc("jit(f)/transpose(jvp(head))/mul")
+  %h = stablehlo.multiply %g, %e : tensor<256xf32> loc("jit(f)/transpose(jvp(layer1))/mul")
+  %i = stablehlo.multiply %h, %d : tensor<256xf32> loc("jit(f)/transpose(jvp(layer1))/mul")
+  %j = stablehlo.multiply %i, %b : tensor<256xf32> loc("jit(f)/transpose(jvp(layer0))/mul")
+  %k = stablehlo.multiply %j, %a : tensor<256xf32> loc("jit(f)/transpose(jvp(layer0))/mul")
+  func.return %y, %k : tensor<256xf32>, tensor<256xf32>
+}
+"""
+"""layer0 saves %a and %b, layer1 %d, %e and %f, which head reads too: 1024 bytes each."""
+
+
+def saved(text: str, done: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Before and after."""
+    plain = flat(parse_module(text, "step"))
+    drop_dead(plain)
+    return saved_by_scope(plain, scopes), saved_by_scope(flat(done.module), scopes)
+
+
+def rewritten(budgets: dict[str, str | float], **request: object) -> tuple[dict[str, int], Rewritten]:
+    done = rewrite(STEP, Request(segment_budgets=budgets, calls=False, **request))  # pyright: ignore[reportArgumentType]
+    before, after = saved(STEP, done, ("layer0", "layer1"))
+    assert before == {"layer0": 2048, "layer1": 3072}
+    return after, done
+
+
+def test_by_hand():
+    after, done = rewritten({"layer0": "50%"})
+    assert after == {"layer0": 1024, "layer1": 3072}
+    # %b alone runs again: it is cheaper than %a and %b, and as dear as %a.
+    assert done.copies == 1 and done.extra_flops == 256
+
+
+def test_one_segment_is_computed_from_another():
+    """Half of layer1, beside %f, is made again from %c, which layer0 saves then in place of what it had."""
+    after, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
+    assert after["layer0"] <= 1024 and after["layer1"] <= 2048 and done.copies >= 2
+
+
+def test_both_cannot_be():
+    """layer1 may keep %f alone, and needs %c of layer0 for the rest, which may keep nothing."""
+    with pytest.raises(Refusal, match="no choice keeps the budgets of all segments together, which is proved"):
+        rewritten({"layer0": "1B", "layer1": "1KiB"})
+    after, _ = rewritten({"layer0": "1B"})
+    assert after == {"layer1": 3072}
+    after, _ = rewritten({"layer1": "1KiB"})
+    assert after["layer1"] == 1024 and after["layer0"] == 3072
+
+
+def test_shares_and_bytes_as_numbers():
+    assert rewritten({"layer*": 1.0})[0] == {"layer0": 2048, "layer1": 3072}
+    assert rewritten({"layer0": 1024})[0]["layer0"] == 1024
+    with pytest.raises(ValueError, match=r"layer0: 1\.5 is no budget"):
+        rewritten({"layer0": 1.5})
+
+
+def test_a_plan_or_a_planner_says_so_already():
+    with pytest.raises(ValueError, match="segment_budgets: give one of them"):
+        rewritten({"layer0": "50%"}, plan=())
+
+
+def test_marks_of_the_user_win():
+    kept = STEP.replace("sine %x :", "sine %x {recompute.recompute = false} :")
+    kept = kept.replace("multiply %a, %w :", 'multiply %a, %w {recompute.recompute = "must_save"} :')
+    with pytest.raises(Refusal, match=r"proven minimum is 2048 bytes; .*: a mark keeps it"):
+        rewrite(kept, Request(segment_budgets={"layer0": "50%"}))
+    again = STEP.replace("sine %x :", "sine %x {recompute.recompute = true} :")
+    done = rewrite(again, Request(segment_budgets={"layer0": "100%"}, calls=False))
+    assert saved(STEP, done, ("layer0",))[1] == {"layer0": 1024}
+
+
+def test_a_plan_read_again_gives_the_same_bytes():
+    _, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
+    assert rewrite(STEP, Request(plan=done.plan_text, calls=False)).text == done.text
+
+
+def test_with_a_budget_both_hold():
+    for model, budget in (("order", "70%"), ("order", "100%")):
+        after, done = rewritten({"layer0": "50%"}, budget=budget, memory_model=model)
+        assert after.get("layer0", 0) <= 1024
+        ((before, now),) = done.memory(model).values()
+        assert now.peak_bytes <= float(budget.strip("%")) / 100 * before.peak_bytes
+
+
+def test_inside_of_a_loop():
+    text = """
+    func.func @step(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %n = stablehlo.constant dense<4> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %i, %y = stablehlo.while(%at = %zero, %h = %x) : tensor<i32>, tensor<8xf32>
+      cond {
+        %less = stablehlo.compare LT, %at, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %less : tensor<i1>
+      } do {
+        %s = stablehlo.sine %h : tensor<8xf32> loc("jit(f)/jvp(while)/body/layer/sin")
+        %next = stablehlo.add %at, %one : tensor<i32>
+        stablehlo.return %next, %s : tensor<i32>, tensor<8xf32>
+      } loc("jit(f)/jvp()/while")
+      %z = stablehlo.tanh %y : tensor<8xf32> loc("jit(f)/jvp(top)/tanh")
+      %g = stablehlo.multiply %z, %y : tensor<8xf32> loc("jit(f)/transpose(jvp(top))/mul")
+      func.return %z, %g : tensor<8xf32>, tensor<8xf32>
+    }
+    """
+    with pytest.raises(Refusal, match="is inside of a loop or a branch, which is one operation; loops="):
+        rewrite(text, Request(segment_budgets={"layer": "50%"}))
+
+
+def budgets_for(program: Program, dice: Random) -> dict[str, str | float]:
+    share = dice.choice(SHARES)
+    return {scope: f"{share}%" for scope in program.scopes}
+
+
+def test_random_programs_keep_their_budgets_and_their_bits():
+    written = 0
+    for seed in range(PROGRAMS):
+        program, dice = generate(seed), Random(seed)
+        budgets = budgets_for(program, dice)
+        target = dice.choice(("none", "stablehlo"))
+        try:
+            done = rewrite(program.text, Request(segment_budgets=budgets, calls=False, target=target))
+        except Refusal as error:
+            assert "proven minimum" in error.reason or "which is proved" in error.reason, (seed, error)
+            continue
+        before, after = saved(program.text, done, program.scopes)
+        for scope, size in after.items():
+            share = float(str(budgets[scope]).strip("%")) / 100
+            assert size <= share * before.get(scope, 0), (seed, scope, before, after)
+        plain = parse_module(program.text, "step")
+        if done.copies and is_executable(plain):
+            found = Pair.of(plain, done.module).compare(random_inputs(step_of(plain), 0, "random"))
+            assert found.equal, (seed, found.difference)
+        written += done.copies > 0
+    assert written > PROGRAMS // 2
+
+
+def test_the_meter_sees_what_is_not_saved():
+    """Without budgets nothing falls: the count of the test before can fail."""
+    program = generate(0)
+    done = rewrite(program.text, Request(planner=lambda _: Plan(), calls=False))
+    before, after = saved(program.text, done, program.scopes)
+    assert before == after and sum(before.values()) > 0
+
+
+def test_random_programs_keep_both_budgets():
+    written = 0
+    for seed in range(12):
+        program, dice = generate(seed), Random(seed)
+        scope, share = dice.choice(program.scopes), dice.choice((60, 80, 100))
+        asked = Request(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
+        try:
+            done = rewrite(program.text, asked)
+        except Refusal:
+            continue
+        before, after = saved(program.text, done, (scope,))
+        assert after.get(scope, 0) <= share / 100 * before.get(scope, 0), (seed, before, after)
+        ((plain, now),) = done.memory("order").values()
+        assert now.peak_bytes <= 0.7 * plain.peak_bytes, seed
+        written += done.copies > 0
+    assert written > 5

@@ -1,0 +1,97 @@
+"""A budget for a step of which segments are under budgets of their own: first the segments, then the rest.
+
+The planner sees the step with the segments' copies in it. What is computed from values of these segments that are not
+saved does not run again for it, so that they save no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.request.loop_schedule import Loops
+from ...analysis.request.selection import Selection
+from ...planning.by_segment.saved import saved_after
+from ...planning.graph import Graph
+from ...planning.pairs import plan_of_pairs
+from ...planning.plan import Plan
+from ...planning.rewriting import Rewritten, as_graph, carried_out
+from ..phase import numbered_steps
+from .prepared import prepare
+from .segment_budgets import Demand
+
+FIRST = "with the budgets of segments first, which proves nothing of other choices"
+STAYS = "a segment under a budget of its own is not to save more"
+
+
+@dataclass(frozen=True)
+class BesideSegments:
+    """The demands of a module's steps, by the fingerprints of their graphs; none where no segment has a budget."""
+
+    demands: Mapping[str, Demand]
+
+    @classmethod
+    def of(cls, module: ModuleOp, selection: Selection, loops: Loops) -> BesideSegments:
+        """Raises `Refusal` as `prepare` does."""
+        if not selection.segment_budgets:
+            return cls({})
+        prepared = prepare(module, selection, loops)
+        steps = numbered_steps(prepared.module)
+        named = [(step.graph.fingerprint, prepared.demands.of.get(function.sym_name.data)) for function, step in steps]
+        return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})
+
+    def least(self, graph: Graph) -> Plan:
+        """What is done in any case."""
+        demand = self.demands.get(graph.fingerprint)
+        return Plan() if demand is None else demand.plan
+
+    def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
+        """The demanded copies, and those of the planner besides. `chain`: as in `plan_of_pairs`.
+
+        Raises what the planner raises, and `NoPlan` where the two cannot be put together."""
+        demand = self.demands.get(graph.fingerprint)
+        return planner(graph) if demand is None else _beside(graph, demand, planner, chain)
+
+
+def _beside(graph: Graph, demand: Demand, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
+    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    from ...planning.solvers.of_graph import with_views
+    from ...planning.solvers.result import NoPlan
+
+    program = carried_out(graph, demand.plan, ordered=False)
+    try:
+        more = planner(_with_fixed(graph, demand, program))
+    except NoPlan as error:
+        raise NoPlan(f"{FIRST}: {error}") from error
+    if not more.copies:
+        return demand.plan
+    place = _places(program)
+    pairs = {(group.before, op) for group in demand.plan.groups for op in group.operations}
+    pairs |= {(place[one.before], program.operations[op].origin) for one in more.groups for op in one.operations}
+    found = plan_of_pairs(graph, with_views(graph, pairs), chain=chain)
+    if (why := demand.broken(graph, found)) is not None:
+        raise NoPlan(f"beside the budgets of segments no plan was found: {why}")
+    return found
+
+
+def _with_fixed(graph: Graph, demand: Demand, program: Rewritten) -> Graph:
+    """The step with the demanded copies, in which nothing runs again that would have a segment save more."""
+    members = frozenset[int]().union(*demand.segments.values())
+    saved = saved_after(graph, demand.plan, members)
+    dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
+    fixed = {op for op, reads in enumerate(graph.reads) if any(graph.root[v] in dropped for v in reads)}
+    found = as_graph(graph, program)
+    origins = [one.origin for one in program.operations]
+    effects = [STAYS if origin in fixed else reason for origin, reason in zip(origins, found.effects, strict=True)]
+    return replace(found, effects=tuple(effects))
+
+
+def _places(program: Rewritten) -> list[int]:
+    """For each operation that of the plain step in front of which it stands, or which it is."""
+    found, behind = list[int](), -1
+    for one in reversed(program.operations):
+        behind = behind if one.is_new else one.origin
+        found.append(behind)
+    return found[::-1]

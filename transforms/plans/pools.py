@@ -1,0 +1,56 @@
+"""Pools of plans for steps that were seen lately: who tries several budgets on a step makes its pool once.
+
+A pool says what plans are foreseen to need, whatever the budget. It is data that speaks of the step in numbers, and
+each plan is checked against the step when it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.step.phase_sources import sources
+from ...dialects.every import every_operation
+from ...dialects.printer import print_module
+from ...rules.names import name_of
+from ...rules.registry import BUILT_IN
+from .candidates import Candidate, Search, candidates, never
+
+MOST = 4
+"""So many pools are kept."""
+_HOLDERS = {"builtin.module", "func.func"}
+_pools: OrderedDict[object, tuple[Candidate, ...]] = OrderedDict()
+
+
+def pool_of(module: ModuleOp, search: Search) -> Sequence[Candidate]:
+    """As `candidates`, made once for a module of this very text. Raises `Refusal` as that does."""
+    key = _key(module, search)
+    if key is not None and key in _pools:
+        _pools.move_to_end(key)
+        return _pools[key]
+    found = tuple(candidates(module, search))
+    if key is not None and not search.stop():
+        _pools[key] = found
+        while len(_pools) > MOST:
+            _pools.popitem(last=False)
+    return found
+
+
+def forget_pools() -> None:
+    """As if no step had been seen."""
+    _pools.clear()
+
+
+def _key(module: ModuleOp, search: Search) -> object | None:
+    """What a pool depends on; None where that may change unseen: costs in a file, facts that somebody has declared."""
+    names = set(map(name_of, every_operation(module)))
+    declared = not names <= BUILT_IN.keys() | _HOLDERS
+    if declared or Path(search.cost).exists():
+        return None
+    text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
+    return text, replace(search, stop=never), tuple(sources())
