@@ -27,6 +27,8 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         parser.error("--evaluate is for --budget")
     if (options.curve is not None or options.beside) and options.sweep is None:
         parser.error("--curve and --beside are for --sweep")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        parser.error(f"--time-limit is {options.time_limit:g}: seconds from 0 on")
     return options
 
 
