@@ -3,8 +3,8 @@
     python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
 
 Each step is compiled plainly, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)` for 0.8, 0.6 and 0.4
-of the plain step's temporaries, 0.6 of them told as bytes of the device in MiB, `jax.checkpoint`'s own, and min. `off` is
-the largest difference of a result from the plain step's, relative to the largest number in that result; `off'` that of
+of the plain step's temporaries, 0.6 of them told as bytes of the device in MiB, `jax.checkpoint`'s own, and min.
+`off`: the largest difference of a result from the plain step's, over the largest number in that result; `off'`: that of
 `jax.checkpoint`. Exit status 1: a budget was exceeded, or more work than `jax.checkpoint` at its own temporaries.
 """
 
