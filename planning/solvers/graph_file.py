@@ -67,7 +67,9 @@ def read_graph(text: str, name: str = "graph") -> Problem:
         ("costs", (row.cost for row in reading.rows)),
     ):
         if sum(numbers) >= LARGEST:
-            raise BadGraph(f"{name}: error: the {what} of all operations together are 2**53 or more")
+            raise BadGraph(
+                f"{name}: error: the {what} of all operations together are 2**53 or more: give all of them in a larger unit"
+            )
     return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
 
 
@@ -87,6 +89,8 @@ def _nodes(text: str, name: str) -> list[Node]:
             raise BadGraph(f"{name}: error: nodes[{at}] is no object with a number as its id")
         if type(cast(Node, node).get("alias", -1)) is not int:
             raise BadGraph(f"{name}: error: nodes[{at}]: alias is no whole number")
+        if not isinstance(cast(Node, node).get("split", False), bool | None):
+            raise BadGraph(f"{name}: error: nodes[{at}]: split is neither true nor false")
     return cast(list[Node], nodes)
 
 
@@ -154,11 +158,11 @@ def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
     sizes = [_amount(reading, one, "obytes") for one in results] if results else [_amount(reading, node, "bytes")]
     for made, size in zip(results or [node], sizes, strict=True):
         reading.storage[made["id"]] = len(reading.value_names)
-        reading.value_names.append(f"{made.get('name') or made['id']} (node {made['id']})")
+        reading.value_names.append(f"{_printed(made.get('name') or made['id'])} (node {made['id']})")
         reading.value_shapes.append((size, _elements(made)))
     reading.rows.append(
         OperationRow(
-            name=str(node.get("name") or node.get("target") or node["id"]),
+            name=_printed(node.get("name") or node.get("target") or node["id"]),
             cost=_amount(reading, node, "cost"),
             reads=[value for dep in deps for value in _values(reading, dep)],
             makes=sizes,
@@ -169,6 +173,11 @@ def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
     )
     for dep in deps:
         _note_view(reading, dep, op)
+
+
+def _printed(name: object) -> str:
+    """On one line of a terminal: control characters, and halves of surrogate pairs, as escapes."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(name))
 
 
 def _again(reading: _Reading, node: Node) -> bool:

@@ -11,7 +11,7 @@ from ..common import Blocks, UnseenStep, key_data, momentum, sgd, shape
 from ..open.layers import avg_pool, conv, dense, group_norm, linear, normed, upconv
 
 
-def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:
+def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
     """A U-Net whose skips are concatenated, with attention over all places at the two lowest levels."""
     run = Blocks(checkpoint, scopes)
 
@@ -86,7 +86,7 @@ def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
     return UnseenStep(step, (generator, generator, critic, shape(16, 32)))
 
 
-def capsules(checkpoint: bool, scopes: bool) -> UnseenStep:
+def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
     """Capsules: votes of every part for every whole, routed by agreement in three rounds, margin loss, reconstruction."""
     run = Blocks(checkpoint, scopes)
 
@@ -162,8 +162,8 @@ def running_moments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 STEPS = {
-    "unet_attention": unet_attention,
+    "unet_two_attentions": unet_two_attentions,
     "gan_generator": gan_generator,
-    "capsules": capsules,
+    "capsules_drawn": capsules_drawn,
     "running_moments": running_moments,
 }

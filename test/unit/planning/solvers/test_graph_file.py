@@ -94,7 +94,11 @@ def test_a_graph_by_hand() -> None:
             [A, B, {**C, "alias": 2}, {**C, "id": 4, "deps": [3], "split": True, "alias": 3, "obytes": 8}],
             "node 4: it splits node 3, which is a view: its alias is the operation",
         ),
-        ([A, {**B, "cost": 2**52}, {**C, "cost": 2**52}], "the costs of all operations together are 2"),
+        ([A, B, {**C, "alias": 2, "split": "no"}], r"nodes\[2\]: split is neither true nor false"),
+        (
+            [A, {**B, "cost": 2**52}, {**C, "cost": 2**52}],
+            r"the costs of all operations together are 2\*\*53 or more: give all of them in a larger unit",
+        ),
         ([A], "there are no operations"),
         ([{"kind": "op"}], r"nodes\[0\] is no object with a number as its id"),
     ],
@@ -116,3 +120,10 @@ def test_bad_graphs(nodes: list[Node], reason: str) -> None:
 def test_no_graphs(text: str, reason: str) -> None:
     with pytest.raises(BadGraph, match=f"^{reason}"):
         read_graph(text, "step.json")
+
+
+def test_names_print_on_one_line() -> None:
+    """Else a name could move the cursor of a terminal, or not be printed at all."""
+    problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
+    assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
+    assert problem.value_names[0].startswith(r"b\ud800\x1b[31m\n (node")
