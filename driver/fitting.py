@@ -58,8 +58,9 @@ class Fit:
     held_up: HeldUp | None = None
 
 
-def fit(module: ModuleOp, text: str, model: str = ORDER) -> Fit:
-    """`text`: a budget such as `8GiB`, of the device, or `50%`. `model`: order or xla. The module stays as it is.
+def fit(module: ModuleOp, text: str, model: str = ORDER, effort: Effort | None = None) -> Fit:
+    """`text`: a budget such as `8GiB`, of the device, or `50%`. `model`: order or xla. `effort`: for the bound,
+    brief if none is given. The module stays as it is.
 
     Raises `Refusal` for a module that no budget speaks of (no gradient, dynamic shapes), `ValueError` for no budget."""
     budget = Budget.of(text, model, "stablehlo")
@@ -76,11 +77,17 @@ def fit(module: ModuleOp, text: str, model: str = ORDER) -> Fit:
         return Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, reason=error.reason)
     if asked.is_kept:
         return Fit(text, budget.by, Verdict.AS_IT_IS, plain, around, asked.wanted or {}, plain)
-    return _recomputed(module, budget, prepared, steps, asked, around)
+    return _recomputed(module, budget, prepared, steps, asked, around, effort or Effort.brief())
 
 
 def _recomputed(
-    module: ModuleOp, budget: Budget, prepared: Prepared, steps: list[Step], asked: Allowed, around: Mapping[str, int]
+    module: ModuleOp,
+    budget: Budget,
+    prepared: Prepared,
+    steps: list[Step],
+    asked: Allowed,
+    around: Mapping[str, int],
+    effort: Effort,
 ) -> Fit:
     wanted = asked.wanted or {}
     whole = steps[0] if len(steps) == 1 and not prepared.rolled.copies and len(wanted) == 1 else None
@@ -96,7 +103,7 @@ def _recomputed(
         problem = problem_of_graph(whole.graph)
         # Costs of problems are one more for each execution, so that what costs nothing is not free.
         percent = problem.percent(found.outcome.extra_flops + found.outcome.copies)
-        bound = _bound(problem, next(iter(wanted.values())), percent)
+        bound = _bound(problem, next(iter(wanted.values())), percent, effort)
     return Fit(
         budget.text,
         budget.by,
@@ -115,6 +122,6 @@ def _flops(module: ModuleOp) -> int:
     return sum(flops(op) for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops)
 
 
-def _bound(problem: Problem, budget: int, percent: float) -> float:
-    found = solve(problem, budget, effort=Effort.brief())
+def _bound(problem: Problem, budget: int, percent: float, effort: Effort) -> float:
+    found = solve(problem, budget, effort=effort)
     return min(found.bound_percent, percent) if isinstance(found, Result) else 0.0

@@ -13,6 +13,7 @@ from ..dialects.parser import parse_module
 from ..driver.fitting import Fit, Verdict, fit
 from ..driver.sweeping import Sweeping, Swept, swept_steps
 from ..driver.verification import verify_module
+from ..planning.solvers.auto import Effort
 from ..planning.solvers.budgets import in_words
 from ..reports.curve import Again, Point
 from ..transforms.plans.counted import ORDER
@@ -35,6 +36,9 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
     given += ["--view-copies"] if options.view_copies == "on" else []
     if given:
         raise ValueError(f"{given[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
+    if options.fit is not None and (options.solver != "auto" or options.time_limit is not None):
+        ignored = "--solver" if options.solver != "auto" else "--time-limit"
+        raise ValueError(f"{ignored} is for graphs and --sweep: --fit of a step tries what recompute{{budget=…}} would")
     if options.fit is None and options.memory_model != ORDER:
         raise ValueError("the curve of a step is in program order: --memory-model is for --fit")
     try:
@@ -46,7 +50,7 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
 
 
 def _fitted(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
-    lines, fits = fit_of_step(module, options.fit, options.memory_model, name)
+    lines, fits = fit_of_step(module, options.fit, options.memory_model, name, effort_of(options, otherwise="brief"))
     say(lines)
     return PLANNED if fits else REFUSED
 
@@ -102,9 +106,11 @@ def _in_short(one: Again) -> str:
     return f"{one.segment or 'outside segments'} {one.percent:.4f} % ({one.executions})"
 
 
-def fit_of_step(module: ModuleOp, budget: str, model: str, name: str) -> tuple[list[str], bool]:
-    """What is printed, the answer first, and whether it fits. Raises `Refusal`, and `ValueError` for no budget."""
-    found = fit(module, budget, model)
+def fit_of_step(module: ModuleOp, budget: str, model: str, name: str, effort: Effort) -> tuple[list[str], bool]:
+    """What is printed, the answer first, and whether it fits. `effort`: for the bound.
+
+    Raises `Refusal`, and `ValueError` for no budget."""
+    found = fit(module, budget, model, effort)
     if found.verdict is Verdict.NO:
         return list(_no(found)), False
     return list(_as_it_is(found) if found.verdict is Verdict.AS_IT_IS else _recomputed(found, model, name)), True

@@ -48,6 +48,7 @@ from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
+    MODELS,
     PLANNED,
     REFUSED,
     count_of,
@@ -110,6 +111,8 @@ def _planned(options: argparse.Namespace) -> int:
         from .planned_step import planned_step
 
         return planned_step(options, text, name)
+    if options.memory_model != MODELS[0]:
+        raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:

@@ -68,7 +68,8 @@ def read_graph(text: str, name: str = "graph") -> Problem:
     ):
         if sum(numbers) >= LARGEST:
             raise BadGraph(
-                f"{name}: error: the {what} of all operations together are 2**53 or more: give all of them in a larger unit"
+                f"{name}: error: the {what} of all operations together are 2**53 or more: "
+                "give all of them in a larger unit"
             )
     return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
 

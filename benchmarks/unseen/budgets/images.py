@@ -49,7 +49,8 @@ def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     widths = [16, 32, 48]
     down = [block(16, 16), block(16, 32), block(32, 48)]
-    up = [{"w": shape(2, 2, below, c), "block": block(2 * c, c)} for below, c in zip((48, 48, 32), widths[::-1])]
+    pairs = zip((48, 48, 32), widths[::-1], strict=True)
+    up = [{"w": shape(2, 2, below, c), "block": block(2 * c, c)} for below, c in pairs]
     attend = {"qkv": shape(48, 144), "out": shape(48, 48)}
     params = {"stem": shape(3, 3, 3, 16), "down": down, "up": up, "attend": attend, "low": attend}
     params["head"] = shape(1, 1, 16, 3)
@@ -87,7 +88,7 @@ def gan_generator(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Capsules: votes of every part for every whole, routed by agreement in three rounds, margin loss, reconstruction."""
+    """Votes of parts for wholes, routed by agreement in three rounds; a margin loss, the picture drawn again."""
     run = Blocks(checkpoint, scopes)
 
     def squash(x: jax.Array) -> jax.Array:
@@ -126,7 +127,7 @@ def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def running_moments(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Batch norms whose running moments leave the step, a slow average of the weights beside them, dropout from keys."""
+    """Running moments of batch norms and a slow average of the weights leave the step; dropout from folded keys."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, moments: Any, x: jax.Array, key: jax.Array) -> Any:
@@ -139,7 +140,7 @@ def running_moments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     def loss(params: Any, moments: Any, x: jax.Array, label: jax.Array, key: jax.Array) -> Any:
         x, after = conv(x, params["stem"]), list[Any]()
-        for i, (p, old) in enumerate(zip(params["blocks"], moments)):
+        for i, (p, old) in enumerate(zip(params["blocks"], moments, strict=True)):
             folded = jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key, impl="threefry2x32"), i))
             x, new = run(f"block{i}", block, p, old, x, folded)
             after.append(new)

@@ -12,7 +12,7 @@ from ..open.layers import dense, layer_norm, linear, normed
 
 
 def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Each layer also attends to what it read a segment earlier, by relative positions; the new memory leaves the step."""
+    """Each layer also attends to what it read a segment earlier, by relative positions; the memory leaves the step."""
     run, heads = Blocks(checkpoint, scopes), 4
 
     def layer(p: Any, x: jax.Array, memory: jax.Array) -> jax.Array:
@@ -32,7 +32,7 @@ def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     def loss(params: Any, memories: Any, tokens: jax.Array) -> Any:
         x, after = params["table"][tokens], list[jax.Array]()
-        for i, (p, memory) in enumerate(zip(params["layers"], memories)):
+        for i, (p, memory) in enumerate(zip(params["layers"], memories, strict=True)):
             after.append(x)
             x = run(f"layer{i}", layer, p, x, memory)
         logits = x[:, :-1] @ params["table"].T
@@ -114,7 +114,7 @@ def lora_microbatches(checkpoint: bool, scopes: bool) -> UnseenStep:
         return x + (jax.nn.silu(x @ both[1]) * (x @ both[0])) @ frozen["down"]
 
     def loss(thin: Any, frozen: Any, x: jax.Array, y: jax.Array) -> jax.Array:
-        for i, (t, f) in enumerate(zip(thin, frozen)):
+        for i, (t, f) in enumerate(zip(thin, frozen, strict=True)):
             x = run(f"layer{i}", layer, f, t, x)
         return jnp.mean((x - y) ** 2)
 

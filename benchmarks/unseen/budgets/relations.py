@@ -44,7 +44,7 @@ def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """The heat equation as a loss: first and second derivatives by Taylor mode, forward over forward, reverse outside."""
+    """The heat equation as a loss: first and second derivatives by Taylor mode, the gradient outside of both."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, triple: Any) -> Any:
@@ -72,7 +72,7 @@ def heat_residual(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """A graph network with a state for each edge, one for the whole graph, messages by `segment_sum` and `segment_max`."""
+    """States of nodes, of edges and of the whole graph; messages by `segment_sum` and `segment_max`."""
     run, nodes = Blocks(checkpoint, scopes), 256
 
     def mlp(p: Any, *parts: jax.Array) -> jax.Array:
@@ -130,7 +130,7 @@ def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """One network writes another's weights from a set of examples, which then reads two inputs: weights are activations."""
+    """One network writes the weights of another from examples, which then reads two inputs: weights are activations."""
     run = Blocks(checkpoint, scopes)
 
     def write(p: Any, code: jax.Array) -> Any:
@@ -158,7 +158,7 @@ def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def fixed_point(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Twelve damped iterations of one block that mixes places and channels, each reading the two before (Anderson's way)."""
+    """Twelve damped iterations of one block that mixes places and channels; each also reads the one before."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, z: jax.Array, x: jax.Array) -> jax.Array:

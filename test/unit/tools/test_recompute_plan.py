@@ -139,6 +139,7 @@ def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) ->
         (["--budget", ""], "recompute-plan: error: '' is no budget: a share such as"),
         (["--budget", "1e400"], "'1e400' is no budget: the number is too large"),
         (["--budget", "1.5"], "'1.5' is no budget: a share is at most 1, and bytes are whole"),
+        (["--budget", "0.5", "--memory-model", "xla"], "a graph has one memory model, program order"),
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
         (["--sweep", "0"], "recompute-plan: error: --sweep is 0: at least one budget"),
         (["--budget", "0.5", "--solver", "chen", "--view-copies", "on"], "copies of views are for the solver 'auto'"),
