@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from recompute.analysis.memory.peaks import Peaks
 from recompute.benchmarks.unseen.budgets.relations import learned_start
 from recompute.driver.api import Request, rewrite
