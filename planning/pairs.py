@@ -27,7 +27,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     for place, op in pairs:
         if not 0 <= op < place < len(graph):
             raise ValueError(
-                f"({place}, {op}) is no pair: an operation runs again in front of a later one, and there are {len(graph)}"
+                f"({place}, {op}) is no pair: an operation runs again in front of a later one of the {len(graph)}"
             )
         at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()
