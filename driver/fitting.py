@@ -14,6 +14,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.request.selection import AUTO
+from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
@@ -119,7 +120,9 @@ def _recomputed(
 
 
 def _flops(module: ModuleOp) -> int:
-    return sum(flops(op) for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops)
+    """Of every execution: what loops run again is said for all iterations, too."""
+    operations = [op for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops]
+    return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
 def _bound(problem: Problem, budget: int, percent: float, effort: Effort) -> float:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 CAREFUL = 0.95
 """Of the limit: what the last try is foreseen at."""
-REACH = 1.1
-"""Of the limit: what is foreseen up to there may still fit, and is tried once something dearer does fit."""
 WORTH = 0.999
 """Of the extra work so far: what another try has to promise."""
 
@@ -63,8 +61,9 @@ class Picking:
         within = [at for at in untried if needs[at] <= limit]
         if within:
             return min(within, key=lambda at: (self.choices[at].work, needs[at]))
-        near = untried if best is None else [at for at in untried if needs[at] <= REACH * self.limit]
-        return min(near, key=lambda at: (needs[at], self.choices[at].work), default=None)
+        if best is not None:
+            return None
+        return min(untried, key=lambda at: (needs[at], self.choices[at].work), default=None)
 
     def expected(self, one: Foreseen) -> float:
         """What it will need, as far as can be told."""
