@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.request.loop_schedule import Loops
 from ..analysis.request.selection import AUTO
+from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
@@ -79,18 +80,25 @@ class Fit:
         return None if self.held_up is None else self.held_up.bytes + sum(self.around.values())
 
 
-def fit(step: ModuleOp | str, memory: str | float, model: str = ORDER, stop: Stop = never) -> Fit:
+def fit(
+    step: ModuleOp | str,
+    memory: str | float,
+    model: str = ORDER,
+    stop: Stop = never,
+    effort: Effort | None = None,
+) -> Fit:
     """`step`: a module, which stays as it is, or its text. `memory`: `8GiB` of the device, or that number of bytes; a
-    share such as `50%` or 0.5. `model`: order or xla. Once it is to `stop`, the answer is the best so far.
+    share such as `50%` or 0.5. `model`: order or xla. `effort`: for the bound, brief if none is given. Once it is to
+    `stop`, the answer is the best so far.
 
     Raises `ParseError` for text that is no MLIR, `Refusal` for a module that no budget speaks of (no gradient, dynamic
     shapes), `ValueError` for no budget."""
     module = as_module(step)
     verify_module(module)
-    return _fit(module, f"{memory}B" if isinstance(memory, int) else str(memory), model, stop)
+    return _fit(module, f"{memory}B" if isinstance(memory, int) else str(memory), model, stop, effort or Effort.brief())
 
 
-def _fit(module: ModuleOp, text: str, model: str, stop: Stop) -> Fit:
+def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
     if text.strip().lower() == "min":
         raise ValueError("'min' is no number of bytes: ask whether the step fits 8GiB, or 50%")
@@ -106,7 +114,7 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop) -> Fit:
         return replace(none, reason=error.reason)
     if asked.is_kept:
         return replace(none, verdict=Verdict.AS_IT_IS, wanted=asked.wanted or {}, peaks=plain)
-    return _recomputed(module, budget, none, asked, stop)
+    return _recomputed(module, budget, none, asked, stop, effort)
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole
     return _Whole(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, stop: Stop) -> Fit:
+def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, stop: Stop, effort: Effort) -> Fit:
     wanted = asked.wanted or {}
     try:
         found = recomputed_within(module, budget, stop=stop)
@@ -149,19 +157,22 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, sto
     plain = _whole(module, False, len(wanted), budget.model)
     assert plain is not None, "loops that are left as they are make no other blocks"
     # Costs of problems are one more for each execution, so that what costs nothing is not free.
-    total = problem_of_graph(plain.step.graph).total_cost
+    # A loop's own cost is that of one iteration, what it runs again that of all.
+    total = max(problem_of_graph(plain.step.graph).total_cost, _flops(module))
     percent = 100 * (found.outcome.extra_flops + found.outcome.copies) / max(1, total)
     problem = problem_of_graph(whole.step.graph)
-    bound = 100 * (whole.extra + _bound(problem, next(iter(wanted.values())), stop)) / max(1, total)
+    bound = 100 * (whole.extra + _bound(problem, next(iter(wanted.values())), stop, effort)) / max(1, total)
     loops = found.loops if whole.is_cut or plain.step.graph.fingerprint != whole.step.graph.fingerprint else None
     return replace(done, extra_percent=percent, bound_percent=min(bound, percent), loops=loops)
 
 
 def _flops(module: ModuleOp) -> int:
-    return sum(flops(op) for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops)
+    """Of every execution: what loops run again is said for all iterations, too."""
+    operations = [op for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops]
+    return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
-def _bound(problem: Problem, budget: int, stop: Stop) -> float:
+def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
     """The least extra cost, proved."""
-    found = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=Effort.brief())
+    found = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
     return found.bound_percent / 100 * problem.total_cost if isinstance(found, Result) else 0.0

@@ -21,10 +21,14 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     waits for what the gradient made last.
 
     A group replaces what is read from its place on, by the backward pass or by a later copy; what nothing can hold back
-    is kept, with the reason.
+    is kept, with the reason. Raises `ValueError` for an operation, or a place, that there is not, and for a place that
+    is not behind the operation.
     """
     at = dict[int, set[int]]()
     for place, op in pairs:
+        if not 0 <= op < place <= len(graph.names):
+            numbered = f"there are {len(graph.names)} operations, numbered from 0, and each runs again behind itself"
+            raise ValueError(f"pair ({place}, {op}): {numbered}")
         at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()
     copied_later = set[int]()

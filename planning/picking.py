@@ -28,7 +28,8 @@ class Foreseen:
 
 @dataclass
 class Picking:
-    """`limit`: what a plan may need. `plain`: what the step without a plan is foreseen to need, and what it needs."""
+    """`limit`: what a plan may need; 0 where it is to need as little as can be, and `least` is what was found.
+    `plain`: what the step without a plan is foreseen to need, and what it needs."""
 
     choices: Sequence[Foreseen]
     limit: float
@@ -40,6 +41,12 @@ class Picking:
         """The least work of those within the limit."""
         within = [at for at, need in self.measured.items() if need <= self.limit]
         return min(within, key=lambda at: (self.choices[at].work, self.measured[at]), default=None)
+
+    @property
+    def least(self) -> int | None:
+        """What needs least, of equals the least work; None where nothing could be had."""
+        known = [at for at, need in self.measured.items() if need < float("inf")]
+        return min(known, key=lambda at: (self.measured[at], self.choices[at].work), default=None)
 
     def next(self, left: int) -> int | None:
         """What to try, when so many tries are left; None where nothing promises anything."""
@@ -54,7 +61,9 @@ class Picking:
         within = [at for at in untried if needs[at] <= limit]
         if within:
             return min(within, key=lambda at: (self.choices[at].work, needs[at]))
-        return None if best is not None else min(untried, key=lambda at: needs[at], default=None)
+        if best is not None:
+            return None
+        return min(untried, key=lambda at: (needs[at], self.choices[at].work), default=None)
 
     def expected(self, one: Foreseen) -> float:
         """What it will need, as far as can be told."""

@@ -27,6 +27,8 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         parser.error("--evaluate is for --budget")
     if (options.curve is not None or options.beside) and options.sweep is None:
         parser.error("--curve and --beside are for --sweep")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        parser.error(f"--time-limit is {options.time_limit:g}: seconds from 0 on")
     return options
 
 
@@ -37,8 +39,9 @@ def count_of(options: argparse.Namespace) -> int:
     return options.sweep
 
 
-def effort_of(options: argparse.Namespace) -> Effort:
-    return Effort.brief() if options.effort == "brief" else Effort()
+def effort_of(options: argparse.Namespace, otherwise: str = "full") -> Effort:
+    """`otherwise`: where none is asked for."""
+    return Effort.brief() if (options.effort or otherwise) == "brief" else Effort()
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -69,7 +72,8 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; of a step, bytes are those of the device")
     parser.add_argument("--memory-model", choices=MODELS, default="order", help="by which a step is to fit")
     parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
-    parser.add_argument("--effort", choices=("brief", "full"), default="full", help="seconds of work, or a minute")
+    effort = "seconds of work, or a minute; --fit of a step: brief where nothing is said, and for the bound"
+    parser.add_argument("--effort", choices=("brief", "full"), help=effort)
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")

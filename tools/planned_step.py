@@ -38,6 +38,9 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
     given += ["--view-copies"] if options.view_copies == "on" else []
     if given:
         raise ValueError(f"{given[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
+    if options.fit is not None and (options.solver != "auto" or options.time_limit is not None):
+        ignored = "--solver" if options.solver != "auto" else "--time-limit"
+        raise ValueError(f"{ignored} is for graphs and --sweep: --fit of a step tries what recompute{{budget=…}} would")
     try:
         module = step_of(text, name)
         return _fitted(options, module, name) if options.sweep is None else _swept(options, module)
@@ -47,8 +50,9 @@ def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
 
 
 def _fitted(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+    effort = effort_of(options, otherwise="brief")
     with Interrupt() as interrupt:
-        found = fit(module, options.fit, options.memory_model, interrupt.asked)
+        found = fit(module, options.fit, options.memory_model, interrupt.asked, effort)
     say(fit_lines(found, options.memory_model, name))
     if not found.fits and not found.finished:
         return INTERRUPTED

@@ -48,6 +48,7 @@ from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,
+    MODELS,
     PLANNED,
     REFUSED,
     count_of,
@@ -110,15 +111,19 @@ def _planned(options: argparse.Namespace) -> int:
         from .planned_step import planned_step
 
         return planned_step(options, text, name)
+    if options.memory_model != MODELS[0]:
+        raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
+    if plain_peak == 0:
+        raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
     with Interrupt() as interrupt:
         task = _Task(options, name, problem, plain_peak, interrupt)
         if options.evaluate is not None:
             return _evaluated(task)
         if options.sweep is not None:
             return _swept(task)
-        budget = budget_bytes(options.budget or options.fit, plain_peak)
+        budget = budget_bytes(options.fit if options.budget is None else options.budget, plain_peak)
         outcome = task.solved(least_budget(problem, interrupt.asked) if budget is None else budget)
     return _written(task, outcome)
 

@@ -37,20 +37,21 @@ DEVICE = "device"
 @dataclass(frozen=True)
 class Round:
     """A plan, in words, that was compiled: bytes of temporaries that were foreseen, and that the compiler says; its
-    extra FLOPs; and whether the budget is kept. `needs` is None where the plan could not be carried out."""
+    extra FLOPs; and whether the budget is kept, None where no number of bytes was asked for. `needs` is None where the
+    plan could not be carried out."""
 
     words: str
     foreseen: int
     needs: int | None
     extra_flops: int
-    fits: bool
+    fits: bool | None
 
     def __str__(self) -> str:
         if self.needs is None:
             return f"{self.words}: cannot be carried out"
-        said = "within the budget" if self.fits else "above the budget"
+        said = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
         return (
-            f"{self.words}: {self.foreseen} bytes foreseen, {self.needs} by the compiler, {said}; "
+            f"{self.words}: {self.foreseen} bytes foreseen, {self.needs} by the compiler{said}; "
             f"{self.extra_flops} FLOPs more"
         )
 
@@ -153,8 +154,7 @@ class _Rounds:
 
     def best(self) -> Within:
         pool = self._pool()
-        least = min((one.foreseen.need for one in pool), default=0.0) * self.needs
-        limit = least if self.wanted is None else float(self.wanted)
+        limit = float(self.wanted or 0)
         picking = Picking([one.foreseen for one in pool], limit, (1.0, float(self.needs)))
         rounds, found = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
 
@@ -163,18 +163,19 @@ class _Rounds:
             try:
                 done = self._rewritten(pool[at])
             except (Refusal, NotProved):
-                rounds.append(Round(pool[at].words, foreseen, None, 0, False))
+                rounds.append(Round(pool[at].words, foreseen, None, 0, None))
                 return None
             compiled = self.compile_module(done.module)
             found[at] = done, compiled
             needs = _temporaries(self.module, compiled)
-            rounds.append(Round(pool[at].words, foreseen, needs, done.extra_flops, needs <= limit))
+            fits = None if self.wanted is None else needs <= limit
+            rounds.append(Round(pool[at].words, foreseen, needs, done.extra_flops, fits))
             print(f"recompute.jax: {self.name}: {len(rounds)} of {COMPILES}: {rounds[-1]}", file=sys.stderr, flush=True)
             return float(needs)
 
         best = picking.run(needed, COMPILES)
-        if best is None and self.wanted is None and found:
-            best = min(found, key=picking.measured.__getitem__)
+        if self.wanted is None:
+            best = picking.least
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
         return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])

@@ -7,7 +7,7 @@ cleaned; then ruin and recreate, then tighter bounds, until the proof meets the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import integer_program
 from .chen import chen
@@ -80,8 +80,20 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
-        return nothing_found(problem, "auto")
+        return _before_the_gradient(best, effort)
     return result_of(best, bounds.percent, bounds.by)
+
+
+def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Refusal:
+    """Nothing was found with copies from `earliest` on: where they may run earlier, they are searched for there."""
+    if best.stopped():
+        return _impossible(
+            best.problem, "the search was ended before it found a plan, and none is proved impossible", False
+        )
+    if not best.problem.everywhere or best.problem.earliest == 0:
+        return nothing_found(best.problem, "auto")
+    best.progress("no plan so far: with copies in the forward pass")
+    return auto(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
 
 
 def refusal(problem: Problem, budget: int) -> Refusal | None:

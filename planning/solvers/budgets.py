@@ -22,11 +22,15 @@ def budget_bytes(text: str, plain_peak: int) -> int | None:
         known = "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"
         raise ValueError(f"'{text}' is no budget: a share such as 0.3 or 30%, bytes with a unit ({known}), or min")
     number = float(match["number"])
+    if number == float("inf"):
+        raise ValueError(f"'{text}' is no budget: the number is too large")
     if unit == "%" or (unit == "" and number <= 1):
         share = number / 100 if unit == "%" else number
         if not 0 < share <= 1:
             raise ValueError(f"'{text}' is no budget: a share of the plain peak is above 0 and at most 1")
-        return int(share * plain_peak)
+        return max(1, int(share * plain_peak))
+    if unit == "" and number != int(number):
+        raise ValueError(f"'{text}' is no budget: a share is at most 1, and bytes are whole")
     found = int(number * UNITS[unit])
     if found <= 0:
         raise ValueError(f"'{text}' is no budget: it has to be above 0 bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from .auto import Effort, auto, bounds_for, refusal
+from .auto import Effort, auto, bounds_for, nothing_found, refusal
 from .incumbent import Incumbent
 from .problem import Pair, Problem, View
 from .result import Refusal, Result
@@ -39,7 +39,8 @@ def auto_with_views(
     if not isinstance(found, Result) or (isinstance(plain, Result) and plain.extra_cost <= found.extra_cost):
         found = plain
     if not isinstance(found, Result):
-        return replace(found, proved=False) if found.proved else found
+        # What is proved without copies of views is no proof with them.
+        return nothing_found(relaxed.problem, "auto, with copies of views,")
     by = f"{bounds.by}, any copies of views"
     return replace(found, bound_percent=min(found.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
 
@@ -60,11 +61,14 @@ def _chosen(best: Incumbent, cost: int | None) -> list[View]:
     """The views that pay, as far as the greedy sees it; `cost`: without any."""
     problem = best.problem
     views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MOST]
+    chosen = views
     everything = _cost(problem, best.budget, views)
+    if everything is None and cost is None:
+        chosen, everything = _a_few(best, views)
     if everything is None and cost is None:
         return []
     if cost is None or (everything is not None and everything < cost):
-        chosen, cost = views, everything
+        cost = everything
     else:
         chosen = list[View]()
     for view in views if len(problem) <= LARGE else ():
@@ -76,6 +80,17 @@ def _chosen(best: Incumbent, cost: int | None) -> list[View]:
             chosen, cost = other, found
     best.progress(f"copies of views: {len(chosen)} of {len(problem.views)} pay")
     return chosen
+
+
+def _a_few(best: Incumbent, views: Sequence[View]) -> tuple[list[View], int | None]:
+    """A copy needs room for itself, so that all of them can be too many: one of them alone, or all without one."""
+    tried = [[one] for one in views] + [[one for one in views if one is not other] for other in views]
+    for few in tried if len(best.problem) <= LARGE else ():
+        if best.stopped():
+            break
+        if (cost := _cost(best.problem, best.budget, few)) is not None:
+            return few, cost
+    return [], None
 
 
 def _cost(problem: Problem, budget: int, views: Sequence[View]) -> int | None:

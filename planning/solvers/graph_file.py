@@ -17,6 +17,8 @@ from typing import Any, cast
 
 from .problem import OperationRow, Problem, View, problem_of
 
+LARGEST = 2**53
+"""Below it, sums of bytes and of costs are exact as floats too."""
 KINDS = ("input", "tangent", "op", "output")
 Node = dict[str, Any]
 
@@ -60,7 +62,16 @@ def read_graph(text: str, name: str = "graph") -> Problem:
         reading.seen[node["id"]] = node
     if not reading.rows:
         raise BadGraph(f"{name}: error: there are no operations")
-    return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading))
+    for what, numbers in (
+        ("bytes", (size for size, _ in reading.value_shapes)),
+        ("costs", (row.cost for row in reading.rows)),
+    ):
+        if sum(numbers) >= LARGEST:
+            raise BadGraph(
+                f"{name}: error: the {what} of all operations together are 2**53 or more: "
+                "give all of them in a larger unit"
+            )
+    return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
 
 
 def _nodes(text: str, name: str) -> list[Node]:
@@ -77,6 +88,10 @@ def _nodes(text: str, name: str) -> list[Node]:
     for at, node in enumerate(nodes):
         if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:
             raise BadGraph(f"{name}: error: nodes[{at}] is no object with a number as its id")
+        if type(cast(Node, node).get("alias", -1)) is not int:
+            raise BadGraph(f"{name}: error: nodes[{at}]: alias is no whole number")
+        if not isinstance(cast(Node, node).get("split", False), bool | None):
+            raise BadGraph(f"{name}: error: nodes[{at}]: split is neither true nor false")
     return cast(list[Node], nodes)
 
 
@@ -95,12 +110,28 @@ def _read_node(reading: _Reading, node: Node) -> None:
     elif node.get("split"):
         if alias not in deps:
             raise reading.bad(node, f"it splits node {alias}, which is not among its deps")
+        splits = reading.seen[alias]
+        if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
+            raise reading.bad(node, f"it splits node {alias}, which is a view: its alias is the operation")
     elif alias != -1:
         if alias not in reading.seen:
             raise reading.bad(node, f"alias is {alias}, which is no node before it")
+        _demand_view(reading, node, deps, alias)
         reading.storage[node["id"]] = reading.storage.get(alias)
     else:
         _read_operation(reading, node, deps)
+
+
+def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> None:
+    """A view runs nothing: it can depend on its storage alone, and on what is not counted or has no bytes."""
+    if alias in reading.splits:
+        raise reading.bad(node, f"alias is {alias}, an operation with several results: a view has the storage of one")
+    viewed = reading.storage.get(alias)
+    read = {value for dep in deps for value in _values(reading, dep)}
+    if viewed is not None and viewed not in read:
+        raise reading.bad(node, f"alias is {alias}, whose storage none of its deps is or looks at")
+    if any(reading.value_shapes[value][0] for value in read - {viewed}):
+        raise reading.bad(node, f"a view of node {alias} depends on another storage, too: it is an operation")
 
 
 def _deps(reading: _Reading, node: Node) -> list[int]:
@@ -109,7 +140,7 @@ def _deps(reading: _Reading, node: Node) -> list[int]:
         raise reading.bad(node, "deps is missing, or no list")
     listed = cast(list[int], deps)
     for dep in listed:
-        if dep not in reading.seen:
+        if type(dep) is not int or dep not in reading.seen:
             raise reading.bad(node, f"dep {dep} is no node before it: nodes stand in the order of execution")
     return listed
 
@@ -128,15 +159,15 @@ def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
     sizes = [_amount(reading, one, "obytes") for one in results] if results else [_amount(reading, node, "bytes")]
     for made, size in zip(results or [node], sizes, strict=True):
         reading.storage[made["id"]] = len(reading.value_names)
-        reading.value_names.append(f"{made.get('name') or made['id']} (node {made['id']})")
+        reading.value_names.append(f"{_printed(made.get('name') or made['id'])} (node {made['id']})")
         reading.value_shapes.append((size, _elements(made)))
     reading.rows.append(
         OperationRow(
-            name=str(node.get("name") or node.get("target") or node["id"]),
+            name=_printed(node.get("name") or node.get("target") or node["id"]),
             cost=_amount(reading, node, "cost"),
             reads=[value for dep in deps for value in _values(reading, dep)],
             makes=sizes,
-            again=node.get("again", True) is not False,
+            again=_again(reading, node),
             backward=bool(node.get("bwd")),
             label=str(node["id"]),
         )
@@ -145,18 +176,33 @@ def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
         _note_view(reading, dep, op)
 
 
+def _printed(name: object) -> str:
+    """On one line of a terminal: control characters, and halves of surrogate pairs, as escapes."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(name))
+
+
+def _again(reading: _Reading, node: Node) -> bool:
+    found = node.get("again", True)
+    if not isinstance(found, bool):
+        raise reading.bad(node, "again is neither true nor false")
+    return found
+
+
 def _amount(reading: _Reading, node: Node, name: str) -> int:
     found = node.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise reading.bad(node, f"{name} is missing, or no number")
-    if not 0 <= found < 2**62 or found != int(found):
+    if found == found and found >= LARGEST:
+        raise reading.bad(node, f"{name} is too large: 2**53 or more")
+    if not found >= 0 or found != int(found):
         raise reading.bad(node, f"{name} is {found}, not a whole number from 0 on")
     return int(found)
 
 
 def _elements(node: Node) -> int:
     shape = node.get("shape")
-    return prod(cast(list[int], shape)) if isinstance(shape, list) else 0
+    known = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in cast(list[object], shape))
+    return prod(cast(list[int], shape)) if known else 0
 
 
 def _note_view(reading: _Reading, dep: int, op: int) -> None:

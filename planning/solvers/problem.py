@@ -43,7 +43,8 @@ class Problem:
     storages that it reads, each once, are `reads[read_start[i]:read_start[i + 1]]`, those that it makes
     `range(make_start[i], make_start[i + 1])`. For each storage: `value_names`, `sizes` in bytes, `output`.
 
-    `earliest`: the first stage in which copies may run. `views`: what could be copied to free the rest of a storage.
+    `earliest`: the first stage in which copies may run. `everywhere`: they may run before it too, and it is only where
+    searches begin. `views`: what could be copied to free the rest of a storage.
     """
 
     names: tuple[str, ...]
@@ -60,6 +61,7 @@ class Problem:
     output: Ints
     earliest: int = 0
     views: tuple[View, ...] = ()
+    everywhere: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -131,6 +133,7 @@ def problem_of(
     value_names: Sequence[str] | None = None,
     earliest: int | None = None,
     views: Sequence[View] = (),
+    everywhere: bool = False,
 ) -> Problem:
     """A problem from rows. Storages are numbered as the rows make them; `earliest` is the first backward operation
     where it is not given, and 0 where there is none. Raises `ValueError` for a read of what is not made yet."""
@@ -158,6 +161,7 @@ def problem_of(
         output=output,
         earliest=first if earliest is None else earliest,
         views=tuple(views),
+        everywhere=everywhere,
     )
 
 

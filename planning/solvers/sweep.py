@@ -62,18 +62,26 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
 def least_budget(problem: Problem, stop: Stop = never) -> int:
     """The least budget for which the greedy finds a plan, by bisection from the working set on; each plan found is the
     start of the next search."""
-    search, pairs = Search(problem), frozenset[Pair]()
+    pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
+    searches = [Search(problem, first) for first in reversed(firsts)]
     high = evaluate(problem, sequence_of(problem, pairs)).peak_bytes
     low, plain = largest_working_set(problem).bytes - 1, high
     for _ in range(STEPS):
         if high - low <= max(1, int(CLOSE * plain)) or stop():
             break
         middle = (low + high) // 2
-        tried = [search.repaired(middle, start) for start in (pairs, frozenset[Pair]())]
-        peaks = [(evaluate(problem, sequence_of(problem, one)).peak_bytes, one) for one in tried if one is not None]
-        within = [one for one in peaks if one[0] <= middle]
+        within = next(filter(None, (_kept(search, middle, pairs) for search in searches)), None)
         if within:
             high, pairs = min(within, key=lambda one: one[0])
         else:
             low = middle
     return high
+
+
+def _kept(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
+    """The peaks and plans within the budget that the greedy gets to, from a plan and from nothing."""
+    tried = [search.repaired(budget, start) for start in (pairs, frozenset[Pair]())]
+    peaks = [
+        (evaluate(search.problem, sequence_of(search.problem, one)).peak_bytes, one) for one in tried if one is not None
+    ]
+    return [one for one in peaks if one[0] <= budget]

@@ -46,7 +46,7 @@ def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
             names.append(label)
     outputs = [number[v] for v in range(len(problem.sizes)) if problem.output[v]]
     earliest = problem.earliest + sum(view.after < problem.earliest for view in views)
-    return problem_of(rows, outputs, names, earliest)
+    return problem_of(rows, outputs, names, earliest, everywhere=problem.everywhere)
 
 
 def views_apart(problem: Problem) -> Problem:
@@ -73,7 +73,7 @@ def views_apart(problem: Problem) -> Problem:
             if problem.output[v]:
                 outputs += pieces[v].values()
         rows.append(replace(_row(problem, op), reads=reads, makes=makes))
-    return problem_of(rows, outputs, names, problem.earliest)
+    return problem_of(rows, outputs, names, problem.earliest, everywhere=problem.everywhere)
 
 
 def _pieces(size: int, views: Sequence[View]) -> dict[str, int]:

@@ -40,7 +40,8 @@ def largest_working_set(problem: Problem) -> WorkingSet:
 def pinned_until(problem: Problem) -> Ints:
     """For each storage the last operation for which it has to be there ever since it was made."""
     lasts = problem.maker.copy()
-    served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= problem.earliest)
+    first = 0 if problem.everywhere else problem.earliest
+    served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first)
     np.maximum.at(lasts, problem.reads[~served], problem.reader[~served])
     lasts[(problem.output != 0) & (problem.again[problem.maker] == 0)] = len(problem) - 1
     return lasts

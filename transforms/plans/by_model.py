@@ -20,8 +20,7 @@ def by_model(one: Budgeted[O]) -> Written[O]:
     pool, asked = pool_of(one.module, one.search), one.allowed
     written = dict[int, Written[O]]()
     plain = 1.0, asked.share(asked.plain)
-    least = min((plan.foreseen.need for plan in pool), default=1.0)
-    limit = 1.0 if asked.wanted is not None else least
+    limit = 0.0 if asked.wanted is None else 1.0
     picking = Picking([plan.foreseen for plan in pool], limit, plain)
 
     def needed(at: int) -> float | None:
@@ -34,8 +33,8 @@ def by_model(one: Budgeted[O]) -> Written[O]:
         return asked.share(written[at].peaks)
 
     best = picking.run(needed, ROUNDS)
-    if best is None and asked.wanted is None and written:
-        best = min(written, key=picking.measured.__getitem__)
+    if asked.wanted is None:
+        best = picking.least
     if best is None:
         raise Refusal(one.module, _not_reached(one, [done.peaks for done in written.values()]))
     return written[best]

@@ -19,8 +19,9 @@ from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
 from .written import Budgeted, O, Written
 
-ROUNDS = 5
-"""So often what was written is above the budget before that is said."""
+ROUNDS, SMALL_STEPS = 8, 4
+"""So often what was written is above the budget before that is said; so often half of what early executors need beyond
+it is asked for less, then all of it: what comes instead may be far dearer."""
 
 
 def in_program_order(one: Budgeted[O]) -> Written[O]:
@@ -34,15 +35,18 @@ class _InOrder(Generic[O]):
 
     def best(self) -> Written[O]:
         """Loops are cut as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
-        found, refused = list[Written[O]](), None
+        found, refused, seen = list[Written[O]](), None, set[frozenset[str]]()
         choices = loop_choices(self.one.module, self.one.search.selection, self.one.search.loops)
         for loops in choices:
             if found and self.one.search.stop():
                 break
+            known = len(seen)
             try:
-                done = self._with_loops(loops, found)
+                done = self._with_loops(loops, found, seen)
             except Refusal as error:
                 refused = error
+                continue
+            if done is None and len(seen) == known:
                 continue
             if done is None:
                 break
@@ -58,8 +62,9 @@ class _InOrder(Generic[O]):
         least = self.one.allowed.share(one.peaks) if self.one.allowed.wanted is None else 0.0
         return self.one.eager_excess(one) > 0, least, one.outcome.extra_cost
 
-    def _with_loops(self, loops: Loops, found: Sequence[Written[O]]) -> Written[O] | None:
-        """None where the loops alone take more than what was `found`. Raises `Refusal`."""
+    def _with_loops(self, loops: Loops, found: Sequence[Written[O]], seen: set[frozenset[str]]) -> Written[O] | None:
+        """None where the loops alone take more than what was `found`, or where the steps are those that were `seen`: no
+        loop was cut. Raises `Refusal`."""
         graphs, search = dict[str, Graph](), self.one.search
         segments = BesideSegments.of(self.one.module, search.selection, loops)
 
@@ -68,6 +73,9 @@ class _InOrder(Generic[O]):
             return segments.least(graph)
 
         plain = self.one.written(look, loops)
+        if frozenset(graphs) in seen:
+            return None
+        seen.add(frozenset(graphs))
         kept = [one.outcome.extra_cost for one in found if self.one.eager_excess(one) <= 0]
         if self.one.allowed.wanted is not None and kept and plain.outcome.extra_cost >= min(kept):
             return None
@@ -94,7 +102,7 @@ class _InOrder(Generic[O]):
         from .solving import plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Written[O]]](), 0
-        for _ in range(ROUNDS):
+        for rounds in range(ROUNDS):
 
             def planner(graph: Graph, less: int = less, chain: bool = chain) -> Plan:
                 wanted, besides = around.wanted(graph, self.one.allowed.wanted)
@@ -118,7 +126,7 @@ class _InOrder(Generic[O]):
             if over <= 0:
                 kept.append((early, done))
             if chain or over > 0:
-                less += max(over, early // 2)
+                less += max(over, early // 2 if rounds < SMALL_STEPS else early)
             chain = chain or early > 0
         if kept:
             return min(kept, key=lambda one: one[0])[1]

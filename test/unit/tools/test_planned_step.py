@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from recompute.driver import fitting
 from recompute.driver.api import Request, memory, rewrite
+from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal, Result
 from recompute.tools.recompute_plan import main
 
 STEP = """\
@@ -78,6 +84,21 @@ def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
     assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
 
 
+@pytest.mark.parametrize(("asked", "expected"), [([], Effort.brief()), (["--effort", "full"], Effort())])
+def test_the_bound_is_worked_at_as_asked(
+    asked: list[str], expected: Effort, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    efforts = list[Effort]()
+
+    def told(problem: Problem, budget: int, best: Incumbent, effort: Effort) -> Result | Refusal:
+        efforts.append(effort)
+        return solve(problem, budget, best=best, effort=effort)
+
+    monkeypatch.setattr(fitting, "solve", told)
+    assert main([step, "--fit", "28KiB", *asked]) == 0
+    assert efforts == [expected]
+
+
 def test_it_does_not_fit_and_what_holds_it_up(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "23KiB"]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -115,6 +136,8 @@ def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixtur
         (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: what kind of file is told by its end, one of"),
         (["--fit", "min"], "'min' is no number of bytes"),
         (["--fit", "lots"], "'lots' is no budget"),
+        (["--fit", "50%", "--solver", "chen"], "--solver is for graphs and --sweep: --fit of a step tries what"),
+        (["--fit", "50%", "--time-limit", "1"], "--time-limit is for graphs and --sweep: --fit of a step"),
     ],
 )
 def test_wrong_usage(arguments: list[str], reason: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,10 @@ def test_whether_a_graph_fits(graph: str, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: what kind of file is told by its end, one of"),
         (["--budget", "3 apples"], "recompute-plan: error: '3 apples' is no budget: "),
+        (["--budget", ""], "recompute-plan: error: '' is no budget: a share such as"),
+        (["--budget", "1e400"], "'1e400' is no budget: the number is too large"),
+        (["--budget", "1.5"], "'1.5' is no budget: a share is at most 1, and bytes are whole"),
+        (["--budget", "0.5", "--memory-model", "xla"], "a graph has one memory model, program order"),
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
         (["--sweep", "0"], "recompute-plan: error: --sweep is 0: at least one budget"),
         (["--budget", "0.5", "--solver", "chen", "--view-copies", "on"], "copies of views are for the solver 'auto'"),
@@ -162,6 +166,27 @@ def test_wrong_usage(arguments: list[str], graph: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as left:
         main([graph, *arguments])
     assert left.value.code == 2 and "give either --budget or --sweep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan"])
+def test_no_time(seconds: str, graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([graph, "--budget", "0.5", "--time-limit", seconds])
+    assert left.value.code == 2 and f"--time-limit is {seconds}: seconds from 0 on" in capsys.readouterr().err
+
+
+def test_too_little_time_is_said(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([graph, "--budget", "0.5", "--time-limit", "0", "-q"]) == 1
+    assert (
+        "refused: the search was ended before it found a plan, and none is proved impossible" in capsys.readouterr().out
+    )
+
+
+def test_nothing_has_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text('{"nodes": [{"id": 1, "kind": "op", "deps": [], "bytes": 0, "cost": 1}]}')
+    assert main([str(path), "--budget", "0.5"]) == 2
+    assert f"{path}: error: the plain peak is 0 bytes: there is nothing to plan" in capsys.readouterr().err
 
 
 def test_the_first_interrupt_is_a_question_the_second_an_exception(capsys: pytest.CaptureFixture[str]) -> None:

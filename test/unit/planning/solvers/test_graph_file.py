@@ -77,6 +77,28 @@ def test_a_graph_by_hand() -> None:
         ([A, {**B, "deps": ["1"]}], "node 2: dep 1 is no node before it"),
         ([A, B, {**C, "alias": 9}], "node 3: alias is 9, which is no node before it"),
         ([A, B, {**C, "split": True, "alias": 1}], "node 3: it splits node 1, which is not among its deps"),
+        ([A, {**B, "bytes": 2**53}], r"node 2: bytes is too large: 2\*\*53 or more"),
+        ([A, {**B, "cost": float("inf")}], r"node 2: cost is too large: 2\*\*53 or more"),
+        ([A, {**B, "cost": float("nan")}], "node 2: cost is nan, not a whole number from 0 on"),
+        ([A, {**B, "deps": [[1]]}], r"node 2: dep \[1\] is no node before it"),
+        ([A, {**B, "deps": [True]}], "node 2: dep True is no node before it"),
+        ([A, {**B, "again": "no"}], "node 2: again is neither true nor false"),
+        ([A, B, {**C, "alias": [2]}], r"nodes\[2\]: alias is no whole number"),
+        ([A, B, C, {**C, "id": 4, "alias": 3}], "node 4: alias is 3, whose storage none of its deps is or looks at"),
+        ([A, B, C, {**C, "id": 4, "deps": [2, 3], "alias": 3}], "node 4: a view of node 3 depends on another storage"),
+        (
+            [A, B, {**C, "split": True, "alias": 2, "obytes": 8}, {**C, "id": 4, "alias": 2}],
+            "node 4: alias is 2, an operation with several results: a view has the storage of one",
+        ),
+        (
+            [A, B, {**C, "alias": 2}, {**C, "id": 4, "deps": [3], "split": True, "alias": 3, "obytes": 8}],
+            "node 4: it splits node 3, which is a view: its alias is the operation",
+        ),
+        ([A, B, {**C, "alias": 2, "split": "no"}], r"nodes\[2\]: split is neither true nor false"),
+        (
+            [A, {**B, "cost": 2**52}, {**C, "cost": 2**52}],
+            r"the costs of all operations together are 2\*\*53 or more: give all of them in a larger unit",
+        ),
         ([A], "there are no operations"),
         ([{"kind": "op"}], r"nodes\[0\] is no object with a number as its id"),
     ],
@@ -98,3 +120,10 @@ def test_bad_graphs(nodes: list[Node], reason: str) -> None:
 def test_no_graphs(text: str, reason: str) -> None:
     with pytest.raises(BadGraph, match=f"^{reason}"):
         read_graph(text, "step.json")
+
+
+def test_names_print_on_one_line() -> None:
+    """Else a name could move the cursor of a terminal, or not be printed at all."""
+    problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
+    assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
+    assert problem.value_names[0].startswith(r"b\ud800\x1b[31m\n (node")

@@ -1,0 +1,171 @@
+"""Budgets on the steps of this folder: what XLA:CPU allocates, what it costs, and whether the results are the same.
+
+    python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
+
+Each step is compiled plainly, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)` for 0.8, 0.6 and 0.4
+of the plain step's temporaries, 0.6 of them told as bytes of the device in MiB, `jax.checkpoint`'s own, and min.
+`off`: the largest difference of a result from the plain step's, over the largest number in that result; `off'`: that of
+`jax.checkpoint`. Exit status 1: a budget was exceeded, or more work than `jax.checkpoint` at its own temporaries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import jax
+import numpy as np
+
+import recompute
+
+from ..common import UnseenStep, random_inputs
+from .steps import BUDGETS
+
+SHARES = (0.8, 0.6, 0.4)
+COMPILES = 4
+KEEP_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Row:
+    """`allowed`, `needs`: temporaries as shares of the plain step's; `work`, `theirs`: FLOPs over the plain step's."""
+
+    step: str
+    budget: str
+    allowed: float | None
+    needs: float | None
+    work: float | None
+    theirs: float | None
+    compiles: int
+    seconds: float
+    off: float | None
+    off_theirs: float
+    refused: str | None = None
+
+    def missed(self) -> Iterator[str]:
+        where = f"{self.step} {self.budget}"
+        if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
+            yield f"{where}: {self.needs:.3f} of the plain step, above {self.allowed:.3f}"
+        if self.compiles > COMPILES:
+            yield f"{where}: {self.compiles} compiles"
+        if self.theirs is not None and (self.work is None or self.work > self.theirs):
+            yield f"{where}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
+
+    def __str__(self) -> str:
+        cells = [self.step, self.budget, *map(_number, (self.allowed, self.needs, self.work, self.theirs))]
+        cells += [
+            str(self.compiles),
+            f"{self.seconds:.0f}",
+            _small(self.off),
+            _small(self.off_theirs),
+            self.refused or "",
+        ]
+        return "| " + " | ".join(cells) + " |"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _small(value: float | None) -> str:
+    return "" if value is None else f"{value:.0e}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A compiled step: bytes of temporaries, of the device, FLOPs, results on the same inputs as every other."""
+
+    temporaries: int
+    others: int
+    flops: float
+    results: list[Any]
+
+
+def measured(compiled: Any, step: UnseenStep) -> Measured:
+    sizes = compiled.memory_analysis()
+    others = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    results = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
+    return Measured(sizes.temp_size_in_bytes, others, compiled.cost_analysis()["flops"], results)
+
+
+def off(left: Sequence[Any], right: Sequence[Any]) -> float:
+    """The largest difference, each relative to the largest number in the result; inf where one is not finite alone."""
+    worst = 0.0
+    for a, b in zip(left, right, strict=True):
+        apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0)
+        scale = np.abs(b.astype(np.float64)).max(initial=0.0)
+        worst = max(worst, float(apart / scale if scale else apart))
+    return worst
+
+
+def rows_of(name: str) -> Iterator[Row]:
+    step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
+    plain = measured(step.lower().compile(), step)
+    theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
+    theirs_off, most = off(theirs.results, plain.results), theirs.flops / plain.flops
+    asked: list[tuple[str, Any, float | None, float | None]] = [(str(s), s, s, None) for s in SHARES]
+    device = f"{(0.6 * plain.temporaries + plain.others) / MIB:.3f}MiB"
+    asked.append((device, device, 0.6 + 0.001 * MIB / plain.temporaries, None))
+    if theirs.temporaries < plain.temporaries:
+        share = theirs.temporaries / plain.temporaries
+        asked.append(("jax.checkpoint", share, share, most))
+    asked.append(("min", "min", None, None))
+    for what, budget, allowed, work in asked:
+        yield row_of(name, step, what, budget, plain, allowed, work, theirs_off)
+
+
+def row_of(
+    name: str,
+    step: UnseenStep,
+    what: str,
+    budget: Any,
+    plain: Measured,
+    allowed: float | None,
+    theirs: float | None,
+    far: float,
+) -> Row:
+    start = time.perf_counter()
+    jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=budget)
+    try:
+        lowered = jitted.lower_quietly(*step.arguments)
+    except recompute.Refusal as error:
+        spent = time.perf_counter() - start
+        return Row(name, what, allowed, None, None, theirs, COMPILES, spent, None, far, error.reason.split(";")[0])
+    spent = time.perf_counter() - start
+    ours = measured(lowered.compile(), step)
+    compiles = 0 if lowered.within is None else len(lowered.within.rounds)
+    needs, work = ours.temporaries / plain.temporaries, ours.flops / plain.flops
+    return Row(name, what, allowed, needs, work, theirs, compiles, spent, off(ours.results, plain.results), far)
+
+
+def main(say: Callable[..., None] = print) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure, all if none is given")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    say("| step | budget | allowed | needs | FLOPs | theirs | compiles | seconds | off | off' | refused |")
+    say("|---|---|---|---|---|---|---|---|---|---|---|")
+    rows: list[Row] = []
+    for name in options.names or BUDGETS:
+        for row in rows_of(name):
+            say(row, flush=True)
+            rows.append(row)
+        if options.json:
+            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    used = [row.needs / row.allowed for row in rows if row.compiles and row.needs and row.allowed]
+    say(f"\nuse of the budget, median: {median(used):.3f}" if used else "")
+    missed = [line for row in rows for line in row.missed()]
+    say(*missed, sep="\n")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Budgets in program order on steps of another hand, which taught something."""
+
+from __future__ import annotations
+
+from recompute.analysis.memory.peaks import Peaks
+from recompute.benchmarks.unseen.budgets.relations import learned_start
+from recompute.driver.api import Request, rewrite
+from recompute.planning.objective import EAGER_SHARE
+from recompute.transforms.phase import numbered_steps
+from recompute.transforms.plans.counted import flat
+
+
+def test_early_executors_are_held_without_far_more_work() -> None:
+    """It takes six rounds of asking for less until executors that start what they can keep the budget. What is chosen
+    without a budget holds for them at once, for 62 times the work."""
+    text = learned_start(checkpoint=False, scopes=True).lower().as_text(debug_info=True)
+    done = rewrite(text, Request(budget="50%", memory_model="order", proof=False))
+    before, after = done.memory()["main"]
+    budget = before.peak_bytes / 2
+    assert 0.9 * budget < after.peak_bytes <= budget
+    assert (
+        max(Peaks.written(*one).eager for one in numbered_steps(flat(done.module), bare=True)) <= EAGER_SHARE * budget
+    )
+    ordinary = rewrite(text, Request(proof=False))
+    assert 0 < done.extra_flops < 0.05 * ordinary.extra_flops

@@ -1,0 +1,49 @@
+"""A copy of a view needs room for itself: where copies of all views are too much, some of them are tried, and what is
+proved without any is no proof."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from recompute.planning.solvers.graph_file import read_graph
+from recompute.planning.solvers.problem import Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal, Result
+
+
+def operation(number: int, deps: list[int], size: int, **others: Any) -> dict[str, Any]:
+    return {"id": number, "kind": "op", "deps": deps, "bytes": size, "alias": -1, "cost": 8000, **others}
+
+
+@pytest.fixture
+def problem() -> Problem:
+    """Operation 5 makes 1024 bytes of which a half, 7, is read on; so does 9, of which 10 is. Where 11 runs, both are
+    there: 2240 bytes. A copy of 7 alone makes 1728 of them, copies of both need more while they are made."""
+    nodes = [
+        operation(3, [], 128, shape=[32]),
+        operation(5, [3], 1024, shape=[256]),
+        operation(7, [5], 0, alias=5, shape=[128]),
+        operation(9, [7, 3], 1024, shape=[256]),
+        operation(10, [9], 0, alias=9, shape=[128]),
+        operation(11, [7, 10], 192, shape=[48]),
+        operation(13, [9, 11], 256, shape=[64]),
+        {"id": 14, "kind": "output", "deps": [13]},
+    ]
+    return read_graph(json.dumps({"nodes": nodes}))
+
+
+def test_some_of_the_views_are_copied(problem: Problem) -> None:
+    found = solve(problem, 1792, view_copies=True)
+    assert isinstance(found, Result) and found.peak_bytes == 1728
+    assert [name for name in found.problem.labels if name.startswith("copy:")] == ["copy:7"]
+
+
+def test_what_is_proved_without_copies_of_views_is_not_said_with_them(problem: Problem) -> None:
+    without = solve(problem, 1700)
+    assert isinstance(without, Refusal) and without.proved and without.minimum_bytes == 2240
+    found = solve(problem, 1700, view_copies=True)
+    assert isinstance(found, Refusal) and not found.proved and found.minimum_bytes <= 1664
+    assert "2240" not in found.reason and "none is proved impossible" in found.reason

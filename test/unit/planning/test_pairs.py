@@ -1,0 +1,21 @@
+"""Pairs of a planner of somebody else: what is no copy of this step is refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import recompute
+
+CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
+
+
+@pytest.mark.parametrize("pair", [(10**6, 5), (20, -1), (1, 5), (5, 5)])
+def test_pairs_that_are_none(pair: tuple[int, int]) -> None:
+    def planner(graph: recompute.Graph) -> recompute.Plan:
+        return recompute.plan_of_pairs(graph, [pair])
+
+    place, op = pair
+    with pytest.raises(ValueError, match=rf"pair \({place}, {op}\): there are \d+ operations, numbered from 0"):
+        recompute.rewrite(CHAIN, recompute.Request(planner=planner))

@@ -1,0 +1,26 @@
+"""What is tried next: the least work that should fit, corrected by what was measured, or the least there is."""
+
+from __future__ import annotations
+
+from recompute.planning.picking import Foreseen, Picking
+
+
+def test_the_least_work_that_fits() -> None:
+    choices = [Foreseen(0.8, 1.0, "a"), Foreseen(0.5, 2.0, "a"), Foreseen(0.2, 3.0, "a")]
+    measured = [85.0, 55.0, 25.0]
+    assert Picking(choices, 60.0, (1.0, 100.0)).run(measured.__getitem__, 4) == 1
+
+
+def test_as_little_as_can_be_is_what_was_measured_not_what_was_foreseen() -> None:
+    """The model likes the first kind best, and is wrong about it: others are tried as long as there are tries."""
+    choices = [Foreseen(0.5, 1.0, "a"), Foreseen(0.6, 2.0, "b"), Foreseen(0.9, 1.0, "c")]
+    measured = [78.0, 70.0, None]
+    picking = Picking(choices, 0.0, (1.0, 100.0))
+    assert picking.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
+    assert len(picking.measured) == 3 and picking.least == 1
+
+
+def test_of_equals_the_least_work() -> None:
+    picking = Picking([Foreseen(0.5, 2.0, "a"), Foreseen(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
+    picking.run(lambda _: 50.0, 4)
+    assert picking.least == 1 and Picking([], 0.0, (1.0, 1.0)).least is None
