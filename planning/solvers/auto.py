@@ -96,6 +96,10 @@ def nothing_found(problem: Problem, solver: str) -> Refusal:
     return _impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
 
 
+def not_installed(problem: Problem) -> Refusal:
+    return _impossible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
+
+
 def _impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
     least = largest_working_set(problem)
     return Refusal(reason, proved, least.bytes, held_up_by(problem, least))

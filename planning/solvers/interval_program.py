@@ -2,10 +2,10 @@
 
 Each execution in the window keeps each of its results for an interval of positions; intervals of all results share the
 budget; each read lies in an interval of what it reads; what the rest of the step reads afterwards lies in one that
-reaches the end of the window. What was made before it may be kept up to it where there is room for that on the way; behind its end
-nothing changes. A use that reads an older instance than the latest is counted with more bytes than it
-needs, never fewer; the flat evaluator has the last word. The model is that of Moccasin (Bartan et al., ICML 2023), cut to
-windows as in large-neighbourhood search; the present copies are a complete hint.
+reaches the end of the window. What was made before it may be kept up to it where there is room for that on the way;
+behind its end nothing changes. A use that reads an older instance than the latest is counted with more bytes than it
+needs, never fewer; the flat evaluator has the last word. The model is that of Moccasin (Bartan et al., ICML 2023), cut
+to windows as in large-neighbourhood search; the present copies are a complete hint.
 
 `available()` tells whether OR-tools is installed (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and
 deterministic time: the same result every time.
@@ -19,13 +19,17 @@ from importlib.util import find_spec
 from typing import Any
 
 from .problem import Pair, Problem
-from .window import Window
+from .sequence import evaluate, sequence_of
+from .window import Window, window_of
+
 
 def available() -> bool:
     return find_spec("ortools") is not None
 
 
-def better(problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float) -> frozenset[Pair] | None:
+def better(
+    problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float
+) -> frozenset[Pair] | None:
     """The copies with those of the window chosen anew; None where CP-SAT finds none that cost less. `work`: in its
     deterministic seconds."""
     from ortools.sat.python import cp_model  # pyright: ignore[reportMissingImports]
@@ -42,6 +46,16 @@ def better(problem: Problem, budget: int, pairs: Collection[Pair], window: Windo
     if problem.cost_of(found) >= problem.cost_of(inside):
         return None
     return frozenset(pairs) - frozenset(inside) | found
+
+
+def chosen_anew(
+    problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
+) -> frozenset[Pair]:
+    """The plan with a window of it chosen anew, where that costs less and the flat order keeps the budget."""
+    found = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
+    if found is None or evaluate(problem, sequence_of(problem, found)).peak_bytes > budget:
+        return pairs
+    return found
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ class Room:
 
 @dataclass(frozen=True)
 class Window:
-    """Stages `first` to `last`, the last one not in it; `candidates`, the operations that may run again there, in order;
-    `before` and `after`, storages that are in memory at its beginning now, and that are read behind its end;
+    """Stages `first` to `last`, the last one not in it; `candidates`, the operations that may run again there, in
+    order; `before` and `after`, storages that are in memory at its beginning now, and that are read behind its end;
     `may_enter`, those that could be kept up to its beginning, within `rooms`."""
 
     first: int

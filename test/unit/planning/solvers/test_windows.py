@@ -1,4 +1,4 @@
-"""What runs again in a window, chosen anew: as cheap as any choice there is, never above the budget, the same each time."""
+"""What runs again in a window, chosen anew: as cheap as any choice, never above the budget, always the same."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import pytest
 
 from recompute.planning.solvers import interval_program
 from recompute.planning.solvers.problem import Pair, Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal
 from recompute.planning.solvers.search import Search
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.window import window_of, windows
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 from recompute.test.unit.planning.solvers.test_optimal import given_problems
 
-needs_ortools = pytest.mark.skipif(not interval_program.available(), reason="ortools is not installed: no interval model")
+needs_ortools = pytest.mark.skipif(
+    not interval_program.available(), reason="ortools is not installed: no interval model"
+)
 MOST = 9
 """Choices of a window that are tried one by one: two to this power."""
 
@@ -96,3 +100,14 @@ def test_a_window_is_where_copies_may_run() -> None:
     problem = random_problem(3)
     with pytest.raises(ValueError, match="are not a window of copies"):
         window_of(problem, (), 2, len(problem) + 2)
+
+
+def test_without_or_tools_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interval_program, "available", lambda: False)
+    refused = next(
+        one
+        for _, problem, budget in given_problems(0, 5)
+        if isinstance(one := solve(problem, budget, "windows"), Refusal)
+    )
+    assert not refused.proved
+    assert refused.reason == "windows needs OR-tools: pip install 'xdsl-recompute[plan]'"
