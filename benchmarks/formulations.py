@@ -1,7 +1,7 @@
 """Checkmate's integer program, as published, on problems of the planner: to stand beside ours, on small graphs.
 
 Jain et al., MLSys 2020, section 4: R[t, i], operation i runs in stage t; S[t, v], storage v is kept into stage t;
-FREE[t, v, k], it is freed in stage t right behind operation k; the memory U[t, k] is a sum of these and within the budget.
+FREE[t, v, k], it is freed in stage t right behind operation k; the memory U[t, k] is a sum of these, within the budget.
 Here it has one stage more, the end, where outputs may be computed again; storages in place of operations, so that
 operations may have several results; one that runs again while another of its results is kept counts that result twice,
 as there. What it may choose are exactly our sets of copies.

@@ -1,7 +1,7 @@
 """Random layered graphs, as Bartan et al. (Moccasin, ICML 2023) measure on: no forward and backward pass, no blocks.
 
-Operations stand in layers of about the square root of their number. Each reads one to four earlier results, mostly of the
-layer before, now and then of one further back, so that few results are needed long. Sizes and costs are uniform.
+Operations stand in layers of about the square root of their number. Each reads one to four earlier results, mostly of
+the layer before, now and then of one further back, so that few results are needed long. Sizes and costs are uniform.
 Operations may run again anywhere; who reads what is drawn here, not taken from their files.
 """
 

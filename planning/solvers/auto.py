@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from . import integer_program
+from . import integer_program, interval_program
 from .chen import chen
 from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
 from .flows import FlowBounds
@@ -18,6 +18,7 @@ from .kernels.compiled import PATH
 from .problem import Pair, Problem
 from .result import Refusal, Result
 from .search import Search
+from .window import windows
 from .working_set import held_up_by, largest_working_set
 
 INTEGER = 5000
@@ -32,6 +33,10 @@ SMALL = 700
 CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
 MET = 1e-4
+FAR = 1.0
+"""Points between plan and bound from which on stages are chosen anew, window by window, on small problems:"""
+WIDTH, WORK = 40, 1.0
+"""so many at once, for so many of CP-SAT's deterministic seconds."""
 PLAIN = "the plain step"
 
 
@@ -77,6 +82,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     _anneal(best, search, effort, bounds)
     _grow_cuts(best, search, effort, bounds)
     _many_cuts(best, search, effort, bounds)
+    _windows(best, effort, bounds)
     if bounds.infeasible:
         return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
@@ -221,3 +227,19 @@ def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> 
         best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
         found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
         best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+
+
+def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
+    """The best plan, chosen anew in each of its windows."""
+    if _closed(best, bounds, FAR) or best.pairs is None or not effort.many or len(best.problem) > SMALL:
+        return
+    if not interval_program.available():
+        best.progress("OR-tools is not installed: windows of stages are not chosen anew")
+        return
+    pairs = best.pairs
+    for first, last in windows(best.problem, WIDTH):
+        if best.stopped():
+            return
+        best.progress(f"stages {first} to {last} anew, {best.elapsed:.1f} s")
+        pairs = interval_program.chosen_anew(best.problem, best.budget, pairs, first, last, WORK)
+        best.offer(pairs, f"{best.solver} + windows".replace(" + windows + windows", " + windows"))

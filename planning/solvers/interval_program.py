@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,13 +28,16 @@ def available() -> bool:
     return find_spec("ortools") is not None
 
 
+def _cp_model() -> Any:
+    return import_module("ortools.sat.python.cp_model")
+
+
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float
 ) -> frozenset[Pair] | None:
     """The copies with those of the window chosen anew; None where CP-SAT finds none that cost less. `work`: in its
     deterministic seconds."""
-    from ortools.sat.python import cp_model  # pyright: ignore[reportMissingImports]
-
+    cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside)
     solver: Any = cp_model.CpSolver()
@@ -201,8 +205,7 @@ class _Model:
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: Window) -> bool:
     """Whether the present copies, as they are hinted, are a solution of the model as they stand."""
-    from ortools.sat.python import cp_model  # pyright: ignore[reportMissingImports]
-
+    cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model
     solver: Any = cp_model.CpSolver()

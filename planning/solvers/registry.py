@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
 from .at_peak import at_peak
-from .auto import PLAIN, Effort, auto, bounds_for, not_installed, nothing_found, refusal, result_of
+from .auto import PLAIN, WIDTH, WORK, Effort, auto, bounds_for, not_installed, nothing_found, refusal, result_of
 from .by_views import auto_with_views
 from .chen import chen
 from .eviction import eviction
@@ -48,10 +48,6 @@ def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     """Look-ahead eviction, repaired and cleaned."""
     found = eviction(problem, budget)
     return None if found is None else Search(problem).repaired(budget, found)
-
-
-WIDTH, WORK = 40, 0.5
-"""Stages of a window, and deterministic seconds for each."""
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:

@@ -8,6 +8,8 @@ from itertools import combinations
 import pytest
 
 from recompute.planning.solvers import interval_program
+from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Refusal
@@ -111,3 +113,17 @@ def test_without_or_tools_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert not refused.proved
     assert refused.reason == "windows needs OR-tools: pip install 'xdsl-recompute[plan]'"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if there and not interval_program.available():
+        pytest.skip("ortools is not installed: no interval model")
+    monkeypatch.setattr(interval_program, "available", lambda: there)
+    told = list[str]()
+    for _, problem, budget in given_problems(0, 30):
+        effort = Effort(rounds=1, seeds=1, nodes=1)
+        result = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=effort)
+        assert isinstance(result, Refusal) or result.peak_bytes <= budget
+    assert any(line.startswith("stages ") for line in told) == there
+    assert ("OR-tools is not installed: windows of stages are not chosen anew" in told) != there
