@@ -15,11 +15,11 @@ from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
-from .problem import Pair, Problem
+from .problem import Pair
+from .refusals import impossible, nothing_found, refusal
 from .result import Refusal, Result
 from .search import Search
 from .window import windows
-from .working_set import held_up_by, largest_working_set
 
 INTEGER = 5000
 """Up to so many operations cuts are solved as integer programs,"""
@@ -33,6 +33,9 @@ SMALL = 700
 CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
 MET = 1e-4
+OPEN, LONGER = 0.1, 3_000_000
+"""Points from which on small problems are annealed once more, for so many rounds by their operations, of at most"""
+MOST_ROUNDS = 8000
 FAR = 1.0
 """Points between plan and bound from which on stages are chosen anew, window by window, on small problems:"""
 WIDTH, WORK = 40, 1.0
@@ -73,42 +76,22 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return result_of(best, 0.0, "nothing runs again")
     search, bounds = Search(problem), bounds_for(best, effort)
     if bounds.infeasible:
-        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _from_starts(best, search, bounds, starts)
     if FLOWS < len(problem) <= INTEGER and not _closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
     _tighten(best, search, effort, bounds)
     _anneal(best, search, effort, bounds)
+    _anneal_longer(best, search, effort, bounds)
     _grow_cuts(best, search, effort, bounds)
     _many_cuts(best, search, effort, bounds)
     _windows(best, effort, bounds)
     if bounds.infeasible:
-        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
         return nothing_found(problem, "auto")
     return result_of(best, bounds.percent, bounds.by)
-
-
-def refusal(problem: Problem, budget: int) -> Refusal | None:
-    """Why no schedule at all keeps the budget, where one operation alone needs more."""
-    least = largest_working_set(problem)
-    if least.bytes <= budget:
-        return None
-    return _impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
-
-
-def nothing_found(problem: Problem, solver: str) -> Refusal:
-    return _impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
-
-
-def not_installed(problem: Problem) -> Refusal:
-    return _impossible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
-
-
-def _impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
-    least = largest_working_set(problem)
-    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
@@ -227,6 +210,17 @@ def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> 
         best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
         found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
         best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+
+
+def _anneal_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Once more and slower, from the best plan: where short runs end apart, this one finds more than they do."""
+    small = len(best.problem) <= SMALL and effort.many and effort.rounds is None
+    if not small or _closed(best, bounds, OPEN) or best.pairs is None or best.stopped():
+        return
+    rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))
+    good = (bounds.percent + CLOSED) * best.problem.total_cost / 100
+    best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
+    best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")
 
 
 def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:

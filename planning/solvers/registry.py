@@ -9,13 +9,14 @@ from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
 from .at_peak import at_peak
-from .auto import PLAIN, WIDTH, WORK, Effort, auto, bounds_for, not_installed, nothing_found, refusal, result_of
+from .auto import PLAIN, WIDTH, WORK, Effort, auto, bounds_for, result_of
 from .by_views import auto_with_views
 from .chen import chen
 from .eviction import eviction
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .problem import Pair, Problem
+from .refusals import not_installed, nothing_found, refusal
 from .result import Refusal, Result
 from .search import Search
 from .window import windows
