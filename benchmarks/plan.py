@@ -4,6 +4,7 @@
     python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
     python benchmarks/plan.py times --python PYTHON     # beside PyTorch's partitioner, in one run; one that has torch
     python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
+    python benchmarks/plan.py formulations --seconds 60 # beside Checkmate's integer program, on small graphs
     python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
 
 `graphs/gpt24L.json.gz` is the joint graph that PyTorch 2.13 makes of a 24-layer GPT, `graphs/gpt24L.pytorch.json` what
@@ -22,7 +23,9 @@ from math import log
 from pathlib import Path
 from time import perf_counter
 
-from joint_graphs import NETS, chain, graph
+from formulations import Published, checkmate
+from joint_graphs import NETS, chain, graph, inception, lstm, unet
+from layered import layered
 
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
@@ -30,6 +33,7 @@ from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Refusal, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.working_set import largest_working_set
 
 GRAPHS = Path(__file__).resolve().parent / "graphs"
 BARS = {0.8: 1.005, 0.6: 4.422, 0.5: 7.467, 0.4: 11.849, 0.3: 16.327, 0.2: 21.26, 0.1687: 23.6}
@@ -98,12 +102,53 @@ def times(python: str) -> Iterator[str]:
 
 
 def nets(seconds: float) -> Iterator[str]:
-    for name in NETS:
-        problem = read_graph(json.dumps(graph(name)), name)
-        for share in (0.8, 0.6, 0.5, 0.4, 0.3):
+    problems = [(name, read_graph(json.dumps(graph(name)), name)) for name in NETS]
+    for name, problem in [*problems, ("layered 100", layered(100)), ("layered 250", layered(250))]:
+        for share in (0.9, 0.8) if name.startswith("layered") else (0.8, 0.6, 0.5, 0.4, 0.3):
             found, _ = row(f"{name} {share}", problem, int(share * plain_peak(problem)), seconds)
             if share >= 0.4 and (isinstance(found, Refusal) or found.gap > 0.1):
                 yield f"{name} at {share}: no plan, or a gap above 0.1 points"
+
+
+def small() -> Iterator[tuple[str, Problem]]:
+    """Up to 60 operations: networks of two or three layers, random layered graphs."""
+    nets = {"unet": unet(1, 1 << 16, 1), "lstm": lstm(1), "inception": inception(1), "chain": chain(42, True)}
+    for name, net in nets.items():
+        yield name, read_graph(json.dumps(net.finished()), name)
+    for operations in (25, 50):
+        yield f"layered {operations}", layered(operations)
+
+
+def formulations(seconds: float) -> Iterator[str]:
+    for name, problem in small():
+        plain, least = plain_peak(problem), largest_working_set(problem).bytes
+        for share in (0.9, 0.8, 0.7):
+            budget = int(share * plain)
+            if budget < least:
+                continue
+            named = f"{name} ({len(problem)}) {share}"
+            ours, _ = row(named, problem, budget, seconds)
+            theirs = checkmate(problem, budget, seconds)
+            cost = published_row(problem, budget, theirs)
+            if isinstance(ours, Result) and cost is not None and ours.percent > cost + 1e-6:
+                yield f"{named}: {ours.percent - cost:.4f} points worse than Checkmate"
+            if isinstance(ours, Refusal) and cost is not None:
+                yield f"{named}: Checkmate has a plan, {cost:.4f} %"
+            if isinstance(ours, Result) and theirs.infeasible:
+                yield f"{named}: Checkmate says that there is none"
+
+
+def published_row(problem: Problem, budget: int, theirs: Published) -> float | None:
+    """What it costs by our evaluator; None without a plan that keeps the budget."""
+    size = f"{theirs.seconds:6.1f} s  Checkmate, {theirs.columns} columns, {theirs.rows} rows"
+    if theirs.pairs is None:
+        print(f"{'':<28} {'infeasible' if theirs.infeasible else 'no plan'}  {size}", flush=True)
+        return None
+    found = evaluate(problem, sequence_of(problem, theirs.pairs))
+    percent, kept = problem.percent(found.extra_cost), found.peak_bytes <= budget
+    numbers = f"{percent:9.4f} %  bound {theirs.bound_percent:9.4f} %  gap {percent - theirs.bound_percent:8.4f}"
+    print(f"{'':<28} {numbers}  {size}{'' if kept else ', ABOVE THE BUDGET'}", flush=True)
+    return percent if kept else None
 
 
 def scale() -> Iterator[str]:
@@ -124,7 +169,9 @@ def scale() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("bars", "pytorch", "times", "nets", "scale"), default="bars")
+    parser.add_argument(
+        "what", nargs="?", choices=("bars", "pytorch", "times", "nets", "formulations", "scale"), default="bars"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
     parser.add_argument("--python", default=sys.executable, help="one that can import torch")
     options = parser.parse_args()
@@ -133,6 +180,7 @@ def main() -> int:
         "pytorch": pytorch,
         "times": lambda: times(options.python),
         "nets": lambda: nets(options.seconds),
+        "formulations": lambda: formulations(options.seconds),
         "scale": scale,
     }
     missed = list(tables[options.what]())

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from . import integer_program
+from . import integer_program, interval_program
 from .chen import chen
 from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
-from .problem import Pair, Problem
+from .problem import Pair
+from .refusals import ended, impossible, nothing_found, refusal
 from .result import Refusal, Result
 from .search import Search
-from .working_set import held_up_by, largest_working_set
+from .window import windows
 
 INTEGER = 5000
 """Up to so many operations cuts are solved as integer programs,"""
@@ -32,6 +33,13 @@ SMALL = 700
 CLOSED = 0.01
 """Points between plan and bound at which nobody looks further."""
 MET = 1e-4
+OPEN, LONGER = 0.1, 3_000_000
+"""Points from which on small problems are annealed once more, for so many rounds by their operations, of at most"""
+MOST_ROUNDS = 8000
+FAR = 1.0
+"""Points between plan and bound from which on stages are chosen anew, window by window, on small problems:"""
+WIDTH, WORK = 40, 1.0
+"""so many at once, for so many of CP-SAT's deterministic seconds."""
 PLAIN = "the plain step"
 
 
@@ -68,17 +76,19 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         return result_of(best, 0.0, "nothing runs again")
     search, bounds = Search(problem), bounds_for(best, effort)
     if bounds.infeasible:
-        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     _from_starts(best, search, bounds, starts)
     if FLOWS < len(problem) <= INTEGER and not _closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
     _tighten(best, search, effort, bounds)
     _anneal(best, search, effort, bounds)
+    _anneal_longer(best, search, effort, bounds)
     _grow_cuts(best, search, effort, bounds)
     _many_cuts(best, search, effort, bounds)
+    _windows(best, effort, bounds)
     if bounds.infeasible:
-        return _impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
+        return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
         return _before_the_gradient(best, effort)
     return result_of(best, bounds.percent, bounds.by)
@@ -87,30 +97,11 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Refusal:
     """Nothing was found with copies from `earliest` on: where they may run earlier, they are searched for there."""
     if best.stopped():
-        return _impossible(
-            best.problem, "the search was ended before it found a plan, and none is proved impossible", False
-        )
+        return ended(best.problem)
     if not best.problem.everywhere or best.problem.earliest == 0:
         return nothing_found(best.problem, "auto")
     best.progress("no plan so far: with copies in the forward pass")
     return auto(replace(best, problem=replace(best.problem, earliest=0)), (), effort)
-
-
-def refusal(problem: Problem, budget: int) -> Refusal | None:
-    """Why no schedule at all keeps the budget, where one operation alone needs more."""
-    least = largest_working_set(problem)
-    if least.bytes <= budget:
-        return None
-    return _impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
-
-
-def nothing_found(problem: Problem, solver: str) -> Refusal:
-    return _impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
-
-
-def _impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
-    least = largest_working_set(problem)
-    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
@@ -229,3 +220,30 @@ def _anneal(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> 
         best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
         found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
         best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+
+
+def _anneal_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Once more and slower, from the best plan: where short runs end apart, this one finds more than they do."""
+    small = len(best.problem) <= SMALL and effort.many and effort.rounds is None
+    if not small or _closed(best, bounds, OPEN) or best.pairs is None or best.stopped():
+        return
+    rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))
+    good = (bounds.percent + CLOSED) * best.problem.total_cost / 100
+    best.progress(f"ruin and recreate, longer: {rounds} rounds, {best.elapsed:.1f} s")
+    best.offer(search.annealed(best.budget, best.pairs, rounds, 2, best.stopped, good), "ruin and recreate, longer")
+
+
+def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
+    """The best plan, chosen anew in each of its windows."""
+    if _closed(best, bounds, FAR) or best.pairs is None or not effort.many or len(best.problem) > SMALL:
+        return
+    if not interval_program.available():
+        best.progress("OR-tools is not installed: windows of stages are not chosen anew")
+        return
+    pairs = best.pairs
+    for first, last in windows(best.problem, WIDTH):
+        if best.stopped():
+            return
+        best.progress(f"stages {first} to {last} anew, {best.elapsed:.1f} s")
+        pairs = interval_program.chosen_anew(best.problem, best.budget, pairs, first, last, WORK)
+        best.offer(pairs, f"{best.solver} + windows".replace(" + windows + windows", " + windows"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from .auto import Effort, auto, bounds_for, nothing_found, refusal
+from .auto import Effort, auto, bounds_for
 from .incumbent import Incumbent
 from .problem import Pair, Problem, View
+from .refusals import nothing_found, refusal
 from .result import Refusal, Result
 from .search import Search
 from .view_copies import views_apart, with_copies

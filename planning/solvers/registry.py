@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from . import interval_program
 from .at_peak import at_peak
-from .auto import PLAIN, Effort, auto, bounds_for, nothing_found, refusal, result_of
+from .auto import PLAIN, WIDTH, WORK, Effort, auto, bounds_for, result_of
 from .by_views import auto_with_views
 from .chen import chen
 from .eviction import eviction
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .problem import Pair, Problem
+from .refusals import not_installed, nothing_found, refusal
 from .result import Refusal, Result
 from .search import Search
+from .window import windows
 
 Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
@@ -48,6 +51,16 @@ def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
     return None if found is None else Search(problem).repaired(budget, found)
 
 
+def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
+    """The greedy's copies, chosen anew window by window with CP-SAT, once through the step. None without OR-tools."""
+    found = Search(problem).repaired(budget)
+    if found is None or not interval_program.available():
+        return None
+    for first, last in windows(problem, WIDTH):
+        found = interval_program.chosen_anew(problem, budget, found, first, last, WORK)
+    return found
+
+
 SOLVERS: dict[str, Solver] = {
     "chen": lambda problem, budget, _: chen(problem, budget),
     "mincut": mincut,
@@ -55,6 +68,7 @@ SOLVERS: dict[str, Solver] = {
     "eviction": evicted,
     "greedy": greedy,
     "anneal": anneal,
+    "windows": windowed,
 }
 NAMES = ("auto", *SOLVERS)
 
@@ -85,6 +99,8 @@ def solve(
     effort = effort or Effort()
     if not best.offer((), PLAIN):
         best.offer(SOLVERS[solver](problem, budget, effort), solver)
+    if best.evaluation is None and solver == "windows" and not interval_program.available():
+        return not_installed(problem)
     if best.evaluation is None:
         return nothing_found(problem, solver)
     bounds = bounds_for(best, effort)

@@ -1,0 +1,121 @@
+"""Checkmate's integer program, as published, on problems of the planner: to stand beside ours, on small graphs.
+
+Jain et al., MLSys 2020, section 4: R[t, i], operation i runs in stage t; S[t, v], storage v is kept into stage t;
+FREE[t, v, k], it is freed in stage t right behind operation k; the memory U[t, k] is a sum of these, within the budget.
+Here it has one stage more, the end, where outputs may be computed again; storages in place of operations, so that
+operations may have several results; one that runs again while another of its results is kept counts that result twice,
+as there. What it may choose are exactly our sets of copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from recompute.planning.solvers.integer_program import Program, Rows, solve
+from recompute.planning.solvers.problem import Pair, Problem
+
+
+@dataclass(frozen=True)
+class Published:
+    """`pairs`, or None where none were found; `bound_percent`, proved by HiGHS; `infeasible`, proved; `columns` and
+    `rows` of the program."""
+
+    pairs: frozenset[Pair] | None
+    bound_percent: float
+    infeasible: bool
+    seconds: float
+    columns: int
+    rows: int
+
+
+def checkmate(problem: Problem, budget: int, seconds: float) -> Published:
+    began = perf_counter()
+    written = _Checkmate(problem, budget)
+    program = Program(np.array(written.costs), np.array(written.low), written.rows)
+    answer = solve(program, seconds=seconds, gap=1e-6)
+    pairs = None
+    if answer.values is not None:
+        runs = [(t, op) for (t, op), column in written.runs.items() if op < t and answer.values[column] > 0.5]
+        pairs = frozenset(runs)
+    taken = perf_counter() - began
+    return Published(pairs, answer.bound, answer.infeasible, taken, len(written.costs), len(written.rows))
+
+
+class _Checkmate:
+    """Writes the program down, stage by stage; bytes in units of the budget, costs in percent of the step."""
+
+    def __init__(self, problem: Problem, budget: int):
+        self.problem, self.n, self.budget = problem, len(problem), budget
+        self.sizes = (problem.sizes / budget).tolist()
+        self.costs, self.low, self.rows = list[float](), list[float](), Rows()
+        self.runs, self.kept, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
+        for t in range(self.n + 1):
+            self._columns(t)
+        for t in range(self.n + 1):
+            self._dependencies(t)
+            self._frees(t)
+            self._memory(t)
+
+    def _column(self, cost: float = 0.0, low: float = 0.0) -> int:
+        self.costs.append(cost)
+        self.low.append(low)
+        return len(self.costs) - 1
+
+    def _columns(self, t: int) -> None:
+        for op in range(min(t + 1, self.n)):
+            first = op == t
+            if first or (self.problem.again[op] and t >= self.problem.earliest):
+                cost = 0.0 if first else self.problem.percent(int(self.problem.costs[op]))
+                self.runs[t, op] = self._column(cost, 1.0 if first else 0.0)
+                for v in self._touched(op):
+                    self.free[t, v, op] = self._column()
+        for v in range(int(self.problem.make_start[t])):
+            self.kept[t, v] = self._column()
+
+    def _touched(self, op: int) -> list[int]:
+        return sorted({*self.problem.reads_of(op), *self.problem.makes_of(op)})
+
+    def _there(self, t: int, v: int) -> list[tuple[int, float]]:
+        """R[t, maker v] + S[t, v]"""
+        columns = (self.runs.get((t, int(self.problem.maker[v]))), self.kept.get((t, v)))
+        return [(column, 1.0) for column in columns if column is not None]
+
+    def _dependencies(self, t: int) -> None:
+        for op in range(min(t + 1, self.n)):
+            for v in self.problem.reads_of(op) if (t, op) in self.runs else ():
+                self.rows.at_least(0.0, [(self.runs[t, op], -1.0), *self._there(t, v)])
+        for v in range(int(self.problem.make_start[t])):
+            self.rows.at_least(0.0, [(self.kept[t, v], -1.0), *self._there(t - 1, v)])
+        if t == self.n:
+            for v in np.flatnonzero(self.problem.output).tolist():
+                self.rows.at_least(1.0, self._there(t, v))
+
+    def _frees(self, t: int) -> None:
+        """FREE = 1 exactly where the operation runs, nobody reads behind it, and the next stage does not keep it."""
+        for (stage, v, op), column in self.free.items():
+            if stage != t:
+                continue
+            later = [self.runs[t, user] for user in self.problem.users_of(v) if user > op and (t, user) in self.runs]
+            hazards = [(self.runs[t, op], -1.0), *[(user, 1.0) for user in later]]
+            if t < self.n:
+                hazards.append((self.kept[t + 1, v], 1.0))
+            output = float(t == self.n and bool(self.problem.output[v]))
+            most = len(later) + 2
+            self.rows.at_least(-output, [(column, 1.0), *hazards])
+            negated = [(one, -weight) for one, weight in hazards]
+            self.rows.at_least(1.0 + output - most, [(column, -float(most)), *negated])
+
+    def _memory(self, t: int) -> None:
+        """U[t, k] <= B, written out."""
+        held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.make_start[t]))]
+        for op in range(min(t + 1, self.n)):
+            if (t, op) not in self.runs:
+                continue
+            column, inner = self.runs[t, op], float(self.problem.inner[op]) / self.budget
+            made = sum(self.sizes[v] for v in self.problem.makes_of(op))
+            self.rows.at_least(-1.0, [*held, (column, -made - inner)])
+            held += [(column, -made)]
+            held += [(self.free[t, v, op], self.sizes[v]) for v in self._touched(op)]

@@ -1,0 +1,216 @@
+"""What runs again in a few stages, chosen anew with everything else as it is: retention intervals, for CP-SAT.
+
+Each execution in the window keeps each of its results for an interval of positions; intervals of all results share the
+budget; each read lies in an interval of what it reads; what the rest of the step reads afterwards lies in one that
+reaches the end of the window. What was made before it may be kept up to it where there is room for that on the way;
+behind its end nothing changes. A use that reads an older instance than the latest is counted with more bytes than it
+needs, never fewer; the flat evaluator has the last word. The model is that of Moccasin (Bartan et al., ICML 2023), cut
+to windows as in large-neighbourhood search; the present copies are a complete hint.
+
+`available()` tells whether OR-tools is installed (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and
+deterministic time: the same result every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from .problem import Pair, Problem
+from .sequence import evaluate, sequence_of
+from .window import Window, window_of
+
+
+def available() -> bool:
+    return find_spec("ortools") is not None
+
+
+def _cp_model() -> Any:
+    return import_module("ortools.sat.python.cp_model")
+
+
+def better(
+    problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float
+) -> frozenset[Pair] | None:
+    """The copies with those of the window chosen anew; None where CP-SAT finds none that cost less. `work`: in its
+    deterministic seconds."""
+    cp_model = _cp_model()
+    inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
+    model = _Model(cp_model, problem, budget, window, inside)
+    solver: Any = cp_model.CpSolver()
+    for name, value in {"num_workers": 1, "random_seed": 1, "max_deterministic_time": work}.items():
+        setattr(solver.parameters, name, value)
+    status = solver.solve(model.model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    found = model.chosen(solver)
+    if problem.cost_of(found) >= problem.cost_of(inside):
+        return None
+    return frozenset(pairs) - frozenset(inside) | found
+
+
+def chosen_anew(
+    problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
+) -> frozenset[Pair]:
+    """The plan with a window of it chosen anew, where that costs less and the flat order keeps the budget."""
+    found = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
+    if found is None or evaluate(problem, sequence_of(problem, found)).peak_bytes > budget:
+        return pairs
+    return found
+
+
+@dataclass(frozen=True)
+class _Run:
+    """An execution: at a position, which is a number or a variable, if `active`; None: always. `ends`: up to where each
+    result is kept; `told`: the position of a hint, None without one."""
+
+    op: int
+    start: Any
+    active: Any
+    ends: dict[int, Any]
+    told: int | None
+
+
+class _Model:
+    """Writes the model down: executions, reads, bytes, hints."""
+
+    def __init__(self, cp: Any, problem: Problem, budget: int, window: Window, inside: Collection[Pair]):
+        self.cp, self.problem, self.window, self.budget = cp, problem, window, budget
+        self.model: Any = cp.CpModel()
+        self.stages = list(range(window.first, min(window.last, len(problem))))
+        self.hints, self.told_ends = list[tuple[Any, int]](), dict[tuple[int, int], int]()
+        self.lengths = list[tuple[Any, _Run, Any]]()
+        self.runs: list[_Run] = [*self._first_runs(), *self._copies(inside)]
+        self.makers = dict[int, list[_Run]]()
+        for run in [*self._entries(), *self.runs]:
+            for v in run.ends:
+                self.makers.setdefault(v, []).append(run)
+        self._reads()
+        self._bytes()
+        self._hint()
+        copies = [run for run in self.runs if run.active is not None]
+        self.model.minimize(sum(int(problem.costs[run.op]) * run.active for run in copies))
+
+    def chosen(self, solver: Any) -> frozenset[Pair]:
+        width = len(self.window.candidates) + 1
+        copies = [run for run in self.runs if run.active is not None and solver.value(run.active)]
+        return frozenset([(self.window.first + solver.value(run.start) // width, run.op) for run in copies])
+
+    def _end(self, low: int, high: int | None = None) -> Any:
+        return self.model.new_int_var(low, self.window.end if high is None else high, "")
+
+    def _entries(self) -> Iterator[_Run]:
+        """What was made before: kept to any position, or dropped before the window, which gives room there."""
+        kept = dict[int, Any]()
+        for v in sorted(self.window.may_enter):
+            end, kept[v] = self._end(-1), self.model.new_bool_var("")
+            self.model.add(end == -1).only_enforce_if(kept[v].negated())
+            self.hints.append((kept[v], int(v in self.window.before)))
+            yield _Run(int(self.problem.maker[v]), -1, None, {v: end}, -1)
+        for room in self.window.rooms:
+            weights = sum(int(self.problem.sizes[v]) * kept[v] for v in room.kept)
+            self.model.add(weights <= self.budget - room.bytes)
+
+    def _first_runs(self) -> Iterator[_Run]:
+        for t in self.stages:
+            at = self.window.position(t, t)
+            yield _Run(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
+
+    def _copies(self, inside: Collection[Pair]) -> Iterator[_Run]:
+        """As many of each candidate as there are now, and one more."""
+        for op in self.window.candidates:
+            told = sorted(self.window.position(t, c) for t, c in inside if c == op)
+            where = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
+            previous: _Run | None = None
+            for at in [*told, None][: len(where)]:
+                active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(where)
+                start = self.model.new_int_var_from_domain(domain, "")
+                run = _Run(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, at)
+                self.hints += [(active, int(at is not None)), (start, where[0] if at is None else at)]
+                for end in run.ends.values():
+                    self.model.add(end >= start).only_enforce_if(active)
+                if previous is not None:
+                    self.model.add_implication(active, previous.active)
+                    self.model.add(previous.start < start).only_enforce_if(active)
+                previous = run
+                yield run
+
+    def _reads(self) -> None:
+        for run in self.runs:
+            for v in self.problem.reads_of(run.op):
+                self._covered(v, run.start, run.active, run.told)
+        for v in sorted(self.window.after):
+            self._covered(v, self.window.end, None, self.window.end)
+
+    def _covered(self, v: int, at: Any, active: Any, told: int | None) -> None:
+        """One of the instances of a storage is there at a position."""
+        options, lasting = self.makers.get(v, []), list[Any]()
+        latest = [one.told for one in options if one.told is not None and told is not None and one.told < told]
+        for one in options:
+            if isinstance(one.start, int) and isinstance(at, int) and one.start >= at:
+                continue
+            chosen = self.model.new_bool_var("")
+            if not (isinstance(one.start, int) and isinstance(at, int)):
+                self.model.add(one.start < at).only_enforce_if(chosen)
+            self.model.add(one.ends[v] >= at).only_enforce_if(chosen)
+            if one.active is not None:
+                self.model.add_implication(chosen, one.active)
+            reads_it = bool(latest) and one.told == max(latest)
+            self.hints.append((chosen, int(reads_it)))
+            if reads_it and told is not None:
+                key = (v, max(latest))
+                self.told_ends[key] = max(told, self.told_ends.get(key, -1))
+            lasting.append(chosen)
+        self.model.add_bool_or(lasting if active is None else [*lasting, active.negated()])
+
+    def _bytes(self) -> None:
+        intervals, sizes = list[Any](), list[int]()
+        for v, runs in self.makers.items():
+            for run in runs:
+                intervals.append(self._interval(run, run.ends[v]))
+                sizes.append(int(self.problem.sizes[v]))
+        for run in self.runs:
+            if inner := int(self.problem.inner[run.op]):
+                intervals.append(self._interval(run, run.start))
+                sizes.append(inner)
+        self.model.add_cumulative(intervals, sizes, self.budget)
+
+    def _interval(self, run: _Run, last: Any) -> Any:
+        length = self.model.new_int_var(0, self.window.end + 2, "")
+        self.lengths.append((length, run, last))
+        # What is dropped at the beginning of the window has no length, and weighs nothing.
+        start = max(0, run.start) if isinstance(run.start, int) else run.start
+        if run.active is None:
+            return self.model.new_interval_var(start, length, last + 1, "")
+        return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
+
+    def _hint(self) -> None:
+        """A value for every variable: the present copies, each use reading the latest."""
+        for variable, value in self.hints:
+            self.model.add_hint(variable, value)
+        for v, runs in self.makers.items():
+            for run in runs:
+                self.model.add_hint(run.ends[v], self._told_end(run, v))
+        for length, run, last in self.lengths:
+            v = next((v for v, end in run.ends.items() if end is last), None)
+            end = run.told if v is None else self._told_end(run, v)
+            self.model.add_hint(length, 0 if run.told is None or end is None else end + 1 - max(0, run.told))
+
+    def _told_end(self, run: _Run, v: int) -> int:
+        return 0 if run.told is None else self.told_ends.get((v, run.told), run.told)
+
+
+def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: Window) -> bool:
+    """Whether the present copies, as they are hinted, are a solution of the model as they stand."""
+    cp_model = _cp_model()
+    inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
+    model = _Model(cp_model, problem, budget, window, inside).model
+    solver: Any = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.fix_variables_to_their_hinted_value = True
+    proto = model.proto
+    complete = len(proto.solution_hint.vars) == len(proto.variables)
+    return complete and solver.solve(model) == cp_model.OPTIMAL

@@ -1,0 +1,32 @@
+"""Why there is no plan: proved, not found, or nobody there to look for one."""
+
+from __future__ import annotations
+
+from .problem import Problem
+from .result import Refusal
+from .working_set import held_up_by, largest_working_set
+
+
+def refusal(problem: Problem, budget: int) -> Refusal | None:
+    """Why no schedule at all keeps the budget, where one operation alone needs more."""
+    least = largest_working_set(problem)
+    if least.bytes <= budget:
+        return None
+    return impossible(problem, f"no plan needs less than {least.bytes} bytes", True)
+
+
+def nothing_found(problem: Problem, solver: str) -> Refusal:
+    return impossible(problem, f"{solver} finds no plan within the budget, and none is proved impossible", False)
+
+
+def ended(problem: Problem) -> Refusal:
+    return impossible(problem, "the search was ended before it found a plan, and none is proved impossible", False)
+
+
+def not_installed(problem: Problem) -> Refusal:
+    return impossible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
+
+
+def impossible(problem: Problem, reason: str, proved: bool) -> Refusal:
+    least = largest_working_set(problem)
+    return Refusal(reason, proved, least.bytes, held_up_by(problem, least))

@@ -1,0 +1,44 @@
+"""Checkmate's program beside ours: on small problems the cheapest plan, by exhaustive search and by the evaluator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recompute.planning.solvers.integer_program import available
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.test.benchmark_scripts import script
+from recompute.test.unit.planning.solvers.exhaustive import optimum
+from recompute.test.unit.planning.solvers.test_optimal import given_problems
+
+needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
+
+
+@needs_highs
+def test_checkmate_is_optimal_on_small_problems() -> None:
+    """Copies of one stage run in the order of the operations there; exhaustive search has any order, and is never
+    dearer. Operations with several results may count one of them twice."""
+    checkmate: Any = script("formulations").checkmate
+    equal = found = 0
+    for _, problem, budget in given_problems(0, 120):
+        problem = replace(problem, earliest=0)
+        best, theirs = optimum(problem, budget), checkmate(problem, budget, 20.0)
+        if theirs.pairs is None:
+            continue
+        assert best is not None
+        result = evaluate(problem, sequence_of(problem, theirs.pairs))
+        assert result.peak_bytes <= budget and result.extra_cost >= best
+        assert problem.percent(result.extra_cost) - theirs.bound_percent < 1e-4
+        found += 1
+        equal += result.extra_cost == best
+    assert found >= 40 and equal >= 0.9 * found
+
+
+def test_layered_graphs_are_the_same_every_time() -> None:
+    layered: Any = script("layered").layered
+    one, other = layered(50), layered(50)
+    assert one.reads.tolist() == other.reads.tolist() and one.sizes.tolist() == other.sizes.tolist()
+    assert len(one) == 50 and one.earliest == 0 and one.output.sum() < 25
+    assert evaluate(one, sequence_of(one, ())).peak_bytes > 2 * int(one.working_bytes.min())

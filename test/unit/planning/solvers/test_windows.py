@@ -1,0 +1,129 @@
+"""What runs again in a window, chosen anew: as cheap as any choice, never above the budget, always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+from recompute.planning.solvers import interval_program
+from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.problem import Pair, Problem
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.result import Refusal
+from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.window import window_of, windows
+from recompute.test.unit.planning.solvers.exhaustive import random_problem
+from recompute.test.unit.planning.solvers.test_optimal import given_problems
+
+needs_ortools = pytest.mark.skipif(
+    not interval_program.available(), reason="ortools is not installed: no interval model"
+)
+MOST = 9
+"""Choices of a window that are tried one by one: two to this power."""
+
+
+def peak(problem: Problem, pairs: frozenset[Pair]) -> int:
+    return evaluate(problem, sequence_of(problem, pairs)).peak_bytes
+
+
+def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> int | None:
+    """By trying all copies in the window; None where these are too many. Operations beyond one more copy than now
+    are tried too, so that nothing is taken for granted."""
+    n = len(problem)
+    outside = frozenset([one for one in pairs if not first <= one[0] < last])
+    can = [(t, op) for t in range(first, last) for op in range(min(t, n)) if problem.again[op]]
+    if len(can) > MOST:
+        return None
+    every = [frozenset(some) for count in range(len(can) + 1) for some in combinations(can, count)]
+    return min(problem.cost_of(outside | one) for one in every if peak(problem, outside | one) <= budget)
+
+
+def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], int, int, int]]:
+    for _, problem, budget in given_problems(0, count):
+        pairs = Search(problem).repaired(budget)
+        if pairs is None:
+            continue
+        for first, last in windows(problem, 2):
+            best = cheapest(problem, budget, pairs, first, last)
+            if best is not None:
+                yield problem, budget, pairs, first, last, best
+
+
+def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> frozenset[Pair]:
+    """With every copy in the window that the budget leaves room for."""
+    for one in [(t, op) for t in range(first, last) for op in range(min(t, len(problem))) if problem.again[op]]:
+        if peak(problem, pairs | {one}) <= budget:
+            pairs = pairs | {one}
+    return pairs
+
+
+@needs_ortools
+def test_as_cheap_as_trying_all() -> None:
+    seen = improved = 0
+    for problem, budget, pairs, first, last, best in small_windows(150):
+        start = bad(problem, budget, pairs, first, last)
+        window = window_of(problem, start, first, last)
+        found = interval_program.better(problem, budget, start, window, 5.0) or start
+        assert peak(problem, found) <= budget
+        assert problem.cost_of(found) == best
+        assert {one for one in found if not first <= one[0] < last} == {
+            one for one in pairs if not first <= one[0] < last
+        }
+        seen += 1
+        improved += problem.cost_of(found) < problem.cost_of(start)
+    assert seen >= 50 and improved >= 20
+
+
+@needs_ortools
+def test_the_present_copies_are_a_complete_hint() -> None:
+    """CP-SAT takes them for a solution at once: every variable has a hint, and all of them together are feasible."""
+    for seed in range(40):
+        problem = random_problem(seed)
+        pairs = Search(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
+        for first, last in windows(problem, 4) if pairs else ():
+            window = window_of(problem, pairs or (), first, last)
+            assert interval_program.hint_is_complete(problem, peak(problem, pairs or frozenset()), pairs or (), window)
+
+
+@needs_ortools
+def test_the_same_every_time() -> None:
+    for problem, budget, pairs, first, last, _ in list(small_windows(40))[:10]:
+        start = bad(problem, budget, pairs, first, last)
+        window = window_of(problem, start, first, last)
+        found = [interval_program.better(problem, budget, start, window, 0.5) for _ in range(2)]
+        assert found[0] == found[1]
+
+
+def test_a_window_is_where_copies_may_run() -> None:
+    problem = random_problem(3)
+    with pytest.raises(ValueError, match="are not a window of copies"):
+        window_of(problem, (), 2, len(problem) + 2)
+
+
+def test_without_or_tools_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interval_program, "available", lambda: False)
+    refused = next(
+        one
+        for _, problem, budget in given_problems(0, 5)
+        if isinstance(one := solve(problem, budget, "windows"), Refusal)
+    )
+    assert not refused.proved
+    assert refused.reason == "windows needs OR-tools: pip install 'xdsl-recompute[plan]'"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_auto_chooses_windows_anew_where_the_bound_is_far(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if there and not interval_program.available():
+        pytest.skip("ortools is not installed: no interval model")
+    monkeypatch.setattr(interval_program, "available", lambda: there)
+    told = list[str]()
+    for _, problem, budget in given_problems(0, 30):
+        effort = Effort(rounds=1, seeds=1, nodes=1)
+        result = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=effort)
+        assert isinstance(result, Refusal) or result.peak_bytes <= budget
+    assert any(line.startswith("stages ") for line in told) == there
+    assert ("OR-tools is not installed: windows of stages are not chosen anew" in told) != there
