@@ -148,6 +148,8 @@ def clone_by(
                 plan = planner(step.graph)
             except NoPlan as error:
                 raise Refusal(function, str(error)) from error
+        if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Refusal(function, f"the planner gives a Plan for each step, not {type(plan).__name__}")
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
         done.append(_carry_out(function, step, plan, numbers))

@@ -10,15 +10,13 @@ from __future__ import annotations
 import re
 
 from ...planning.offload import NOTHING_MOVED, Offload
+from ...planning.solvers.budgets import UNITS
 from ...rules.costs.cost import device_of
 from .selection import BadSelection
 
 MARKED, AUTO_SPEED = "marked", "auto"
 POSSIBLE = "marked, auto, or a speed such as 25GB/s"
-_SPEED = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]i?B)/s")
-_UNITS = {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)} | {
-    f"{letter}iB": 1024**power for power, letter in enumerate(("k", "M", "G", "T"), 1)
-}
+_SPEED = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zA-Z]+)/s")
 
 
 class BadOffload(BadSelection):
@@ -31,15 +29,23 @@ def offload_named(said: str, cost: str) -> Offload:
         return NOTHING_MOVED
     if said == MARKED:
         return Offload(marked=True, cost=cost)
-    match = _SPEED.fullmatch(said)
-    if said != AUTO_SPEED and (match is None or not float(match["number"])):
-        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'")
+    stated = None if said == AUTO_SPEED else _stated(said)
     device = device_of(cost)
     if device is None:
         raise BadOffload(
             f"offload={said} weighs moves against work in seconds: give cost=roofline(h100), or another device"
         )
-    speed = float(match["number"]) * _UNITS[match["unit"]] if match else device.host_bytes_per_second
-    if not speed:
+    speed = stated or device.host_bytes_per_second
+    if speed is None:
         raise BadOffload(f"how fast {device.name} moves bytes to its host is not known: give it, as offload=25GB/s")
     return Offload(True, int(speed), cost=cost)
+
+
+def _stated(said: str) -> int:
+    """Bytes per second, in the units of budgets. Raises `BadOffload`."""
+    match = _SPEED.fullmatch(said)
+    size = UNITS.get(match["unit"].lower(), 0) if match else 0
+    speed = int(float(match["number"]) * size) if match else 0
+    if not speed:
+        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'")
+    return speed

@@ -14,14 +14,16 @@ from dataclasses import dataclass, replace
 
 from ..evaluate import Counted, peak_bytes
 from ..graph import Graph
+from ..held_over import HeldOver, held_over
 from ..pairs import plan_of_pairs
 from ..plan import Plan
 from ..rewriting import as_graph, carried_out
 from .auto import Effort
 from .budgets import budget_bytes, in_words
+from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
-from .result import NoPlan, Refusal, Result
+from .result import NoPlan, Refusal, Result, never
 from .sweep import least_budget
 from .working_set import held_up_by, largest_working_set
 
@@ -76,21 +78,33 @@ def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
     return found
 
 
-def plan_within(graph: Graph, budget: int, solver: str = "auto", chain: bool = False) -> Plan:
-    """`chain`: see `plan_of_pairs`; for executors that start what they can.
+def plan_within(
+    graph: Graph, budget: int, solver: str = "auto", chain: bool = False, stop: Callable[[], bool] = never
+) -> Plan:
+    """`budget`: bytes of temporaries in program order. `chain`: see `plan_of_pairs`; for executors that start what they
+    can. Once it is to `stop`, the plan is the best so far.
 
     Raises `NoPlan`, and `ValueError` for an unknown solver."""
     if peak_bytes(graph) <= budget:
         return Plan()
     problem = problem_of_graph(graph)
+    words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
+    if (held := held_over(problem)).bytes > max(budget, largest_working_set(problem).bytes):
+        raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.said(problem)}")
 
     def solved(asked: int) -> Result | Refusal:
-        return solve(problem, asked, solver, effort=Effort.brief())
+        return solve(problem, asked, solver, best=Incumbent(problem, asked, interrupt=stop), effort=Effort.brief())
 
     found = carried_within(graph, problem, budget, solved, chain)
     if isinstance(found, Refusal):
-        raise NoPlan(found.reason)
+        raise NoPlan(found.reason if found.proved else f"{found.reason}; {_reached(problem, held, stop)}")
     return found.plan
+
+
+def _reached(problem: Problem, held: HeldOver, stop: Callable[[], bool]) -> str:
+    """What can be said of the least: what was found, and what is proved."""
+    proved = max(held.bytes, largest_working_set(problem).bytes)
+    return f"the least that was found needs {least_budget(problem, stop)} bytes, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)

@@ -235,8 +235,8 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
 def _solved(step: Step, demand: Demand | None, search: Search) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
     from ...planning.evaluate import peak_bytes
+    from ...planning.solvers.of_graph import plan_within
     from ...planning.solvers.result import NoPlan
-    from .solving import plan_within
 
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})

@@ -56,31 +56,38 @@ def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:
 
 
 def cheapest(module: ModuleOp, within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O]:
-    """The least work of what keeps the budget, with as many values offered as `offload` says and with fewer; of equals
-    that with fewer. Raises the `Refusal` of the first where none does."""
-    found, refused = list[Within[O]](), None
-    for one in [offload, *offload.variants()]:
-        try:
-            found.append(within(one))
-        except Refusal as error:
-            refused = refused or error
-            continue
-        if found[-1].outcome.extra_cost == 0:
+    """The least work of what keeps the budget, with what is marked alone and with more and more values offered; of
+    equals that with fewer. Raises the `Refusal` of the first where none does."""
+    alone = _tried(within, offload)
+    found = [] if isinstance(alone, Refusal) else [alone]
+    for one in offload.variants():
+        if found and found[-1].outcome.extra_cost == 0:
             break
+        if not isinstance(done := _tried(within, one), Refusal):
+            found.append(done)
     if not found:
-        assert refused is not None, "something was tried"
-        raise refused
+        assert isinstance(alone, Refusal), "something was tried"
+        raise alone
     best = min(found, key=lambda one: one.outcome.extra_cost)
-    said = _said(module, offload, best, found) if offload.speed else ()
+    said = (Remark(module, _said(offload, best, alone)),) if offload.speed else ()
     return replace(best, remarks=(*best.remarks, *said))
 
 
-def _said(module: ModuleOp, offload: Offload, best: Within[O], found: list[Within[O]]) -> tuple[Remark, ...]:
-    moved, first, cost = best.outcome.moved, found[0].outcome, cost_named(offload.cost)
+def _tried(within: Callable[[Offload], Within[O]], offload: Offload) -> Within[O] | Refusal:
+    try:
+        return within(offload)
+    except Refusal as error:
+        return error
+
+
+def _said(offload: Offload, best: Within[O], alone: Within[O] | Refusal) -> str:
+    """`alone`: with what is marked."""
+    moved, cost = best.outcome.moved, cost_named(offload.cost)
     if not moved:
-        return (Remark(module, "nothing is moved to the host: to make values again costs less"),)
-    without = "no plan found" if first.moved else f"{first.extra_cost / cost.scale:.4g}"
+        return "nothing is moved to the host: to make values again costs less"
     extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"
-    return (
-        Remark(module, f"{moved} values lie on the host until their gradient: {extra} more, without moves {without}"),
-    )
+    words = f"{moved} values lie on the host until their gradient: {extra} more"
+    if isinstance(alone, Refusal):
+        return f"{words}, no plan found without moves that were not marked"
+    what = "those that are marked alone" if alone.outcome.moved else "without moves"
+    return f"{words}, {what} {alone.outcome.extra_cost / cost.scale:.4g}"

@@ -97,9 +97,8 @@ class _InOrder(Generic[O]):
 
     def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Written[O]:
         """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
-        from ...planning.solvers.of_graph import bytes_within
+        from ...planning.solvers.of_graph import bytes_within, plan_within
         from ...planning.solvers.result import NoPlan
-        from .solving import plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Written[O]]](), 0
         for rounds in range(ROUNDS):

@@ -180,7 +180,16 @@ def test_what_may_not_be_made_again_can_be_moved() -> None:
     done = budgeted(drawn, "60%", "20GB/s", "roofline(cpu)")
     before, after = done.memory()["step"]
     assert after.peak_bytes <= 0.6 * before.peak_bytes and done.proof is not None and done.proof.proved
-    assert any("without moves no plan found" in one.reason for one in done.remarks)
+    assert any("no plan found without moves" in one.reason for one in done.remarks)
+
+
+def test_marks_beside_a_choice() -> None:
+    """What is marked is moved in any case, and the remark compares with that."""
+    product = "contracting_dims = [1] x [0] {"
+    some = chain().replace(product, f'{product}recompute.recompute = "offload", ', 1)
+    done = budgeted(some, BUDGET, "20GB/s", "roofline(cpu)")
+    assert "those that are marked alone" in done.remarks[-1].reason
+    assert holds(some, done) <= 0.55 * memory(some)["step"].peak_bytes
 
 
 def test_the_plan_leads_to_the_same_program() -> None:

@@ -84,6 +84,11 @@ def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
     assert done.copies and prove(original(name), module).proved
 
 
+def test_a_planner_that_gives_no_plan() -> None:
+    with pytest.raises(Refusal, match="the planner gives a Plan for each step, not NoneType"):
+        recompute(original("chain.small.mlir").clone(), planned=lambda _: None)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_planner_of_ones_own_saves_memory() -> None:
     module = original("chain.small.mlir").clone()
     recompute(module, planned=lambda graph: plan_of_pairs(graph, every_second_block(graph)))
