@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve

@@ -21,7 +21,7 @@ from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
-from ..planning.solvers.auto import Effort
+from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem

@@ -15,7 +15,7 @@ from ..analysis.memory.labels import Labels
 from ..analysis.request.selection import AUTO
 from ..analysis.step.step import Step
 from ..planning.evaluate import peak_bytes
-from ..planning.solvers.auto import Effort
+from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.of_graph import carried_within, problem_of_graph
 from ..planning.solvers.problem import Pair, Problem

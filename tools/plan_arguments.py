@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
-from ..planning.solvers.auto import Effort
+from ..planning.solvers.effort import Effort
 from ..planning.solvers.registry import NAMES
 from ..planning.solvers.result import Progress
 from .files import write_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from .auto import Effort, auto, bounds_for
+from .auto import auto, bounds_for
+from .effort import Effort
 from .incumbent import Incumbent
 from .problem import Pair, Problem, View
 from .refusals import nothing_found, refusal

@@ -154,7 +154,8 @@ def _copies(problem: Problem, stages: StageProgram, answer: Answer) -> frozenset
     """What the solution says, each operation at its first need in its segment."""
     assert answer.values is not None
     found, ends = set[Pair](), (*stages.cuts[1:], len(problem))
+    kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]
     for k, cut in enumerate(stages.cuts):
-        copies = at_first_need(problem, cut, stages.alive(answer.values, k), stages.recomputed(answer.values, k))
-        found |= {(t, op) for t, op in copies if t <= ends[k]}
+        again = stages.recomputed(answer.values, k)
+        found |= at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
     return frozenset(found)

@@ -8,19 +8,29 @@ from collections.abc import Collection
 from .problem import Pair, Problem
 
 
-def at_first_need(problem: Problem, cut: int, alive: Collection[int], again: Collection[int]) -> frozenset[Pair]:
-    """Copies behind the cut of the operations `again`, for what is not `alive` there."""
+def at_first_need(
+    problem: Problem,
+    cut: int,
+    alive: Collection[int],
+    again: Collection[int],
+    end: int | None = None,
+    wanted: Collection[int] = (),
+) -> frozenset[Pair]:
+    """Copies behind the cut, up to stage `end`, of the operations `again`, for what is not `alive` there; what is
+    `wanted` at the end, and nobody needed before, is computed right there."""
     maker: list[int] = problem.maker.tolist()
     ready, pairs = set(alive), set[Pair]()
-    for t in range(cut + 1, len(problem)):
-        stack = [v for v in problem.reads_of(t) if v not in ready and maker[v] <= cut]
+    end = len(problem) if end is None else end
+    for t in range(cut + 1, end + 1):
+        needed = [*(problem.reads_of(t) if t < len(problem) else ()), *(wanted if t == end else ())]
+        stack = [v for v in needed if v not in ready and maker[v] <= cut]
         while stack:
             v = stack.pop()
             op = maker[v]
             if v in ready or op not in again:
                 continue
             ready.update(problem.makes_of(op))
-            if t >= problem.earliest:
+            if problem.everywhere or t >= problem.earliest:
                 pairs.add((t, op))
             stack += [u for u in problem.reads_of(op) if u not in ready]
     return frozenset(pairs)

@@ -18,8 +18,8 @@ from ..held_over import HeldOver, held_over
 from ..pairs import plan_of_pairs
 from ..plan import Plan
 from ..rewriting import as_graph, carried_out
-from .auto import Effort
 from .budgets import budget_bytes, in_words
+from .effort import Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve

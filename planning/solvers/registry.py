@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterable
 
 from . import interval_program
 from .at_peak import at_peak
-from .auto import PLAIN, WIDTH, WORK, Effort, auto, bounds_for, result_of
+from .auto import PLAIN, WIDTH, WORK, auto, bounds_for, result_of
 from .by_views import auto_with_views
 from .chen import chen
+from .effort import Effort
 from .eviction import eviction
 from .flows import FlowBounds
 from .incumbent import Incumbent

@@ -15,7 +15,7 @@ from recompute.driver.sweeping import Sweeping, Swept, swept_steps
 from recompute.planning.evaluate import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.rewriting import as_graph, carried_out
-from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.of_graph import with_views

@@ -10,7 +10,7 @@ import pytest
 
 from recompute.driver import fitting
 from recompute.driver.api import Request, memory, rewrite
-from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve

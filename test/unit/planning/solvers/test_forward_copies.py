@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from recompute.planning.solvers.graph_file import read_graph
+from recompute.planning.solvers.materialise import at_first_need
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Refusal, Result
@@ -51,3 +53,37 @@ def test_they_are_searched_for_where_nothing_else_is_found(problem: Problem) -> 
     assert isinstance(found, Result) and found.finished
     assert (found.pairs, found.peak_bytes, found.extra_cost) == (frozenset({(2, 0)}), 384, 10)
     assert least_budget(problem) == 384
+
+
+@pytest.fixture
+def either() -> Problem:
+    """While 4 makes its 300 bytes, one of two values of 100 has to go: that of 1, which 6 reads in the forward pass and
+    which costs 1, or that of 2, which the backward pass reads and which costs 50."""
+    nodes = [
+        operation(1, [], 100) | {"cost": 1},
+        operation(2, [], 100) | {"cost": 50},
+        operation(3, [1, 2], 10),
+        operation(4, [3], 300),
+        operation(5, [4], 10),
+        operation(6, [1, 5], 10),
+        operation(7, [2, 6], 10, bwd=True),
+        {"id": 8, "kind": "output", "deps": [7]},
+    ]
+    return read_graph(json.dumps({"nodes": nodes}))
+
+
+def test_they_are_searched_for_where_a_gap_stays(either: Problem) -> None:
+    found = solve(either, 420)
+    assert isinstance(found, Result)
+    assert (found.pairs, found.extra_cost) == (frozenset({(5, 0)}), 1)
+    in_the_gradient = solve(replace(either, everywhere=False), 420)
+    assert isinstance(in_the_gradient, Result) and in_the_gradient.extra_cost == 50
+
+
+def test_what_a_cut_says_is_made_where_it_is_wanted(either: Problem) -> None:
+    """Up to the end of a segment: what is read there, and what only the next segment reads, right at its end."""
+    first, second = (either.makes_of(op)[0] for op in (0, 1))
+    assert at_first_need(either, 3, [], [0, 1], 5, [first, second]) == {(5, 0), (5, 1)}
+    assert at_first_need(either, 3, [second], [0], 6, [first]) == {(5, 0)}
+    assert at_first_need(either, 3, [second], [0], 4, [first]) == {(4, 0)}
+    assert at_first_need(either, 3, [second], [0], 4) == frozenset()

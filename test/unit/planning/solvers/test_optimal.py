@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recompute.planning.solvers import cut_bounds, stage_program
-from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.flows import FlowBounds
 from recompute.planning.solvers.integer_program import available, solve
 from recompute.planning.solvers.problem import Problem

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from recompute.planning.solvers.auto import Effort
 from recompute.planning.solvers.budgets import budget_bytes, in_words
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.integer_program import available

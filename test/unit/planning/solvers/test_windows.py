@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from recompute.planning.solvers import interval_program
-from recompute.planning.solvers.auto import Effort
+from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.registry import solve

@@ -1,0 +1,69 @@
+"""More cuts than one, where single ones leave a gap: what they prove, and what their solutions say as starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
+from .effort import SMALL, Bounds, Effort, closed
+from .incumbent import Incumbent
+from .problem import Pair
+from .search import Search
+
+PAIRS, MOST_PAIRS = 2000, 6
+"""Up to so many operations with two cuts at once, and so many of these."""
+MOST_CUTS = 12
+
+
+def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS:
+        return
+    if not effort.pairs:
+        return
+    said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
+    others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]
+    pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
+    if len(best.problem) <= SMALL:
+        pairs += [one for one in second_cuts(best.problem, bounds.best_cut) if one not in pairs]
+    for cuts in pairs:
+        if closed(best, bounds) or best.stopped():
+            return
+        _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+
+
+def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """From the best cuts on, one more at a time: where what the last ones say is above the budget."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+        return
+    cuts, nodes = bounds.best_cuts, max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
+    _with_cuts(best, search, bounds, cuts, nodes)
+    for _ in range(MOST_CUTS):
+        if closed(best, bounds) or best.stopped() or not bounds.starts:
+            return
+        others = above_budget(best.problem, bounds.starts[-1][1], best.budget)
+        apart = [one for one in others if all(abs(one - cut) > near(best.problem) for cut in cuts)]
+        fresh = apart or [one for one in others if one not in cuts]
+        if not fresh:
+            return
+        cuts = tuple(sorted((*cuts, fresh[0])))
+        _with_cuts(best, search, bounds, cuts, nodes)
+
+
+def spread_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
+    """Many cuts at once, with the best plan as a start; what they say is a start for the search again."""
+    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+        return
+    for every in (12, 8, 5):
+        if closed(best, bounds) or best.stopped():
+            return
+        _with_cuts(best, search, bounds, many_cuts(best.problem, bounds.best_cut, every), effort.nodes // 4)
+
+
+def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> None:
+    best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
+    bounds.seconds = best.left
+    bounds.starts.clear()
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes)
+    for by, pairs in bounds.starts:
+        best.offer(search.repaired(best.budget, pairs), by)
