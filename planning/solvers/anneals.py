@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .effort import CLOSED, OPEN, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .problem import Pair
@@ -13,9 +15,15 @@ LONGER, MOST_ROUNDS = 3_000_000, 8000
 
 def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
     """Ruin and recreate from the best plans, each with a seed of its own."""
+    annealed_from(best, search, effort, bounds, best.several or [("greedy", frozenset[Pair]())])
+
+
+def annealed_from(
+    best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
+) -> None:
+    """Ruin and recreate from each of these by turns; the first goal is the budget, where they are above it."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED) * problem.total_cost / 100
-    starts = best.several or [("greedy", frozenset[Pair]())]
     for seed in range(effort.seeds if rounds else 0):
         if closed(best, bounds) or best.stopped():
             return

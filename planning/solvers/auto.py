@@ -53,8 +53,8 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     two_cuts(best, search, effort, bounds)
     annealed(best, search, effort, bounds)
     search = from_the_start(best, search, effort, bounds)
-    annealed_longer(best, search, effort, bounds)
     growing_cuts(best, search, effort, bounds)
+    annealed_longer(best, search, effort, bounds)
     spread_cuts(best, search, effort, bounds)
     _windows(best, effort, bounds)
     if bounds.infeasible:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from .anneals import annealed_from
 from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
-from .effort import SMALL, Bounds, Effort, closed
+from .effort import OPEN, SMALL, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .problem import Pair
 from .search import Search
 
 PAIRS, MOST_PAIRS = 2000, 6
 """Up to so many operations with two cuts at once, and so many of these."""
+MOST_IDLE = 4
+"""So many pairs on end that neither prove nor find more, and the others are not tried."""
 MOST_CUTS = 12
 
 
@@ -26,10 +29,13 @@ def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL:
         pairs += [one for one in second_cuts(best.problem, bounds.best_cut) if one not in pairs]
+    idle = 0
     for cuts in pairs:
-        if closed(best, bounds) or best.stopped():
+        if closed(best, bounds) or best.stopped() or idle == MOST_IDLE:
             return
+        before = bounds.percent, best.percent
         _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 
 def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
@@ -48,6 +54,8 @@ def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds
             return
         cuts = tuple(sorted((*cuts, fresh[0])))
         _with_cuts(best, search, bounds, cuts, nodes)
+        if searched_on(best, effort, bounds, OPEN):
+            annealed_from(best, search, effort, bounds, bounds.starts)
 
 
 def spread_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
@@ -58,6 +66,8 @@ def spread_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds)
         if closed(best, bounds) or best.stopped():
             return
         _with_cuts(best, search, bounds, many_cuts(best.problem, bounds.best_cut, every), effort.nodes // 4)
+        if searched_on(best, effort, bounds, OPEN):
+            annealed_from(best, search, effort, bounds, bounds.starts)
 
 
 def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> None:
