@@ -15,19 +15,19 @@ LONGER, MOST_ROUNDS = 3_000_000, 8000
 
 def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
     """Ruin and recreate from the best plans, each with a seed of its own."""
-    annealed_from(best, search, effort, bounds, best.several or [("greedy", frozenset[Pair]())])
+    starts = best.several or [("greedy", frozenset[Pair]())]
+    annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
 
 def annealed_from(
     best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
 ) -> None:
-    """Ruin and recreate from each of these by turns; the first goal is the budget, where they are above it."""
+    """Ruin and recreate from each of these; the first goal is the budget, where they are above it."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED) * problem.total_cost / 100
-    for seed in range(effort.seeds if rounds else 0):
+    for seed, (by, start) in enumerate(starts if rounds else ()):
         if closed(best, bounds) or best.stopped():
             return
-        by, start = starts[seed % len(starts)]
         best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
         found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
         best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))

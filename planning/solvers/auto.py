@@ -21,6 +21,7 @@ from .more_cuts import growing_cuts, spread_cuts, two_cuts
 from .problem import Pair
 from .refusals import ended, impossible, nothing_found, refusal
 from .result import Refusal, Result
+from .reuse import reused
 from .search import Search
 from .window import windows
 
@@ -50,8 +51,10 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     if FLOWS < len(problem) <= INTEGER and not closed(best, bounds) and not best.stopped():
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
+    reused(best, search, bounds)
     two_cuts(best, search, effort, bounds)
     annealed(best, search, effort, bounds)
+    reused(best, search, bounds)
     search = from_the_start(best, search, effort, bounds)
     growing_cuts(best, search, effort, bounds)
     annealed_longer(best, search, effort, bounds)

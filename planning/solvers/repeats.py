@@ -1,0 +1,127 @@
+"""Blocks of a step that are alike, and which operation of one block is which of another.
+
+A layer that is there k times is k periods of one pattern in the forward pass, operations of the same costs and sizes
+in the same order, and about as many in the backward pass, last layer first; who reads whose results tells which period
+is of which layer. That they are alike in everything is not asked: any set of copies is a program, and is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .problem import Ints, Problem
+
+OUTSIDE = -1
+FEWEST = 3
+"""Blocks from which on there is something to repeat."""
+LONGEST = 4096
+"""Operations of a block in one of the passes, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """For each operation its `block`, first layer first, and its `place` in it; `OUTSIDE` where it is in none. `count`:
+    how many blocks there are."""
+
+    block: Ints
+    place: Ints
+    count: int
+
+    def shifted(self, op: int, by: int) -> int | None:
+        """The operation in this place so many blocks later; None where there is none."""
+        return self._at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
+
+    def inside(self, op: int) -> bool:
+        return op < len(self.block) and self.place[op] != OUTSIDE
+
+    @cached_property
+    def _at(self) -> dict[tuple[int, int], int]:
+        return {(int(self.place[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.place != OUTSIDE)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """So many operations from `start` on, each of which is as the one a `period` before it; the last period may be cut
+    short."""
+
+    start: int
+    period: int
+    length: int
+
+    @property
+    def operations(self) -> range:
+        return range(self.start, self.start + self.length)
+
+
+def repeats(problem: Problem) -> Repeats | None:
+    """The blocks of which most of the step consists; None where it does not repeat itself."""
+    signatures, first = _signatures(problem), _first_backward(problem)
+    forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
+    if forward is None or backward is None:
+        return None
+    backward = Run(backward.start + first, backward.period, backward.length)
+    last = _opposite(problem, forward, backward)
+    if last is None:
+        return None
+    block, place = np.full(len(problem), OUTSIDE), np.full(len(problem), OUTSIDE)
+    for op in forward.operations:
+        block[op], place[op] = divmod(op - forward.start, forward.period)
+    for op in backward.operations:
+        back, at = divmod(op - backward.start, backward.period)
+        block[op], place[op] = last - back, forward.period + at
+    inside = place != OUTSIDE
+    block[inside] -= block[inside].min()
+    return Repeats(block, place, int(block.max()) + 1)
+
+
+def longest_run(signatures: Ints) -> Run | None:
+    """Where a sequence repeats itself, at least so that half of it is said; of about equal ones the shortest period."""
+    runs = [
+        run for period in range(1, min(len(signatures) // FEWEST, LONGEST) + 1) if (run := _run(signatures, period))
+    ]
+    most = max((len(run.operations) for run in runs), default=0)
+    if 2 * most < len(signatures):
+        return None
+    return next(run for run in runs if len(run.operations) + run.period > most)
+
+
+def _run(signatures: Ints, period: int) -> Run | None:
+    """The longest run of this period."""
+    same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
+    starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
+    if not len(starts):
+        return None
+    at = int(np.argmax(ends - starts))
+    length = int(ends[at] - starts[at]) + period
+    return Run(int(starts[at]), period, length) if length >= FEWEST * period else None
+
+
+def _signatures(problem: Problem) -> Ints:
+    """A number for each operation: equal for those of equal costs that read and make equal sizes."""
+    known = dict[tuple[object, ...], int]()
+    sizes = problem.sizes.tolist()
+    found = list[int]()
+    for op in range(len(problem)):
+        read, made = sorted(sizes[v] for v in problem.reads_of(op)), [sizes[v] for v in problem.makes_of(op)]
+        facts = (int(problem.costs[op]), int(problem.inner[op]), int(problem.again[op]), tuple(read), tuple(made))
+        found.append(known.setdefault(facts, len(known)))
+    return np.array(found, np.int64)
+
+
+def _first_backward(problem: Problem) -> int:
+    backward = np.flatnonzero(problem.backward)
+    return int(backward[0]) if len(backward) else len(problem)
+
+
+def _opposite(problem: Problem, forward: Run, backward: Run) -> int | None:
+    """The forward period that the first backward one belongs to: that whose results the backward periods read most."""
+    votes = Counter[int]()
+    for op in backward.operations:
+        for v in problem.reads_of(op):
+            if (maker := int(problem.maker[v])) in forward.operations:
+                votes[(op - backward.start) // backward.period + (maker - forward.start) // forward.period] += 1
+    return votes.most_common(1)[0][0] if votes else None

@@ -1,0 +1,148 @@
+"""Blocks that are alike, and one's copies used for all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recompute.planning.solvers.cut_bounds import CutBounds
+from recompute.planning.solvers.effort import Effort
+from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
+from recompute.planning.solvers.registry import solve
+from recompute.planning.solvers.repeats import OUTSIDE, Repeats, Run, longest_run, repeats
+from recompute.planning.solvers.result import Result
+from recompute.planning.solvers.reuse import reused, spread
+from recompute.planning.solvers.search import Search
+from recompute.planning.solvers.sequence import evaluate, sequence_of
+
+LAYERS = 6
+
+
+def layered(layers: int = LAYERS, odd: int | None = None) -> Problem:
+    """A first operation, layers of three operations, a loss, and a backward pass of three a layer, last layer first;
+    the layer `odd` is of another size."""
+    rows = [OperationRow("embed", 5, (), (8,))]
+    for layer in range(layers):
+        x, wide = len(rows) - 1, 9 if layer == odd else 6
+        rows += [
+            OperationRow(f"up{layer}", 7, (x,), (wide,)),
+            OperationRow(f"act{layer}", 1, (x + 1,), (wide,)),
+            OperationRow(f"down{layer}", 7, (x + 2,), (8,)),
+        ]
+    rows.append(OperationRow("loss", 1, (len(rows) - 1,), (1,)))
+    gradient = len(rows) - 1
+    for layer in reversed(range(layers)):
+        x, wide = 3 * layer, 9 if layer == odd else 6
+        rows += [
+            OperationRow(f"down{layer}'", 14, (gradient, x + 2), (wide,), backward=True),
+            OperationRow(f"act{layer}'", 1, (len(rows), x + 1), (wide,), backward=True),
+            OperationRow(f"up{layer}'", 14, (len(rows) + 1, x), (8,), backward=True),
+        ]
+        gradient = len(rows) - 1
+    return problem_of(rows, [gradient])
+
+
+@pytest.fixture
+def alike() -> Repeats:
+    found = repeats(layered())
+    assert found is not None
+    return found
+
+
+def test_runs() -> None:
+    assert longest_run(np.array([9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 8])) == Run(1, 3, 10), "the last one cut short"
+    assert longest_run(np.array([1, 1, 1, 1])) == Run(0, 1, 4)
+    assert longest_run(np.array([1, 2, 1, 2])) is None, "twice is not often enough"
+    assert longest_run(np.array([1, 1, 1, 2, 3, 4, 5, 6])) is None, "less than half of it repeats"
+    assert longest_run(np.array([1, 2, 3, 4, 5])) is None
+    assert longest_run(np.array([], np.int64)) is None
+
+
+def test_layers_are_blocks_of_both_passes(alike: Repeats) -> None:
+    problem = layered()
+    blocks = dict[int, set[str]]()
+    for op in range(len(problem)):
+        if alike.inside(op):
+            blocks.setdefault(int(alike.block[op]), set()).add(problem.names[op])
+    whole = [names for names in blocks.values() if len(names) == 6]
+    assert len(whole) >= LAYERS - 1
+    for names in whole:
+        # Which of the three a block begins with is not said, but it is the same in both passes or one layer off.
+        layers = {int(name.strip("updownact'")) for name in names}
+        assert len(layers) <= 2
+    assert int(alike.place[problem.names.index("loss")]) == OUTSIDE
+
+
+def test_the_same_operation_of_another_block(alike: Repeats) -> None:
+    problem = layered()
+    for kind in ("up", "act", "down", "up{}'", "act{}'", "down{}'"):
+        named = kind if "{}" in kind else kind + "{}"
+        second, fourth = (problem.names.index(named.format(layer)) for layer in (1, 3))
+        assert alike.shifted(second, 2) == fourth and alike.shifted(fourth, -2) == second
+        assert alike.shifted(second, LAYERS) is None
+    assert alike.shifted(problem.names.index("loss"), 1) is None
+
+
+def test_where_nothing_repeats() -> None:
+    draw = np.random.default_rng(1)
+    rows = [OperationRow(f"f{at}", int(draw.integers(1, 99)), (at - 1,) if at else (), (at + 1,)) for at in range(20)]
+    rows += [OperationRow(f"b{at}", 200 + at, (at,), (at,), backward=True) for at in reversed(range(20))]
+    assert repeats(problem_of(rows, [39])) is None
+    assert repeats(layered(2)) is None
+    assert repeats(problem_of([OperationRow("alone", 1, (), (1,))], [0])) is None
+
+
+def test_a_layer_of_another_size_ends_a_run() -> None:
+    found = repeats(layered(8, odd=1))
+    assert found is not None and found.count <= 7
+
+
+def test_copies_of_one_block_are_those_of_all(alike: Repeats) -> None:
+    problem = layered()
+    at = {name: op for op, name in enumerate(problem.names)}
+    once = {(at["act3'"], at["up3"]), (len(problem), at["embed"])}
+    expected = {(at[f"act{layer}'"], at[f"up{layer}"]) for layer in range(LAYERS)} | {(len(problem), at["embed"])}
+    found = spread(alike, once, int(alike.block[at["act3'"]]))
+    assert found == expected, sorted(found ^ expected)
+
+
+def test_two_blocks_by_turns(alike: Repeats) -> None:
+    problem = layered()
+    at = {name: op for op, name in enumerate(problem.names)}
+    block = int(alike.block[at["act2'"]])
+    found = spread(alike, {(at["act2'"], at["up2"])}, block, 2)
+    assert {problem.names[op] for _, op in found} == {"up0", "up2", "up4"}
+
+
+def test_any_spread_is_a_program(alike: Repeats) -> None:
+    problem = layered()
+    plan = Search(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
+    assert plan
+    for width in (1, 2, 3):
+        for first in range(alike.count):
+            pairs = spread(alike, plan, first, width)
+            assert all(0 <= op < stage <= len(problem) for stage, op in pairs)
+            evaluate(problem, sequence_of(problem, pairs))
+
+
+@pytest.mark.parametrize("share", [0.15, 0.2, 0.25, 0.3])
+def test_it_is_cheaper_than_the_greedy_alone(share: float) -> None:
+    """On a deep step of equal layers, without any annealing; and what is found keeps the budget."""
+    problem, told = layered(12), list[str]()
+    budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
+    search, best = Search(problem), Incumbent(problem, budget, progress=told.append)
+    assert best.offer(search.repaired(budget), "greedy") and best.evaluation is not None
+    greedy = best.evaluation.extra_cost
+    reused(best, search, CutBounds(problem, budget))
+    assert told[0].startswith(f"copies of one block in all {LAYERS * 2}")
+    assert best.solver == "greedy + alike in all blocks"
+    assert best.evaluation.extra_cost < greedy and best.evaluation.peak_bytes <= budget
+
+
+def test_it_is_a_part_of_auto() -> None:
+    problem, told = layered(12), list[str]()
+    budget = int(0.2 * evaluate(problem, sequence_of(problem, ())).peak_bytes)
+    found = solve(problem, budget, best=Incumbent(problem, budget, progress=told.append), effort=Effort.brief())
+    assert isinstance(found, Result) and found.peak_bytes <= budget
+    assert any(line.startswith("copies of one block") for line in told)
