@@ -79,14 +79,13 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> Run | None:
-    """Where a sequence repeats itself, at least so that half of it is said; of about equal ones the shortest period."""
-    runs = [
-        run for period in range(1, min(len(signatures) // FEWEST, LONGEST) + 1) if (run := _run(signatures, period))
-    ]
-    most = max((len(run.operations) for run in runs), default=0)
-    if 2 * most < len(signatures):
+    """Where at least half of a sequence repeats itself; of about equal runs that of the shortest period."""
+    periods = range(1, min(len(signatures) // FEWEST, LONGEST) + 1)
+    runs = [run for period in periods if (run := _run(signatures, period)) is not None]
+    most = max((run.length for run in runs), default=0)
+    if not runs or 2 * most < len(signatures):
         return None
-    return next(run for run in runs if len(run.operations) + run.period > most)
+    return next(run for run in runs if run.length + run.period > most)
 
 
 def _run(signatures: Ints, period: int) -> Run | None:

@@ -16,9 +16,9 @@ from .search import Search
 
 WIDTHS = (1, 2, 3)
 """Blocks in a row whose copies are used for all."""
-TRIES = 60_000
-"""Blocks that are tried: so many by the operations of the problem, and at most"""
-MOST_TRIES = 150
+TRIES, MOST_TRIES = 60_000, 150
+"""Rows of blocks that are tried: so many by the operations of the problem, and at most."""
+ALIKE = " + alike in all blocks"
 
 
 def reused(best: Incumbent, search: Search, bounds: Bounds) -> None:
@@ -27,14 +27,13 @@ def reused(best: Incumbent, search: Search, bounds: Bounds) -> None:
     if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:
         return
     alike = repeats(best.problem)
-    while alike is not None and best.pairs is not None:
+    while alike is not None:
         best.progress(f"copies of one block in all {alike.count} that are alike, {best.elapsed:.1f} s")
-        before, pairs = best.percent, best.pairs
-        by = best.solver.removesuffix(" + alike in all blocks")
+        before, pairs, by = best.percent, best.pairs, best.solver.removesuffix(ALIKE)
         for first, width in _rows(alike.count, tries):
             if closed(best, bounds) or best.stopped():
                 return
-            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), f"{by} + alike in all blocks")
+            best.offer(search.repaired(best.budget, spread(alike, pairs, first, width)), by + ALIKE)
         if best.percent >= before:
             return
 
