@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
-from ..planning.solvers.effort import Effort
+from ..planning.solvers.effort import EFFORTS, Effort
 from ..planning.solvers.registry import NAMES
 from ..planning.solvers.result import Progress
 from .files import write_text
@@ -41,7 +41,7 @@ def count_of(options: argparse.Namespace) -> int:
 
 def effort_of(options: argparse.Namespace, otherwise: str = "full") -> Effort:
     """`otherwise`: where none is asked for."""
-    return Effort.brief() if (options.effort or otherwise) == "brief" else Effort()
+    return EFFORTS[options.effort or otherwise]()
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -72,8 +72,8 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; of a step, bytes are those of the device")
     parser.add_argument("--memory-model", choices=MODELS, default="order", help="by which a step is to fit")
     parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
-    effort = "seconds of work, or a minute; --fit of a step: brief where nothing is said, and for the bound"
-    parser.add_argument("--effort", choices=("brief", "full"), help=effort)
+    effort = "seconds of work, a minute, or ten and more; --fit of a step: brief if nothing is said, and for the bound"
+    parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")

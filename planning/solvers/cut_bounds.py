@@ -67,7 +67,7 @@ class CutBounds:
             if not self.stop() and self._integral(stages, ()):
                 return
 
-    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> Answer | None:
+    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> Answer:
         """The integer program at these cuts, with a plan as its start; what it says as a start is kept."""
         stages = stage_program(self.problem, self.budget, cuts)
         return self._solved(stages, plan, self.nodes if nodes is None else nodes)

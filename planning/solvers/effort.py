@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .cut_bounds import CutBounds
@@ -36,10 +37,19 @@ class Effort:
         """For a compiler's pass: seconds, not a minute."""
         return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
 
+    @staticmethod
+    def long() -> Effort:
+        """For who wants to know: ten minutes and more on deep budgets of small graphs, most of them for the proof."""
+        return Effort(seeds=6, nodes=64_000)
+
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:
             return self.rounds
         return max(0, min(1500, 300_000 // max(1, operations))) if operations <= INTEGER else 0
+
+
+EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}
+"""By the names of the command line."""
 
 
 def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:

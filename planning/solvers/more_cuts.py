@@ -39,13 +39,14 @@ def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
 
 
 def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """From the best cuts on, one more at a time: where what the last ones say is above the budget."""
+    """From the best cuts on, one more at a time: where what the last ones say is above the budget; as long as the
+    programs are solved to their end."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
         return
     cuts, nodes = bounds.best_cuts, max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
-    _with_cuts(best, search, bounds, cuts, nodes)
+    solved = _with_cuts(best, search, bounds, cuts, nodes)
     for _ in range(MOST_CUTS):
-        if closed(best, bounds) or best.stopped() or not bounds.starts:
+        if not solved or closed(best, bounds) or best.stopped():
             return
         others = above_budget(best.problem, bounds.starts[-1][1], best.budget)
         apart = [one for one in others if all(abs(one - cut) > near(best.problem) for cut in cuts)]
@@ -53,7 +54,7 @@ def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds
         if not fresh:
             return
         cuts = tuple(sorted((*cuts, fresh[0])))
-        _with_cuts(best, search, bounds, cuts, nodes)
+        solved = _with_cuts(best, search, bounds, cuts, nodes)
         if searched_on(best, effort, bounds, OPEN):
             annealed_from(best, search, effort, bounds, bounds.starts)
 
@@ -70,10 +71,12 @@ def spread_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds)
             annealed_from(best, search, effort, bounds, bounds.starts)
 
 
-def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> None:
+def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> bool:
+    """What is proved and said with these cuts; whether the program was solved to its end."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
-    bounds.cuts(tuple(cuts), best.pairs or (), nodes)
+    answer = bounds.cuts(tuple(cuts), best.pairs or (), nodes)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
+    return answer.optimal and answer.values is not None
