@@ -17,7 +17,7 @@ from .effort import CLOSED, INTEGER, Bounds, Effort, closed, searched_on
 from .flows import FlowBounds
 from .incumbent import Incumbent
 from .kernels.compiled import PATH
-from .more_cuts import growing_cuts, spread_cuts, two_cuts
+from .more_cuts import growing_cuts, two_cuts
 from .problem import Pair
 from .refusals import ended, impossible, nothing_found, refusal
 from .result import Refusal, Result
@@ -58,7 +58,6 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     search = from_the_start(best, search, effort, bounds)
     growing_cuts(best, search, effort, bounds)
     annealed_longer(best, search, effort, bounds)
-    spread_cuts(best, search, effort, bounds)
     _windows(best, effort, bounds)
     if bounds.infeasible:
         return impossible(problem, f"no schedule keeps the budget: proved by the {bounds.infeasible}", True)

@@ -140,11 +140,6 @@ def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[in
             yield cut, other
 
 
-def many_cuts(problem: Problem, cut: int, every: int) -> list[int]:
-    """One cut per `every` operations of the backward pass."""
-    return sorted({cut, *range(max(1, problem.earliest + 1), len(problem) - 1, every)})
-
-
 def _named(cuts: Sequence[int]) -> str:
     shown = ", ".join(map(str, cuts)) if len(cuts) <= 2 else f"{cuts[0]} … {cuts[-1]}"
     return f"cut at {shown}" if len(cuts) == 1 else f"{len(cuts)} cuts at {shown}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .anneals import annealed_from
-from .cut_bounds import CutBounds, above_budget, many_cuts, near, second_cuts
+from .cut_bounds import CutBounds, above_budget, near, second_cuts
 from .effort import OPEN, SMALL, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .problem import Pair
@@ -55,18 +55,6 @@ def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds
             return
         cuts = tuple(sorted((*cuts, fresh[0])))
         solved = _with_cuts(best, search, bounds, cuts, nodes)
-        if searched_on(best, effort, bounds, OPEN):
-            annealed_from(best, search, effort, bounds, bounds.starts)
-
-
-def spread_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Many cuts at once, with the best plan as a start; what they say is a start for the search again."""
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
-        return
-    for every in (12, 8, 5):
-        if closed(best, bounds) or best.stopped():
-            return
-        _with_cuts(best, search, bounds, many_cuts(best.problem, bounds.best_cut, every), effort.nodes // 4)
         if searched_on(best, effort, bounds, OPEN):
             annealed_from(best, search, effort, bounds, bounds.starts)
 
