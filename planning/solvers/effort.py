@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .cut_bounds import CutBounds
 from .flows import FlowBounds
@@ -35,6 +35,11 @@ class Effort:
     def brief() -> Effort:
         """For a compiler's pass: seconds, not a minute."""
         return Effort(rounds=20, seeds=1, nodes=300, pairs=False, many=False)
+
+    @staticmethod
+    def once_more() -> Effort:
+        """Where that found nothing: as much ruin and recreate as suits the size, a second or two up to `SMALL`."""
+        return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:

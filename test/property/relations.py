@@ -57,13 +57,13 @@ def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
     """Operations that nobody reads, in the forward pass: as many copies as without them."""
     if not case.request.marks and case.done.copies:
         more = case.before.clone()
-        if _add_dead_code(more, Random(print_module(more))):
+        if add_dead_code(more, Random(print_module(more))):
             copies = run(more, case.request).done.copies
             if copies != case.done.copies:
                 yield f"dead code changes the number of copies from {case.done.copies} to {copies}"
 
 
-def _add_dead_code(module: ModuleOp, random: Random) -> int:
+def add_dead_code(module: ModuleOp, random: Random) -> int:
     """Behind some forward operations one that reads the result, in the same scope or outside of all of them;
     how many."""
     readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
