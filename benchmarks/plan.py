@@ -4,6 +4,7 @@
     python benchmarks/plan.py pytorch                   # at the peaks of PyTorch's partitioner, same graph, same costs
     python benchmarks/plan.py times --python PYTHON     # beside PyTorch's partitioner, in one run; one that has torch
     python benchmarks/plan.py nets --seconds 60         # irregular networks of joint_graphs.py
+    python benchmarks/plan.py nets --net unet --share 0.3 --seconds 600 --effort long
     python benchmarks/plan.py formulations --seconds 60 # beside Checkmate's integer program, on small graphs
     python benchmarks/plan.py scale                     # 4,000 to 100,000 operations
 
@@ -27,6 +28,7 @@ from formulations import Published, checkmate
 from joint_graphs import NETS, chain, graph, inception, lstm, unet
 from layered import layered
 
+from recompute.planning.solvers.effort import EFFORTS
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
@@ -38,7 +40,12 @@ from recompute.planning.solvers.working_set import largest_working_set
 GRAPHS = Path(__file__).resolve().parent / "graphs"
 BARS = {0.8: 1.005, 0.6: 4.422, 0.5: 7.467, 0.4: 11.849, 0.3: 16.327, 0.2: 21.26, 0.1687: 23.6}
 """Extra cost in percent at shares of the plain peak; the last one has no bar for its gap."""
-GAP, SECONDS, WORSE, EXPONENT = 0.01, 20.0, 0.01, 1.25
+GAP, SECONDS, WORSE = 0.01, 20.0, 0.01
+SHARES = 0.8, 0.6, 0.5, 0.4, 0.3
+FEW, MINUTES = 300, 600.0
+"""Operations up to which the gap at 0.3 has a bar: 4 points, 1 with so many seconds."""
+EXPONENTS = {0.6: 1.25, 0.3: 1.5}
+"""How the time may grow with the operations, by the share of the peak."""
 
 
 def gpt() -> Problem:
@@ -49,9 +56,11 @@ def plain_peak(problem: Problem) -> int:
     return evaluate(problem, sequence_of(problem, ())).peak_bytes
 
 
-def row(name: str, problem: Problem, budget: int, seconds: float | None = None) -> tuple[Result | Refusal, float]:
+def row(
+    name: str, problem: Problem, budget: int, seconds: float | None = None, effort: str = "full"
+) -> tuple[Result | Refusal, float]:
     began = perf_counter()
-    found = solve(problem, budget, best=Incumbent(problem, budget, seconds))
+    found = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
     taken = perf_counter() - began
     if isinstance(found, Refusal):
         print(f"{name:<28} refused: {found.reason}")
@@ -101,13 +110,24 @@ def times(python: str) -> Iterator[str]:
             yield f"{name}: {ratio:.2f} of PyTorch's time"
 
 
-def nets(seconds: float) -> Iterator[str]:
-    problems = [(name, read_graph(json.dumps(graph(name)), name)) for name in NETS]
-    for name, problem in [*problems, ("layered 100", layered(100)), ("layered 250", layered(250))]:
-        for share in (0.9, 0.8) if name.startswith("layered") else (0.8, 0.6, 0.5, 0.4, 0.3):
-            found, _ = row(f"{name} {share}", problem, int(share * plain_peak(problem)), seconds)
-            if share >= 0.4 and (isinstance(found, Refusal) or found.gap > 0.1):
-                yield f"{name} at {share}: no plan, or a gap above 0.1 points"
+def nets(options: argparse.Namespace) -> Iterator[str]:
+    problems = {name: read_graph(json.dumps(graph(name)), name) for name in NETS}
+    problems |= {"layered 100": layered(100), "layered 250": layered(250)}
+    for name in options.net or problems:
+        problem = problems[name]
+        for share in options.share or ((0.9, 0.8) if name.startswith("layered") else SHARES):
+            budget = int(share * plain_peak(problem))
+            found, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
+            bar = gap_bar(share, len(problem), options.seconds)
+            if isinstance(found, Refusal) or found.gap > bar:
+                yield f"{name} at {share}: no plan, or a gap above {bar} points"
+
+
+def gap_bar(share: float, operations: int, seconds: float) -> float:
+    """In points; infinite where there is none."""
+    if share >= 0.4:
+        return 0.1
+    return (1.0 if seconds >= MINUTES else 4.0) if operations <= FEW and share >= 0.3 else float("inf")
 
 
 def small() -> Iterator[tuple[str, Problem]]:
@@ -153,18 +173,20 @@ def published_row(problem: Problem, budget: int, theirs: Published) -> float | N
 
 def scale() -> Iterator[str]:
     for irregular in (False, True):
-        times = list[tuple[int, float]]()
+        times: dict[float, list[tuple[int, float]]] = {share: [] for share in EXPONENTS}
         for operations in (4_000, 20_000, 100_000):
             problem = read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
-            name = f"{len(problem)} {'irregular' if irregular else 'regular'}"
-            _, seconds = row(f"{name} 0.6", problem, int(0.6 * plain_peak(problem)))
-            row(f"{name} 0.3", problem, int(0.3 * plain_peak(problem)))
-            times.append((len(problem), seconds))
-        (few, short), (many, long) = times[0], times[-1]
-        exponent = log(long / short) / log(many / few)
-        print(f"growth at 0.6: exponent {exponent:.2f}")
-        if exponent > EXPONENT or long > 60:
-            yield f"{many} operations: {long:.1f} s, exponent {exponent:.2f}"
+            for share, spent in times.items():
+                name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
+                found, seconds = row(name, problem, int(share * plain_peak(problem)))
+                spent.append((len(problem), seconds))
+                if isinstance(found, Refusal) or found.gap > 0.1 or seconds > 60:
+                    yield f"{name}: {seconds:.1f} s, or a gap above 0.1 points"
+        for share, ((few, short), *_, (many, long)) in times.items():
+            exponent = log(long / short) / log(many / few)
+            print(f"growth at {share}: exponent {exponent:.2f}")
+            if exponent > EXPONENTS[share]:
+                yield f"{share}: exponent {exponent:.2f}"
 
 
 def main() -> int:
@@ -173,13 +195,16 @@ def main() -> int:
         "what", nargs="?", choices=("bars", "pytorch", "times", "nets", "formulations", "scale"), default="bars"
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="for each of the nets' budgets")
+    parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="of the nets")
+    parser.add_argument("--net", action="append", help="this one, or these; all by default")
+    parser.add_argument("--share", action="append", type=float, help="of the plain peak; all by default")
     parser.add_argument("--python", default=sys.executable, help="one that can import torch")
     options = parser.parse_args()
     tables = {
         "bars": bars,
         "pytorch": pytorch,
         "times": lambda: times(options.python),
-        "nets": lambda: nets(options.seconds),
+        "nets": lambda: nets(options),
         "formulations": lambda: formulations(options.seconds),
         "scale": scale,
     }

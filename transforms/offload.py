@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf
 
 from xdsl.context import Context
@@ -46,6 +47,7 @@ from ..rules.effects import why_impure
 from ..rules.names import name_of
 from ..rules.registry import facts_of
 from .phase import steps_of
+from .plans.misfits import Misfits
 
 LEAST_BYTES = 1 << 12
 """What is smaller is not worth a move."""
@@ -77,11 +79,12 @@ def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
 
 def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
     """Offer what is marked `offload` or meant by a policy that offloads, in a flat module, and what else may be moved;
-    remarks on marks that cannot be heard. Raises `Refusal`."""
-    remarks = list[Remark]()
-    for _, found in steps_of(module) if offload.offers else ():
+    remarks on marks that cannot be heard. Raises `Refusal`, also where the selection does not fit a step."""
+    remarks, misfits = list[Remark](), Misfits()
+    for function, found in steps_of(module) if offload.offers else ():
         constant, forced = constants_only(found.order), list[SSAValue]()
-        for value in _marked(found, selection) if offload.marked else ():
+        meant = misfits.fitted(function, partial(_meant, found, selection)) if offload.marked else None
+        for value in _marked(found, meant or frozenset()) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
             if (reason := why_not_moved(value, found, constant)) is None:
                 forced.append(value)
@@ -90,11 +93,16 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
         others = [value for value in _worth_offering(found, offload, constant) if value not in forced]
         offer(forced, offload.reckoned, forced=True)
         offer(others, offload.reckoned)
+    misfits.refuse()
     return remarks
 
 
-def _marked(found: Phases, selection: Selection) -> Iterator[SSAValue]:
-    meant = resolve(found, selection).offloaded if selection.policy in OFFLOADING else frozenset[SSAValue]()
+def _meant(found: Phases, selection: Selection) -> frozenset[SSAValue]:
+    """By a policy that offloads. Raises `BadSelection`."""
+    return resolve(found, selection).offloaded if selection.policy in OFFLOADING else frozenset()
+
+
+def _marked(found: Phases, meant: Set[SSAValue]) -> Iterator[SSAValue]:
     for op in found.order.operations:
         for value in op.results:
             if mark_of(value) is Policy.OFFLOAD or (value in meant and mark_of(value) is None):

@@ -34,6 +34,7 @@ from .offload import withdraw
 from .outline_gradient import outline_gradient
 from .phase import Steps, numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
+from .plans.called_again import in_order, may_cost, why_inlined
 from .plans.candidates import Search, never
 from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
@@ -64,7 +65,8 @@ def recompute(
     offload: Offload = NOTHING_MOVED,
 ) -> Recomputation:
     """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
-    planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible.
+    planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible and,
+    with the target `none`, raises no peak.
     `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out. `loops`: what a
     loop hands on to a later one is cut first of all. `cost`: what planners keep low
     (`rules/costs/cost.py`). `offload`: what may lie on the host meanwhile (`transforms/offload.py`).
@@ -133,8 +135,14 @@ def recomputed(
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     prepared.put_back()
+    held = None if emission.is_ordered or not calls else in_order(work)
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
+    if restored.calls and held is not None and may_cost(work, held):
+        how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
+        inlined, done = recomputed(module, *how)
+        if inlined is not None and (why := why_inlined(work, inlined)) is not None:
+            return inlined, replace(done, remarks=(*done.remarks, why))
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
@@ -195,7 +203,8 @@ class RecomputePass(MarkPass):
     copies: at most so many copies of one operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
     stagger: hold the forward pass back too, as in recompute-stagger.
-    calls: functions in which nothing was changed are called again, and so are whole copies; else all stays inlined.
+    calls: functions in which nothing was changed are called again, and so are whole copies, but with the target none
+    where that takes more memory; else all stays inlined.
     plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
     memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.

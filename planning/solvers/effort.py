@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .cut_bounds import CutBounds
 from .flows import FlowBounds
@@ -41,6 +41,11 @@ class Effort:
     def long() -> Effort:
         """For who wants to know: ten minutes and more on deep budgets of small graphs, most of them for the proof."""
         return Effort(seeds=6, nodes=64_000)
+
+    @staticmethod
+    def once_more() -> Effort:
+        """Where that found nothing: as much ruin and recreate as suits the size, a second or two up to `SMALL`."""
+        return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
         if self.rounds is not None:

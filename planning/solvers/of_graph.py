@@ -19,7 +19,7 @@ from ..pairs import plan_of_pairs
 from ..plan import Plan
 from ..rewriting import as_graph, carried_out
 from .budgets import budget_bytes, in_words
-from .effort import Effort
+from .effort import SMALL, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
 from .registry import solve
@@ -92,8 +92,13 @@ def plan_within(
     if (held := held_over(problem)).bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.said(problem)}")
 
+    def searched(asked: int, effort: Effort) -> Result | Refusal:
+        return solve(problem, asked, solver, best=Incumbent(problem, asked, interrupt=stop), effort=effort)
+
     def solved(asked: int) -> Result | Refusal:
-        return solve(problem, asked, solver, best=Incumbent(problem, asked, interrupt=stop), effort=Effort.brief())
+        found = searched(asked, Effort.brief())
+        is_open = isinstance(found, Refusal) and not found.proved and len(problem) <= SMALL and not stop()
+        return searched(asked, Effort.once_more()) if is_open else found
 
     found = carried_within(graph, problem, budget, solved, chain)
     if isinstance(found, Refusal):

@@ -123,15 +123,11 @@ def classified(module: ModuleOp) -> Phases:
     return found
 
 
-def run(before: ModuleOp, request: Request) -> Case:
-    """Run the pipeline on a copy. Raises what the pipeline raises."""
+def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
+    """Run the pipeline on a copy. Raises what the pipeline raises. `calls`: whether functions are called again."""
     after = before.clone()
-    return Case(
-        request,
-        before,
-        after,
-        recompute(after, request.selection, request.copies, request.target, offload=request.offload),
-    )
+    done = recompute(after, request.selection, request.copies, request.target, calls=calls, offload=request.offload)
+    return Case(request, before, after, done)
 
 
 def check(before: ModuleOp, request: Request, checks: Checks | None = None) -> Outcome:

@@ -18,8 +18,9 @@ from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.unary import TanhOp
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.planning.objective import WORTH_IT
 
-from .checks import Case, Checks, classified, holding, holding_of, run
+from .checks import CHECKS, Case, Checks, classified, holding, holding_of, run
 from .requests import step_of
 
 
@@ -56,13 +57,13 @@ def _dead_code_does_not_matter(case: Case) -> Iterator[str]:
     """Operations that nobody reads, in the forward pass: as many copies as without them."""
     if not case.request.marks and case.done.copies:
         more = case.before.clone()
-        if _add_dead_code(more, Random(print_module(more))):
+        if add_dead_code(more, Random(print_module(more))):
             copies = run(more, case.request).done.copies
             if copies != case.done.copies:
                 yield f"dead code changes the number of copies from {case.done.copies} to {copies}"
 
 
-def _add_dead_code(module: ModuleOp, random: Random) -> int:
+def add_dead_code(module: ModuleOp, random: Random) -> int:
     """Behind some forward operations one that reads the result, in the same scope or outside of all of them;
     how many."""
     readable = [op for op in single_block(step_of(module)).ops if _is_forward(op) and _is_real(op)]
@@ -94,7 +95,11 @@ def _beside(location: LocationAttr, name: str) -> LocationAttr:
 
 
 def _functions_do_not_matter(case: Case) -> Iterator[str]:
-    """A part of a scope in a private function of its own: the same peak, as many copies."""
+    """A part of a scope in a private function of its own: the same numbers, and as many copies. Inlined, the same peak;
+    called again, what is promised of every step, and where program order is all that counts the peak without calls.
+
+    A call needs what it reads and returns at one time, and twins of different calls stay apart (docs/limits.md).
+    """
     if case.request.marks or case.request.phases != "locations" or not case.done.copies:
         return
     outlined = case.before.clone()
@@ -102,9 +107,17 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
         return
     verify_module(outlined)
     again = run(outlined, case.request)
-    found = [(one.done.copies, holding_of(one).peak_bytes) for one in (case, again)]
-    if found[0] != found[1]:
-        yield f"a private function changes (copies, peak) from {found[0]} to {found[1]}"
+    if not (proof := prove(case.before, again.after)):
+        yield f"with a private function: {proof.reason}"
+    yield from (f"with a private function {words}" for words in CHECKS["peak"](again))
+    inlined = [run(before, case.request, calls=False) for before in (case.before, outlined)]
+    plain, without = [(one.done.copies, holding_of(one).peak_bytes) for one in inlined]
+    if plain != without:
+        yield f"without calls a private function changes (copies, peak) from {plain} to {without}"
+    if again.done.copies != case.done.copies:
+        yield f"a private function changes copies from {case.done.copies} to {again.done.copies}"
+    if case.request.target == "none" and holding_of(again).peak_bytes > without[1] * (1 + WORTH_IT):
+        yield f"called again a private function takes the peak from {without[1]} to {holding_of(again).peak_bytes}"
 
 
 def _outline(module: ModuleOp, random: Random) -> bool:

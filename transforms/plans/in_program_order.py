@@ -6,7 +6,7 @@ is taken where it fits and is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic
@@ -15,6 +15,7 @@ from ...analysis.request.loop_schedule import Loops
 from ...dialects.diagnostics import Refusal
 from ...planning.graph import Graph
 from ...planning.plan import Plan
+from ...planning.plan_file import StepPlan
 from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
 from .written import Budgeted, O, Written
@@ -81,7 +82,7 @@ class _InOrder(Generic[O]):
             return None
         if self.one.is_kept(plain):
             return plain
-        around = _Around.of(plain, graphs)
+        around = _Around.of(plain.outcome.plans, self.one.living(plain), graphs)
         done, refused = list[Written[O]](), None
         try:
             done.append(self._planned(around, loops, segments))
@@ -143,14 +144,15 @@ class _Around:
     of_graph: Mapping[str, tuple[str, int]]
 
     @classmethod
-    def of(cls, plain: Written[O], graphs: Mapping[str, Graph]) -> _Around:
+    def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
+        """`peaks`: of the functions, before anything is copied, without dead code."""
         from ...planning.evaluate import peak_bytes
 
         found = dict[str, tuple[str, int]]()
-        for one in plain.outcome.plans:
+        for one in plans:
             if (graph := graphs.get(one.graph)) is not None:
                 function = one.function.split("/")[0]
-                found[one.graph] = function, max(0, plain.peaks[function] - peak_bytes(graph))
+                found[one.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(found)
 
     def wanted(self, graph: Graph, wanted: Mapping[str, int] | None) -> tuple[int | None, int]:

@@ -14,7 +14,8 @@ from ...planning.plan_file import StepPlan
 from ..clone import Planner
 from .budget import Allowed, Budget
 from .candidates import Search
-from .counted import timelines_of
+from .counted import flat, timelines_of
+from .prepared import drop_dead
 
 
 class Outcome(Protocol):
@@ -62,6 +63,14 @@ class Budgeted(Generic[O]):
         module, outcome = self.run(planned, loops)
         peaks = {name: one.peak_bytes for name, one in timelines_of(module or self.module, self.budget.model) if name}
         return Written(module, outcome, peaks, loops)
+
+    def living(self, done: Written[O]) -> Mapping[str, int]:
+        """The peaks without what nobody reads, which goes where something is written, and no plan knows of."""
+        if done.module is not None:
+            return done.peaks
+        module = flat(self.module)
+        drop_dead(module)
+        return {name: one.peak_bytes for name, one in timelines_of(module, self.budget.model)}
 
     def is_kept(self, done: Written[O]) -> bool:
         return self.allowed.wanted is not None and self.allowed.over(done.peaks) <= 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recompute.dialects.diagnostics import Refusal
-from recompute.driver.api import rewrite
+from recompute.driver.api import memory, rewrite
 from recompute.driver.request import Request
 from recompute.planning.evaluate import peak_bytes
 from recompute.planning.graph import Graph
@@ -98,6 +98,39 @@ def test_a_budget_that_nothing_keeps() -> None:
         rewrite(CHAIN, Request(budget="20%"))
     with pytest.raises(NoPlan, match="no plan within -5 bytes"):
         plan_within(graph_of_chain(), -5)
+
+
+def chain_of_exponentials(dead: int) -> str:
+    """Six values that are read again, the last one's first; where all are alive, so many for nothing, one by one."""
+    tensor = "tensor<64xf32>"
+    lines = [f'%h0 = stablehlo.sine %x : {tensor} loc("jit(s)/jvp(a)/sin")']
+    lines += [f'%h{at + 1} = stablehlo.exponential %h{at} : {tensor} loc("jit(s)/jvp(a)/exp")' for at in range(5)]
+    for at in range(dead):
+        before = f"%d{at - 1}" if at else "%h5"
+        lines.append(f'%d{at} = stablehlo.add {before}, %h5 : {tensor} loc("jit(s)/jvp(a)/add")')
+    lines.append(f'%g5 = stablehlo.multiply %ct, %h5 : {tensor} loc("jit(s)/transpose(jvp(a))/mul")')
+    for at in reversed(range(5)):
+        lines.append(f'%g{at} = stablehlo.multiply %g{at + 1}, %h{at} : {tensor} loc("jit(s)/transpose(jvp(a))/mul")')
+    body = "\n  ".join([*lines, f"func.return %g0 : {tensor}"])
+    return f"func.func @main(%x: {tensor}, %ct: {tensor}) -> {tensor} {{\n  {body}\n}}"
+
+
+@pytest.mark.parametrize(("dead", "values", "budget"), [(0, 7, "58%"), (2, 8, "51%")])
+def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budget: str) -> None:
+    """It goes where something is written; it was taken for something around the step, which no plan changes."""
+    text = chain_of_exponentials(dead)
+    assert memory(text)["main"].peak_bytes == values * 256
+    done = rewrite(text, Request(budget=budget, target="none"))
+    assert done.memory()["main"][1].peak_bytes == 1024 and done.copies == 3
+
+
+@pytest.mark.parametrize("budget", range(768, 1024, 32))
+def test_what_fits_less_is_found_for_more(budget: int) -> None:
+    """All of these are three values' bytes. A brief search found the plan for some of them, and nothing for others."""
+    seen = list[Graph]()
+    rewrite(chain_of_exponentials(0), Request(planner=lambda graph: (seen.append(graph), Plan())[1]))
+    plan = plan_within(seen[0], budget)
+    assert peak_bytes(as_graph(seen[0], carried_out(seen[0], plan, ordered=False))) == 768
 
 
 def test_the_proven_minimum_counts_what_has_to_be_there() -> None:

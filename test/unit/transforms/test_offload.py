@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from recompute.analysis.request.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.placements import is_from_host, is_to_host
@@ -218,6 +219,14 @@ def test_the_plan_leads_to_the_same_program() -> None:
 def test_what_is_no_offload(offload: str, cost: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
         rewrite(chain(), Request(budget="50%", memory_model="order", offload=offload, cost=cost))
+
+
+def test_a_selection_that_does_not_fit_is_refused_at_the_step() -> None:
+    """A policy that offloads asks for the segments before anything is marked."""
+    asked = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
+    with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
+        rewrite(chain(), Request(asked, offload="marked"))
+    assert refused.value.operation.name == "func.func"
 
 
 def test_devices_have_a_speed_one_way() -> None:

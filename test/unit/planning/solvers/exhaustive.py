@@ -1,6 +1,7 @@
 """Small random problems, and their optima by exhaustive search: Dijkstra over what is in memory.
 
 Any order of executions is allowed there, first ones in the given order: so no plan is cheaper, and no bound is higher.
+Only copies from some operation on can be asked for.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def random_problem(seed: int, most: int = 9) -> Problem:
     return problem_of(rows, outputs, earliest=draw.choice((0, half)))
 
 
-def optimum(problem: Problem, budget: int) -> int | None:
-    """The least extra cost of any schedule within the budget, or None."""
+def optimum(problem: Problem, budget: int, earliest: int = 0) -> int | None:
+    """The least extra cost of any schedule within the budget, or None. `earliest`: copies stand behind so many first
+    executions."""
     n, sizes = len(problem), problem.sizes.tolist()
     reads = [_mask(problem.reads_of(op)) for op in range(n)]
     makes = [_mask(problem.makes_of(op)) for op in range(n)]
@@ -62,7 +64,7 @@ def optimum(problem: Problem, budget: int) -> int | None:
             return cost
         for op in range(min(done + 1, n)):
             first = op == done
-            if reads[op] & ~memory or not (first or problem.again[op]):
+            if reads[op] & ~memory or not (first or (problem.again[op] and done >= earliest)):
                 continue
             if weight(memory | makes[op]) + int(problem.inner[op]) <= budget:
                 reach(cost + (0 if first else int(problem.costs[op])), done + first, memory | makes[op])

@@ -1,0 +1,255 @@
+"""Budgets for random steps, in program order: each is kept as it is written, or refused with reason.
+
+python -m recompute.test.property.budgets --count 1000 --seed 0
+
+Of three shares of the step's peak what comes out is proved and executed equal, the metered peak is the counted one and
+within the budget, and none is refused where a tighter one is not. A refusal names a minimum, which is held against what
+is reached by other ways: as few bytes as can be, segments, other budgets; on small steps against all schedules. Exit
+status 1: one of these does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from random import Random
+
+from xdsl.dialects.builtin import ModuleOp
+
+from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.printer import print_module
+from recompute.driver.api import Rewritten, memory, rewrite
+from recompute.driver.request import Request
+from recompute.interpreters.execute_check import compare
+from recompute.interpreters.inputs import random_inputs
+from recompute.interpreters.meter import meter
+from recompute.planning.graph import Graph
+from recompute.planning.plan import Plan
+from recompute.planning.solvers.of_graph import problem_of_graph
+from recompute.planning.solvers.problem import Problem
+from recompute.rules.kinds import is_constant
+from recompute.test.unit.planning.solvers.exhaustive import optimum
+from recompute.transforms.cse import cse
+from recompute.transforms.inline import inline
+from recompute.transforms.plans.prepared import drop_dead
+
+from .checks import is_executable
+from .programs import Shape, generate
+from .relations import add_dead_code
+from .requests import parsed, step_of
+
+SHARES = (30, 90)
+MINIMUM = re.compile(r"(?:no plan|none) needs less than (\d+) bytes|none needs less than (\d+)")
+FUNCTION = "main"
+SMALL = 13
+"""So many values an exhaustive search has time for."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a share of the step's peak led to: a module, or a refusal."""
+
+    share: int
+    wanted: int
+    done: Rewritten | None
+    refusal: str = ""
+
+    @cached_property
+    def peak(self) -> int:
+        assert self.done is not None
+        return memory(self.done.module)[FUNCTION].peak_bytes
+
+    @property
+    def minimum(self) -> int:
+        """What is proved to be needed, 0 where nothing is said of it."""
+        found = MINIMUM.search(self.refusal)
+        return int(found[1] or found[2]) if found else 0
+
+    @property
+    def is_proved(self) -> bool:
+        """That nothing keeps the budget, where it is refused."""
+        return self.minimum > self.wanted or "proved by the" in self.refusal
+
+    @property
+    def kind(self) -> str:
+        if self.done is not None:
+            return f"kept by {'copies' if self.done.copies else 'the step as it is'}"
+        return "refused: proved" if self.is_proved else "refused: not found"
+
+
+def step_for(seed: int) -> ModuleOp:
+    """A third of the steps have dead code, a third are small; half are inlined, with twins merged."""
+    module = parsed(generate(seed, small if seed % 3 == 1 else lambda shape: shape))
+    if seed % 3 == 2:
+        add_dead_code(module, Random(seed))
+    if seed % 2 == 0:
+        inline(module)
+        cse(module)
+    return module
+
+
+def has_twins(module: ModuleOp) -> bool:
+    """Whether what is written may need less than any plan: twins are merged there, which planners know nothing of
+    (docs/limits.md)."""
+    flat = module.clone()
+    inline(flat)
+    drop_dead(flat)
+    before = _computed(flat)
+    cse(flat)
+    return _computed(flat) < before
+
+
+def _computed(module: ModuleOp) -> int:
+    return sum(not is_constant(op) for op in module.walk())
+
+
+def small(shape: Shape) -> Shape:
+    return replace(shape, blocks=shape.blocks[:1], pieces=(1, 1), head=False, towers=False)
+
+
+def request_for(seed: int) -> Request:
+    random = Random(f"budgets/{seed}")
+    target = "none" if random.random() < 0.5 else "stablehlo"
+    return Request(target=target, memory_model="order", calls=random.random() < 0.7)
+
+
+def shares_for(seed: int) -> list[int]:
+    """The loosest first."""
+    return sorted(Random(f"shares/{seed}").sample(range(*SHARES), 3), reverse=True)
+
+
+def answer(module: ModuleOp, request: Request, share: int, plain: int) -> Answer:
+    wanted = plain * share // 100
+    try:
+        return Answer(share, wanted, rewrite(module, replace(request, budget=f"{share}%")))
+    except Refusal as refusal:
+        return Answer(share, wanted, None, refusal.reason)
+
+
+def reached(module: ModuleOp, request: Request) -> Iterator[int]:
+    """Peaks that other ways lead to: as few bytes as can be, and what is chosen without a budget."""
+    for other in (replace(request, budget="min"), replace(request, memory_model="")):
+        for calls in {request.calls, False}:
+            try:
+                yield memory(rewrite(module, replace(other, calls=calls)).module)[FUNCTION].peak_bytes
+            except Refusal:
+                continue
+
+
+def problems_of(module: ModuleOp, request: Request, answers: Sequence[Answer]) -> Iterator[str]:
+    """What does not hold, in words."""
+    for one in answers:
+        if one.done is not None:
+            yield from (f"{one.share}%: {words}" for words in wrong_with(module, one, one.done))
+    yield from wrong_among(answers)
+    if refused := [one for one in answers if one.done is None]:
+        peaks = [*reached(module, request), *(one.peak for one in answers if one.done is not None)]
+        problem, least = problem_for(module, request), 0 if has_twins(module) else min(peaks)
+        for one in refused:
+            yield from (f"{one.share}%: {words}" for words in wrong_refusal(one, least))
+            yield from (f"{one.share}%: {words}" for words in exhausted(one, problem))
+
+
+def wrong_with(module: ModuleOp, one: Answer, done: Rewritten) -> Iterator[str]:
+    if done.proof is None or not done.proof.proved:
+        yield "not proved"
+    if one.peak > one.wanted:
+        yield f"{one.peak} bytes at the peak, above {one.wanted}"
+    if not is_executable(module):
+        return
+    inputs = random_inputs(step_of(module), 0)
+    if not (same := compare(module, done.module, inputs)).equal:
+        yield f"executed: {same.difference}"
+    flat = done.module.clone()
+    inline(flat)
+    metered = meter(step_of(flat), inputs)[1].peak_bytes
+    if metered != one.peak:
+        yield f"metered {metered} bytes, counted {one.peak}"
+
+
+def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
+    """`answers`: the loosest first."""
+    for looser, tighter in pairwise(answers):
+        if looser.done is None and tighter.done is not None:
+            yield f"{looser.share}% is refused, {tighter.share}% is not: {looser.refusal}"
+
+
+def dearer(answers: Sequence[Answer]) -> Iterator[str]:
+    """Budgets that take more work than a tighter one (docs/limits.md): no failure, but counted."""
+    for looser, tighter in pairwise(answers):
+        if looser.done is not None and tighter.done is not None and looser.done.extra_flops > tighter.done.extra_flops:
+            works = f"{looser.done.extra_flops} FLOPs more, {tighter.share}% {tighter.done.extra_flops}"
+            yield f"{looser.share}% takes {works}"
+
+
+def wrong_refusal(one: Answer, least: int) -> Iterator[str]:
+    """`least`: bytes that were reached somehow; 0: that says nothing."""
+    if 0 < least < one.minimum:
+        yield f"refused since no plan needs less than {one.minimum} bytes, but {least} were reached: {one.refusal}"
+    if 0 < least <= one.wanted:
+        yield f"refused, but {least} bytes were reached, and {one.wanted} asked for: {one.refusal}"
+    if not one.minimum:
+        yield f"refused without a minimum: {one.refusal}"
+
+
+def problem_for(module: ModuleOp, request: Request) -> Problem | None:
+    """What the planner is asked, where that is small enough for an exhaustive search."""
+    graphs = list[Graph]()
+
+    def planner(graph: Graph) -> Plan:
+        graphs.append(graph)
+        return Plan()
+
+    rewrite(module, replace(request, planner=planner, memory_model=""))
+    found = [problem_of_graph(graph) for graph in graphs]
+    return found[0] if len(found) == 1 and len(found[0].sizes) <= SMALL else None
+
+
+def exhausted(one: Answer, problem: Problem | None) -> Iterator[str]:
+    """What a search through all schedules says of a refusal."""
+    if problem is None:
+        return
+    earliest = 0 if problem.everywhere else problem.earliest
+    if one.is_proved and optimum(problem, one.wanted, earliest) is not None:
+        yield f"refused as proved, but there is a schedule: {one.refusal}"
+    if one.minimum and optimum(problem, one.minimum - 1, earliest) is not None:
+        yield f"there is a schedule below the minimum: {one.refusal}"
+
+
+def check(seed: int) -> tuple[list[Answer], list[str]]:
+    module, request = step_for(seed), request_for(seed)
+    plain = memory(module)[FUNCTION].peak_bytes
+    answers = [answer(module, request, share, plain) for share in shares_for(seed)]
+    return answers, list(problems_of(module, request, answers))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--text", action="store_true", help="print the step of the seed")
+    options = parser.parse_args()
+    kinds, failed, more, start = Counter[str](), 0, 0, time.monotonic()
+    for seed in range(options.seed, options.seed + options.count):
+        if options.text:
+            print(print_module(step_for(seed), debuginfo=True))
+        answers, problems = check(seed)
+        kinds.update(one.kind for one in answers)
+        failed += bool(problems)
+        more += len(list(dearer(answers)))
+        for words in [*problems, *(f"(no failure) {one}" for one in dearer(answers))]:
+            print(f"seed {seed}: {words}", flush=True)
+    took = f"{time.monotonic() - start:.0f} s"
+    print(f"{options.count} steps, {failed} failed, {more} budgets dearer than tighter ones, {took}: {dict(kinds)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

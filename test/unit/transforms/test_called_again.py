@@ -1,0 +1,100 @@
+"""Where program order is all that counts, functions are called again only where that takes no more memory."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.func import CallOp
+
+from recompute.analysis.request.selection import Selection
+from recompute.dialects.parser import parse_module
+from recompute.driver.api import memory
+from recompute.interpreters.prove import prove
+from recompute.transforms.recompute import recompute
+
+T = "tensor<1024xf32>"
+BYTES = 4 * 1024
+
+
+def step(block: str, gradient: str, functions: str) -> str:
+    """The block makes %a and %b from %x; its gradient makes %i of %g and them."""
+    return f"""
+func.func @step(%x: {T}) -> ({T}, {T}) {{
+  {block}
+  %o = stablehlo.tanh %b : {T} loc("jit(s)/jvp(block0)/tanh")
+  %d = stablehlo.sine %o : {T} loc("jit(s)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : {T} loc("jit(s)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : {T} loc("jit(s)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : {T} loc("jit(s)/transpose(jvp(block1))/mul")
+  {gradient}
+  func.return %y, %i : {T}, {T}
+}}
+{functions}"""
+
+
+# The function waits for the copies of %a and %b; its first product alone needs neither.
+WAITS = step(
+    f"""%a = stablehlo.exponential %x : {T} loc("jit(s)/jvp(block0)/exp")
+  %b = stablehlo.cosine %a : {T} loc("jit(s)/jvp(block0)/cos")""",
+    f"%i = func.call @gradient(%g, %o, %b, %a) : ({T}, {T}, {T}, {T}) -> {T} "
+    'loc("jit(s)/transpose(jvp(block0))/jit(gradient)")',
+    f"""func.func private @gradient(%g: {T}, %o: {T}, %b: {T}, %a: {T}) -> {T} {{
+  %0 = stablehlo.multiply %g, %o : {T} loc("mul")
+  %1 = stablehlo.multiply %0, %b : {T} loc("mul")
+  %2 = stablehlo.multiply %1, %a : {T} loc("mul")
+  func.return %2 : {T}
+}}""",
+)
+
+# Both calls compute the same sine, and the gradient reads it of both.
+TWINS = step(
+    f"""%a, %c = func.call @f(%x) : ({T}) -> ({T}, {T}) loc("jit(s)/jvp(block0)/jit(f)")
+  %p = func.call @h(%x) : ({T}) -> {T} loc("jit(s)/jvp(block0)/jit(h)")
+  %b = stablehlo.add %c, %p : {T} loc("jit(s)/jvp(block0)/add")""",
+    f"""%k = stablehlo.multiply %g, %o : {T} loc("jit(s)/transpose(jvp(block0))/mul")
+  %l = stablehlo.multiply %k, %c : {T} loc("jit(s)/transpose(jvp(block0))/mul")
+  %m = stablehlo.multiply %l, %a : {T} loc("jit(s)/transpose(jvp(block0))/mul")
+  %n = stablehlo.multiply %k, %p : {T} loc("jit(s)/transpose(jvp(block0))/mul")
+  %i = stablehlo.add %m, %n : {T} loc("jit(s)/transpose(jvp(block0))/add_any")""",
+    f"""func.func private @f(%x: {T}) -> ({T}, {T}) {{
+  %0 = stablehlo.sine %x : {T} loc("sin")
+  %1 = stablehlo.cosine %0 : {T} loc("cos")
+  func.return %0, %1 : {T}, {T}
+}}
+func.func private @h(%x: {T}) -> {T} {{
+  %0 = stablehlo.sine %x : {T} loc("sin")
+  func.return %0 : {T}
+}}""",
+)
+
+
+def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
+    """Tensors at the peak in program order, calls in the module, the last remark."""
+    module = parse_module(text)
+    found = recompute(module, Selection(segments="block0"), target=target, calls=calls)
+    assert found.copies and prove(parse_module(text), module)
+    called = sum(isinstance(op, CallOp) for op in module.walk())
+    return memory(module)["step"].peak_bytes // BYTES, called, found.remarks[-1].reason if found.remarks else ""
+
+
+@pytest.mark.parametrize("text", [WAITS, TWINS])
+def test_functions_stay_inlined_where_calls_need_more(text: str) -> None:
+    stay = "functions stay inlined: called again they would take the peak in program order from 16384 to 20480 bytes"
+    assert done(text, "none") == (4, 0, stay)
+    peak, calls, remark = done(text, "none", calls=False)
+    assert (peak, calls) == (4, 0) and remark != stay
+
+
+@pytest.mark.parametrize(
+    ("text", "peak", "calls"),
+    [(WAITS.replace("%g, %o : ", "%g, %a : "), 4, 1), (TWINS.replace("sine %x", "negate %x", 1), 5, 4)],
+)
+def test_functions_are_called_again_where_that_costs_nothing(text: str, peak: int, calls: int) -> None:
+    """All that the gradient's function computes waits for a copy; the calls compute different values."""
+    assert done(text, "none")[:2] == (peak, calls)
+    assert done(text, "none", calls=False)[:2] == (peak, 0)
+
+
+def test_for_xla_functions_are_called_again_all_the_same() -> None:
+    """XLA inlines calls and merges twins itself, and what is called again has the bits of the plain step."""
+    assert done(TWINS, "stablehlo")[:2] == (5, 4)
+    assert done(TWINS, "stablehlo", calls=False)[:2] == (4, 0)
