@@ -3,7 +3,7 @@
 What is foreseen is corrected by what was measured: between two that were measured on the line through both, below the
 lowest in proportion. Plans of one kind err alike, so each kind has its own line, through what its own kind measured; a
 kind that was not tried yet borrows from the others. So a model that is off by a factor and by bytes that it does not
-see is put right. Where nothing is left that should fit, what others erred is not held against a kind that was not tried.
+see is put right. Where nothing is left that should fit, a kind that was not tried is taken at its word.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Picking:
         limit = self.limit * (CAREFUL if left == 1 and best is None else 1.0)
         needs = {at: self.expected(self.choices[at]) for at in untried}
         within = [at for at in untried if needs[at] <= limit]
-        if not within and best is None:
+        if not within:
             kinds = {self.choices[at].kind for at in self.measured}
             others = [at for at in untried if self.choices[at].kind not in kinds]
             within = [at for at in others if self._on_line(self.choices[at], []) <= limit]

@@ -32,3 +32,11 @@ def test_what_others_erred_is_not_held_against_another_kind() -> None:
     measured = [33.0, 33.0, 29.0, 33.0]
     picking = Picking(choices, 30.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 2]
+
+
+def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> None:
+    """One kind needs more than foreseen, and its dearer plan fits: the other kind, with less work, is still tried."""
+    choices = [Foreseen(0.4, 1.0, "a"), Foreseen(0.3, 3.0, "a"), Foreseen(0.45, 2.0, "b")]
+    measured = [60.0, 40.0, 46.0]
+    picking = Picking(choices, 50.0, (1.0, 100.0))
+    assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
