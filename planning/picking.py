@@ -67,7 +67,9 @@ class Picking:
             return min(within, key=lambda at: (self.choices[at].work, needs[at]))
         if best is not None:
             return None
-        return min(untried, key=lambda at: (needs[at], self.choices[at].work), default=None)
+        # Where none should fit, of equals that which does more: it may gain what is not foreseen.
+        sign = -1 if self.limit else 1
+        return min(untried, key=lambda at: (needs[at], sign * self.choices[at].work), default=None)
 
     def expected(self, one: Foreseen) -> float:
         """What it will need, as far as can be told."""

@@ -40,3 +40,9 @@ def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> Non
     measured = [60.0, 40.0, 46.0]
     picking = Picking(choices, 50.0, (1.0, 100.0))
     assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
+
+
+def test_where_none_should_fit_of_equals_the_one_that_does_more() -> None:
+    choices = [Foreseen(0.5, 1.0, "a"), Foreseen(0.5, 2.0, "a")]
+    measured = [50.0, 38.0]
+    assert Picking(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1
