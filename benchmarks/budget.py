@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -123,7 +124,8 @@ def rows_of(step: Budgeted) -> Iterator[Row]:
         for share in SHARES:
             yield row_of(step, f"{share}", share, plain, flops, None)
         theirs = twin.cost_analysis()["flops"] / flops
-        share = twin.memory_analysis().temp_size_in_bytes / plain
+        # Rounded up: the budget is to be all of these bytes.
+        share = math.nextafter(twin.memory_analysis().temp_size_in_bytes / plain, 1)
         if share < 1:
             yield row_of(step, "jax.checkpoint", share, plain, flops, theirs)
 

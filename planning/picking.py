@@ -3,7 +3,7 @@
 What is foreseen is corrected by what was measured: between two that were measured on the line through both, below the
 lowest in proportion. Plans of one kind err alike, so each kind has its own line, through what its own kind measured; a
 kind that was not tried yet borrows from the others. So a model that is off by a factor and by bytes that it does not
-see is put right.
+see is put right. Where nothing is left that should fit, a kind that was not tried is taken at its word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORTH = 0.999
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What a plan is foreseen to need, and its extra work; `kind`: who made it."""
+    """What a plan is foreseen to need, and its extra work; `kind`: who made it, from which segments."""
 
     need: float
     work: float
@@ -59,17 +59,27 @@ class Picking:
         limit = self.limit * (CAREFUL if left == 1 and best is None else 1.0)
         needs = {at: self.expected(self.choices[at]) for at in untried}
         within = [at for at in untried if needs[at] <= limit]
+        if not within:
+            kinds = {self.choices[at].kind for at in self.measured}
+            others = [at for at in untried if self.choices[at].kind not in kinds]
+            within = [at for at in others if self._on_line(self.choices[at], []) <= limit]
         if within:
             return min(within, key=lambda at: (self.choices[at].work, needs[at]))
         if best is not None:
             return None
-        return min(untried, key=lambda at: (needs[at], self.choices[at].work), default=None)
+        # Where none should fit, of equals that which does more: it may gain what is not foreseen.
+        sign = -1 if self.limit else 1
+        return min(untried, key=lambda at: (needs[at], sign * self.choices[at].work), default=None)
 
     def expected(self, one: Foreseen) -> float:
         """What it will need, as far as can be told."""
         known = [at for at, need in self.measured.items() if need < float("inf")]
         own = [at for at in known if self.choices[at].kind == one.kind]
-        seen = [(self.choices[at].need, self.measured[at]) for at in own or known]
+        return self._on_line(one, own or known)
+
+    def _on_line(self, one: Foreseen, through: Sequence[int]) -> float:
+        """`through`: what was measured."""
+        seen = [(self.choices[at].need, self.measured[at]) for at in through]
         points = sorted([*seen, self.plain])
         below = [point for point in points if point[0] <= one.need]
         above = [point for point in points if point[0] > one.need]

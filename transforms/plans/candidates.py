@@ -1,7 +1,7 @@
 """Plans for a module by what they are foreseen to need: for who has a budget, and can count what is written or compile.
 
 What `recompute` would choose from without a budget, each whole and with fewer and fewer segments, and what the solvers
-say under budgets in program order. Nothing is carried out here.
+say under budgets in program order, whole and with fewer and fewer copies. Nothing is carried out here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...dialects.every import every_operation
 from ...dialects.stopwatch import part
 from ...planning.offload import NOTHING_MOVED, Offload
 from ...planning.picking import Foreseen
-from ...planning.plan import CopyGroup, Plan
+from ...planning.plan import Plan
 from ...planning.plan_file import Note, StepPlan
 from ..mark import write_marks
 from ..per_device.bodies import is_stand_in
@@ -35,18 +35,18 @@ from .loop_choices import loop_choices
 from .notes import notes_of, write_notes
 from .prepared import prepare
 from .segment_budgets import Demand
+from .thinned import STEPS, thinned_out, with_fewer_groups
 
-WHOLE, FEWER, SOLVED, LOOPS = "attempt", "fewer segments", "solver", "loops alone"
+SOLVED, LOOPS = "solver", "loops alone"
 TRIED = 8
 """So many ordinary attempts are made,"""
 THINNED = 4
-"""of so many, the least by either count, segments are left out one by one,"""
-STEPS = 12
-"""in about so many steps."""
-SHARES = (0.85, 0.7, 0.55, 0.4, 0.28)
-"""Of the peak in program order: budgets that the solvers get."""
+"""of so many, the least by either count, segments are left out one by one."""
+SHARES = (0.85, 0.7, 0.55, 0.5, 0.45, 0.4, 0.37, 0.34, 0.31, 0.28, 0.25, 0.22, 0.19, 0.16)
+"""Of the peak in program order: budgets that the solvers get. Many, since which of them XLA:CPU needs least for is not
+said by their order."""
 LARGE = 6000
-"""From so many operations on the solvers get fewer of them."""
+"""From so many operations on the solvers get fewer budgets, and their plans are thinned in half as many steps."""
 LEVELS = 10
 """So many combinations are made where there are several steps."""
 
@@ -188,12 +188,19 @@ def _of_step(
         notes, segments = tuple(notes_of(step)), one.planned.segments
         write_notes(step, plain)
         words = str(one.planned.attempt)
-        yield from distinct(words, WHOLE, one.planned.plan, notes, segments)
+        yield from distinct(words, words, one.planned.plan, notes, segments)
         for names, plan in thinned_out(one.planned.plan) if at in thinned else ():
             said = f"{words}, {len(names)} of them"
-            yield from distinct(said, FEWER, plan, _but_for_others(notes, names), segments)
+            yield from distinct(said, words, plan, _but_for_others(notes, names), segments)
+    solved = list[_One]()
     for part_of_peak, plan in _solved(step, demand, search):
-        yield from distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
+        solved += distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
+    yield from solved
+    for one in _front(solved):
+        for left, plan in with_fewer_groups(step.graph, one.plan, STEPS if len(step.graph) < LARGE else STEPS // 2):
+            if search.stop():
+                return
+            yield from distinct(f"{one.words}, {left} of its {len(one.plan.groups)} places", SOLVED, plan, plain, {})
 
 
 def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:
@@ -201,27 +208,13 @@ def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:
     return sorted(copying, key=lambda at: size(tried[at]))[: THINNED // 2]
 
 
-def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
-    """The plan with fewer and fewer segments: those go first whose turn comes first in the backward pass, or that free
-    least for their work. With the names of those that are left."""
-    groups = dict[str, list[CopyGroup]]()
-    for group in sorted(plan.groups, key=lambda one: one.before):
-        groups.setdefault(group.segment, []).append(group)
-    names = [name for name in groups if name]
-    by_worth = sorted(names, key=lambda name: _worth(groups[name]))
-    every = max(1, len(names) // STEPS)
-    for order in (names, by_worth):
-        for count in range(every, len(names), every):
-            left = frozenset(order[count:])
-            yield (
-                left,
-                replace(plan, groups=tuple(one for one in plan.groups if not one.segment or one.segment in left)),
-            )
-
-
-def _worth(groups: Iterable[CopyGroup]) -> float:
-    found = list(groups)
-    return sum(one.saved_bytes for one in found) / (1 + sum(one.extra_flops for one in found))
+def _front(found: Sequence[_One]) -> list[_One]:
+    """Those for which none needs as little for as little work."""
+    kept = list[_One]()
+    for one in sorted(found, key=lambda one: (one.work, one.need)):
+        if not kept or one.need < kept[-1].need:
+            kept.append(one)
+    return kept
 
 
 def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:

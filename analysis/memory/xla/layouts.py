@@ -1,7 +1,8 @@
 """How XLA:CPU's kernels want their operands to lie in memory.
 
 Convolutions want `[b, 0, 1, f]` and `[0, 1, i, o]`, and matrix products the contracted dimensions last on the left and
-first on the right. A plain matrix they read either way.
+first on the right. A plain matrix they read either way, since a transpose is folded into the product: but for one that
+stands in front of dropping a batch dimension of extent 1.
 """
 
 from __future__ import annotations
@@ -10,22 +11,44 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import Operation
 
-from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr
+from ....dialects.guards import is_tensor
+from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr, DotDimensions
+from ....rules.names import name_of
 from ...step.storage import rank_of
 
 
 def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
-    numbers = op.properties["dot_dimension_numbers"]
-    assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
-    left, right = (rank_of(operand) for operand in op.operands)
-    batch, contracted = numbers.data.lhs_batching_dimensions, numbers.data.lhs_contracting_dimensions
-    lhs = [*batch, *(d for d in range(left) if d not in (*batch, *contracted)), *contracted]
-    batch, contracted = numbers.data.rhs_batching_dimensions, numbers.data.rhs_contracting_dimensions
-    rhs = [*batch, *contracted, *(d for d in range(right) if d not in (*batch, *contracted))]
-    return [
-        range(len(permutation)) if _is_read_either_way(permutation, len(contracted)) else permutation
+    lhs, rhs = _rows_by_columns(op)
+    contracted = len(_numbers(op).lhs_contracting_dimensions)
+    read = [
+        range(len(permutation)) if _is_read_either_way(permutation, contracted) else permutation
         for permutation in (lhs, rhs)
     ]
+    return (lhs, rhs) if _drops_a_batch(op) and any(map(_is_moved, read)) else read
+
+
+def _is_moved(wanted: Sequence[int]) -> bool:
+    return list(wanted) != sorted(wanted)
+
+
+def _numbers(op: Operation) -> DotDimensions:
+    numbers = op.properties["dot_dimension_numbers"]
+    assert isinstance(numbers, DotAttr), "dot_general is registered and verified"
+    return numbers.data
+
+
+def _rows_by_columns(op: Operation) -> tuple[Sequence[int], Sequence[int]]:
+    numbers, (left, right) = _numbers(op), map(rank_of, op.operands)
+    batch, contracted = numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions
+    lhs = [*batch, *(d for d in range(left) if d not in (*batch, *contracted)), *contracted]
+    batch, contracted = numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions
+    rhs = [*batch, *contracted, *(d for d in range(right) if d not in (*batch, *contracted))]
+    return lhs, rhs
+
+
+def _drops_a_batch(op: Operation) -> bool:
+    left = op.operands[0].type
+    return is_tensor(left) and any(left.get_shape()[d] == 1 for d in _numbers(op).lhs_batching_dimensions)
 
 
 def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
@@ -50,3 +73,8 @@ WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
     "stablehlo.convolution": _of_convolution,
 }
 """For each of the two operands the order of its dimensions in memory."""
+
+
+def copied(op: Operation) -> tuple[bool, ...]:
+    """Of the operands, which are transposed in a copy."""
+    return tuple([_is_moved(wanted) for wanted in WANTED[name_of(op)](op)])

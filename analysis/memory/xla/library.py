@@ -12,6 +12,7 @@ from ....dialects.guards import is_tensor
 from ....dialects.stablehlo.records import DotAttr
 from ....rules.fusion import LIBRARY
 from ....rules.names import name_of
+from .layouts import copied
 
 _TYPES = frozenset({f64, f32, bf16, i8})
 # For fewer elements a call of the library costs more than it gains.
@@ -75,7 +76,7 @@ def _is_row_by_column(op: Operation) -> bool:
         all(_element(value) in _TYPES for value in (*op.operands, *op.results))
         and min(rows, columns) > 1
         and max(rows, columns, inner) >= _LEAST_SIDE
-        and not read_by_columns
+        and not (read_by_columns and not copied(op)[0])
     )
 
 

@@ -8,10 +8,9 @@ from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.guards import is_tensor
-from ....rules.names import name_of
 from ....rules.storage import element_bytes
 from ...step.storage import value_bytes
-from .layouts import WANTED
+from .layouts import copied
 from .program import Kernel, Pool
 
 POOL = "stablehlo.select_and_scatter"
@@ -22,7 +21,7 @@ _INDEX = 4
 def kernel_of(op: Operation) -> Kernel:
     (result,) = op.results
     return Kernel(
-        transposed=tuple([list(wanted) != sorted(wanted) for wanted in WANTED[name_of(op)](op)]),
+        transposed=copied(op),
         wide=tuple([_bytes_in_f32(operand) if _is_bf16(operand) else 0 for operand in op.operands]),
         wide_result=_bytes_in_f32(result) if _is_bf16(result) else 0,
     )

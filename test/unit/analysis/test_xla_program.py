@@ -54,6 +54,18 @@ def test_an_operand_that_lies_otherwise_is_transposed() -> None:
     assert found.sources == ((), (0,), (1,), (1,), (3,))
 
 
+@pytest.mark.parametrize(("batch", "copied"), [(1, 2), (8, 1)])
+def test_behind_a_batch_of_extent_1_that_is_dropped_both_operands_are_transposed(batch: int, copied: int) -> None:
+    """As in the optimised HLO of both; where nothing is dropped, %x is read either way."""
+    of, by, to = f"tensor<{batch}x4x8x8xf32>", f"tensor<{batch}x8x4x2xf32>", f"tensor<{batch}x4x8x2xf32>"
+    numbers = "batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [1]"
+    found = program(f"""func.func @f(%x: {of}, %y: {by}) -> {to} {{
+  %c = stablehlo.dot_general %x, %y, {numbers} : ({of}, {by}) -> {to}
+  func.return %c : {to}
+}}""")
+    assert short(found.names) == ["transpose"] * copied + ["dot_general", "return"]
+
+
 def test_a_body_sees_through_a_reshape_outside_of_it() -> None:
     found = program("""func.func @f(%x: tensor<4x4xf32>, %p: tensor<i32>) -> tensor<16xf32> {
   %r = stablehlo.reshape %x : (tensor<4x4xf32>) -> tensor<16xf32>

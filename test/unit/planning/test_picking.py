@@ -24,3 +24,25 @@ def test_of_equals_the_least_work() -> None:
     picking = Picking([Foreseen(0.5, 2.0, "a"), Foreseen(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
     picking.run(lambda _: 50.0, 4)
     assert picking.least == 1 and Picking([], 0.0, (1.0, 1.0)).least is None
+
+
+def test_what_others_erred_is_not_held_against_another_kind() -> None:
+    """The least work fails, and so would whatever errs as it did; the other kind is believed."""
+    choices = [Foreseen(0.27, 1.0, "a"), Foreseen(0.25, 2.0, "a"), Foreseen(0.28, 3.0, "b"), Foreseen(0.26, 4.0, "a")]
+    measured = [33.0, 33.0, 29.0, 33.0]
+    picking = Picking(choices, 30.0, (1.0, 100.0))
+    assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 2]
+
+
+def test_a_kind_that_was_not_tried_may_do_with_less_than_what_was_found() -> None:
+    """One kind needs more than foreseen, and its dearer plan fits: the other kind, with less work, is still tried."""
+    choices = [Foreseen(0.4, 1.0, "a"), Foreseen(0.3, 3.0, "a"), Foreseen(0.45, 2.0, "b")]
+    measured = [60.0, 40.0, 46.0]
+    picking = Picking(choices, 50.0, (1.0, 100.0))
+    assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
+
+
+def test_where_none_should_fit_of_equals_the_one_that_does_more() -> None:
+    choices = [Foreseen(0.5, 1.0, "a"), Foreseen(0.5, 2.0, "a")]
+    measured = [50.0, 38.0]
+    assert Picking(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1
