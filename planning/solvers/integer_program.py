@@ -48,11 +48,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Program:
-    """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds."""
+    """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds. `following`: columns
+    that need not be asked for whole numbers, since they can have them wherever the others do."""
 
     costs: Doubles
     low: Doubles
     rows: Rows
+    following: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ def _model(highspy: Any, program: Program, integral: bool) -> Any:
     model.a_matrix_.index_ = np.array(rows.columns, np.int32)
     model.a_matrix_.value_ = np.array(rows.weights, np.float64)
     if integral:
-        model.integrality_ = [highspy.HighsVarType.kInteger] * count
+        kinds = [highspy.HighsVarType.kInteger] * count
+        for column in program.following:
+            kinds[column] = highspy.HighsVarType.kContinuous
+        model.integrality_ = kinds
     return model
 
 

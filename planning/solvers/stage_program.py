@@ -21,7 +21,8 @@ if p_k were the only cut. For whole numbers that says nothing new, but they are 
     (6) S[k, v] + Y[k, maker v] >= 1 for what anything behind p_k reads from before; Y[k, i] <= S[k, v] + Y[k, maker v]
         X[k, i] <= Y[k, i], Y[k+1, i] <= Y[k, i] <= X[k, i] + Y[k+1, i], and for the last cut Y is X
 
-Storages below a ten-thousandth of the budget count as free, which can only lower the optimum. Bytes are in units of the
+S and X are whole numbers; H and Y follow: as small as the rows let them be they are whole too. Storages below a
+ten-thousandth of the budget count as free, which can only lower the optimum. Bytes are in units of the
 budget, costs in percent of the step.
 """
 
@@ -90,7 +91,8 @@ class _Writer:
             self._needs(k, saved, again)
             self._working_sets(k, again[k], held[k])
         ever = self._ever(saved, again)
-        program = Program(np.array(self.costs), np.array(self.low), self.rows)
+        following = [column for columns in (*held, *ever[:-1]) for column in columns.values()]
+        program = Program(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
         return StageProgram(self.cuts, program, saved, again, held, ever)
 
     def _column(self, cost: float = 0.0, low: float = 0.0) -> int:

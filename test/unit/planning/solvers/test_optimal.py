@@ -130,6 +130,17 @@ def test_wrong_bounds_are_noticed(wrong: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @needs_highs
+def test_what_follows_need_not_be_asked_for_whole_numbers() -> None:
+    for seed, problem, budget in given_problems(0, 120):
+        draw = random.Random(seed)
+        cuts = draw.sample(range(len(problem)), draw.randint(1, 4))
+        program = stage_program.stage_program(problem, budget, cuts).program
+        asked, not_asked = solve(replace(program, following=())), solve(program)
+        assert asked.infeasible == not_asked.infeasible
+        assert asked.infeasible or abs(asked.objective - not_asked.objective) < 1e-4
+
+
+@needs_highs
 def test_more_cuts_say_no_less_relaxed() -> None:
     """Half a run in each of two segments would do for what needs a whole one, were it not for the rows (6)."""
     for seed, problem, budget in given_problems(0, 120):
