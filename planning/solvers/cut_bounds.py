@@ -67,10 +67,10 @@ class CutBounds:
             if not self.stop() and self._integral(stages, ()):
                 return
 
-    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> Answer:
+    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> None:
         """The integer program at these cuts, with a plan as its start; what it says as a start is kept."""
         stages = stage_program(self.problem, self.budget, cuts)
-        return self._solved(stages, plan, self.nodes if nodes is None else nodes)
+        self._solved(stages, plan, self.nodes if nodes is None else nodes)
 
     def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
         answer = self._solved(stages, plan, self.nodes)

@@ -15,7 +15,8 @@ PAIRS, MOST_PAIRS = 2000, 6
 """Up to so many operations with two cuts at once, and so many of these."""
 MOST_IDLE = 4
 """So many pairs on end that neither prove nor find more, and the others are not tried."""
-MOST_CUTS = 12
+MORE, MOST_CUTS, MOST_IDLE_ROUNDS = 2, 12, 3
+"""So many more cuts at a time, up to so many, until so many rounds on end neither prove nor find more."""
 
 
 def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
@@ -39,32 +40,34 @@ def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
 
 
 def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """From the best cuts on, one more at a time: where what the last ones say is above the budget; as long as the
-    programs are solved to their end."""
+    """From the best cuts on, two more at a time: where what the last ones say is above the budget."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
         return
-    cuts, nodes = bounds.best_cuts, max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
-    solved = _with_cuts(best, search, bounds, cuts, nodes)
-    for _ in range(MOST_CUTS):
-        if not solved or closed(best, bounds) or best.stopped():
-            return
-        others = above_budget(best.problem, bounds.starts[-1][1], best.budget)
-        apart = [one for one in others if all(abs(one - cut) > near(best.problem) for cut in cuts)]
-        fresh = apart or [one for one in others if one not in cuts]
-        if not fresh:
-            return
-        cuts = tuple(sorted((*cuts, fresh[0])))
-        solved = _with_cuts(best, search, bounds, cuts, nodes)
+    cuts, idle = bounds.best_cuts, 0
+    nodes = max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
+    while cuts and idle < MOST_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
+        before = bounds.percent, best.percent
+        _with_cuts(best, search, bounds, cuts, nodes)
         if searched_on(best, effort, bounds, OPEN):
             annealed_from(best, search, effort, bounds, bounds.starts)
+        idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+        cuts = _more(best, bounds, cuts)
 
 
-def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> bool:
-    """What is proved and said with these cuts; whether the program was solved to its end."""
+def _more(best: Incumbent, bounds: CutBounds, cuts: Collection[int]) -> tuple[int, ...]:
+    """With the next cuts; none where there is nothing to add."""
+    said = bounds.starts[-1][1] if bounds.starts else frozenset[Pair]()
+    others = above_budget(best.problem, said, best.budget)
+    apart = [one for one in others if all(abs(one - cut) > near(best.problem) for cut in cuts)]
+    fresh = (apart or [one for one in others if one not in cuts])[:MORE]
+    return tuple(sorted((*cuts, *fresh))) if fresh and bounds.starts and len(cuts) < MOST_CUTS else ()
+
+
+def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> None:
+    """What is proved and said with these cuts."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
-    answer = bounds.cuts(tuple(cuts), best.pairs or (), nodes)
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
-    return answer.optimal and answer.values is not None
