@@ -19,31 +19,35 @@ MORE, MOST_CUTS, MOST_IDLE_ROUNDS = 2, 12, 3
 """So many more cuts at a time, up to so many, until so many rounds on end neither prove nor find more."""
 
 
-def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones."""
+def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> tuple[int, ...]:
+    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones. Those
+    whose copies peak lowest, which say most of what is to come: cuts to grow from."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS:
-        return
+        return ()
     if not effort.pairs:
-        return
+        return bounds.best_cuts
     said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
     others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL:
         pairs += [one for one in second_cuts(best.problem, bounds.best_cut) if one not in pairs]
-    idle = 0
+    idle, peaks = 0, dict[tuple[int, ...], int]()
     for cuts in pairs:
         if closed(best, bounds) or best.stopped() or idle == MOST_IDLE:
-            return
+            break
         before = bounds.percent, best.percent
         _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+        if bounds.starts:
+            peaks[cuts] = search.peak_bytes(bounds.starts[-1][1])
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
+    return min(peaks, key=lambda cuts: peaks[cuts], default=bounds.best_cuts)
 
 
-def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """From the best cuts on, two more at a time: where what the last ones say is above the budget."""
-    if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
+def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds, cuts: tuple[int, ...]) -> None:
+    """From these cuts on, two more at a time: where what the last ones say is above the budget."""
+    if not isinstance(bounds, CutBounds) or len(best.problem) > SMALL or not effort.many:
         return
-    cuts, idle = bounds.best_cuts, 0
+    idle = 0
     nodes = max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
     while cuts and idle < MOST_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
         before = bounds.percent, best.percent
