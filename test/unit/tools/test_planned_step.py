@@ -84,7 +84,10 @@ def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
     assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
 
 
-@pytest.mark.parametrize(("asked", "expected"), [([], Effort.brief()), (["--effort", "full"], Effort())])
+EFFORTS_ASKED = [([], Effort.brief()), (["--effort", "full"], Effort()), (["--effort", "long"], Effort.long())]
+
+
+@pytest.mark.parametrize(("asked", "expected"), EFFORTS_ASKED)
 def test_the_bound_is_worked_at_as_asked(
     asked: list[str], expected: Effort, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
