@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.request.loop_schedule import Loops
 from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
-from ..analysis.step.functions import functions_of
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
@@ -28,22 +27,22 @@ from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
 from .calls.restore import NOTHING_RESTORED, restore_calls
-from .clone import Done, Planner
+from .clone import Planner
 from .mark import MarkPass
 from .offload import withdraw
 from .outline_gradient import outline_gradient
-from .phase import Steps, numbered_steps
+from .phase import numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
 from .plans.called_again import in_order, may_cost, why_inlined
 from .plans.candidates import Search, never
-from .plans.carry_out import LEFT, Emission, but_for_loops, carry_out_best, carry_out_planned
+from .plans.carry_out import Emission, but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
 from .plans.host_moves import cheapest, demand_order, offload_asked, offload_of, waits_for
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
-from .plans.recomputation import Recomputation
+from .plans.recomputation import Recomputation, unchanged
 from .plans.segment_budgets import demand_kept
 from .plans.within_budget import Within, within_budget
 from .shard_kept import shard_kept
@@ -106,7 +105,7 @@ def recomputed(
     reckoned = asked_cost(module, cost)
     said = but_for_moves(take_marks(module).remarks, offload.marked)
     if any(map(is_copy, every_operation(module))):
-        return None, _unchanged(module, said, "the step has copies already, from an earlier run", ())
+        return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
     moves = offload_of(planned, offload)
     prepared = prepare(module, selection, loops, moves)
     work, rolled = prepared.module, prepared.rolled
@@ -119,7 +118,7 @@ def recomputed(
         remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
     demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
-        return None, _unchanged(module, remarks, "nothing is recomputed", steps)
+        return None, unchanged(module, remarks, "nothing is recomputed", steps)
     remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, reckoned)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
@@ -127,7 +126,7 @@ def recomputed(
     if (worse := why_all_worse(peaks, cloned, emission)) is not None:
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
-            return None, _unchanged(module, remarks, worse.reason, steps)
+            return None, unchanged(module, remarks, worse.reason, steps)
         how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
         work, done = recomputed(module, *how)
         return work, replace(done, remarks=but_for_loops(remarks))
@@ -184,14 +183,6 @@ def recomputed_within(
 
 def _nothing(_: Graph) -> Plan:
     return Plan()
-
-
-def _unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
-    """Nothing is done, which is a plan too."""
-    if not (remarks and remarks[-1].reason.endswith(LEFT)):
-        remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
-    nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, tuple(remarks))
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.step.functions import functions_of
 from ...dialects.diagnostics import Remark
 from ...planning.offload import NOTHING_MOVED, Offload
-from ...planning.plan import CopyGroup
+from ...planning.plan import CopyGroup, Plan
 from ...planning.plan_file import StepPlan
 from ..calls.restore import NOTHING_RESTORED, Restored
 from ..clone import Done
 from ..loops import NOTHING_ROLLED, Rolled
 from ..offload import NO_MOVES, Moves
+from ..phase import Steps
+from .carry_out import LEFT
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,11 @@ class Recomputation:
     @property
     def moved(self) -> int:
         return self.moves.values
+
+
+def unchanged(module: ModuleOp, remarks: Sequence[Remark], reason: str, steps: Steps) -> Recomputation:
+    """Nothing is done, which is a plan too."""
+    if not (remarks and remarks[-1].reason.endswith(LEFT)):
+        remarks = (*remarks, Remark(functions_of(module)[0], f"{reason}: {LEFT}"))
+    nothing = tuple(Done(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
+    return Recomputation(nothing, tuple(remarks))
