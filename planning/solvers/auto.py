@@ -52,11 +52,11 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
     reused(best, search, bounds)
-    cuts = two_cuts(best, search, effort, bounds)
+    said = two_cuts(best, search, effort, bounds)
     annealed(best, search, effort, bounds)
     reused(best, search, bounds)
     search = from_the_start(best, search, effort, bounds)
-    growing_cuts(best, search, effort, bounds, cuts)
+    growing_cuts(best, search, effort, bounds, said)
     annealed_longer(best, search, effort, bounds)
     _windows(best, effort, bounds)
     if bounds.infeasible:

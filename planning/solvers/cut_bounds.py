@@ -111,17 +111,34 @@ def near(problem: Problem) -> int:
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
     """Where the copies are above the budget, the most so first: of operations near each other one."""
-    sequence = sequence_of(problem, pairs)
-    stages = _stages(problem, sequence)
-    peaks = np.zeros(len(problem) + 1, np.int64)
-    np.maximum.at(peaks, stages, evaluate(problem, sequence).bytes_at)
-    found = list[int]()
-    for t in np.argsort(-peaks[: len(problem)], kind="stable").tolist():
-        if peaks[t] <= budget:
+    over, found = overflow(problem, pairs, budget), list[int]()
+    for t in np.argsort(-over, kind="stable").tolist():
+        if not over[t]:
             break
         if all(abs(t - other) > near(problem) for other in found):
             found.append(t)
     return found
+
+
+def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
+    """Bytes above the budget in the stage of each operation."""
+    sequence = sequence_of(problem, pairs)
+    peaks = np.zeros(len(problem) + 1, np.int64)
+    np.maximum.at(peaks, _stages(problem, sequence), evaluate(problem, sequence).bytes_at)
+    return np.maximum(0, peaks[: len(problem)] - budget)
+
+
+def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -> tuple[int, ...]:
+    """The cuts, and more of them, so that none of what was said keeps the budget at all of them: each where that which
+    does is most above it. `overflows`: of each that was said; `near`: no two cuts are as near, if that can be."""
+    found = list(cuts)
+    while left := [one for one in overflows if one.any() and not one[found].any()]:
+        total = np.sum(left, axis=0)
+        apart = total.copy()
+        for cut in found:
+            apart[max(0, cut - near) : cut + near + 1] = 0
+        found.append(int(np.argmax(apart if apart.any() else total)))
+    return tuple(sorted(found))
 
 
 def _stages(problem: Problem, sequence: Ints) -> Ints:

@@ -84,7 +84,11 @@ def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
     assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)
 
 
-EFFORTS_ASKED = [([], Effort.brief()), (["--effort", "full"], Effort()), (["--effort", "long"], Effort.long())]
+EFFORTS_ASKED: list[tuple[list[str], Effort]] = [
+    ([], Effort.brief()),
+    (["--effort", "full"], Effort()),
+    (["--effort", "long"], Effort.long()),
+]
 
 
 @pytest.mark.parametrize(("asked", "expected"), EFFORTS_ASKED)
