@@ -1,8 +1,9 @@
 """Lower bounds by the coarse-stage program, and the copies that its solutions say.
 
 First the relaxation at about a dozen single cuts, then the integer program at the best few of them: whole operations
-matter more than more time steps. Then pairs of cuts, and on small problems many cuts at once, with the best plan as a
-start. Every one of them is sound; the highest counts.
+matter more than more time steps. Then pairs of cuts, and on small problems up to a dozen at once, with the best plan as
+a start: each where what the programs before have said, and no cut forbids, is above the budget, as with cutting planes.
+Every one of them is sound; the highest counts.
 """
 
 from __future__ import annotations
@@ -129,11 +130,12 @@ def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
 
 
 def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -> tuple[int, ...]:
-    """The cuts, and more of them, so that none of what was said keeps the budget at all of them: each where that which
-    does is most above it. `overflows`: of each that was said; `near`: no two cuts are as near, if that can be."""
+    """The cuts, and more of them, so that none of what was said keeps the budget at all of them: each where most of
+    that which does is above it. `overflows`: of each that was said; `near`: no two cuts are as near, if that can be."""
     found = list(cuts)
     while left := [one for one in overflows if one.any() and not one[found].any()]:
-        total = np.sum(left, axis=0)
+        # Of equals that where the bytes are most.
+        total = np.sum([(one > 0) + one / (1 + np.sum(left)) for one in left], axis=0)
         apart = total.copy()
         for cut in found:
             apart[max(0, cut - near) : cut + near + 1] = 0

@@ -57,8 +57,8 @@ def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds
 
 
 def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> Iterator[Ints]:
-    """What is proved and said with these cuts. Where that is above the budget: not at the cuts themselves, whose rows it
-    keeps, although copies in front of them may not."""
+    """What is proved and said with these cuts. Where that is above the budget: not at the cuts themselves, whose rows
+    it keeps, although copies in front of them may not."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()

@@ -173,6 +173,26 @@ def test_cuts_are_tried_where_there_are_operations() -> None:
         assert set(cut_bounds.cuts_to_try(problem)) <= set(range(len(problem)))
 
 
+def test_more_cuts_cut_off_all_that_was_said() -> None:
+    """Each where most of what no cut forbids is above the budget, where the bytes are most among equals, and apart."""
+    said = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
+    assert cut_bounds.cutting_off((0,), said, 0) == (0, 2, 3)
+    assert cut_bounds.cutting_off((0,), said[:1], 2) == (0, 5), "operation 2 is near the first cut"
+    assert cut_bounds.cutting_off((0,), [np.array([0, 4, 0])], 2) == (0, 1), "nothing else is left"
+    assert cut_bounds.cutting_off((3,), said[1:], 0) == (3,), "all is cut off"
+    assert cut_bounds.cutting_off((1,), [np.zeros(6, np.int64)], 0) == (1,), "what keeps the budget cannot be"
+
+
+def test_overflow_is_what_is_above_the_budget() -> None:
+    for seed, problem, budget in given_problems(0, 60):
+        over = cut_bounds.overflow(problem, (), budget)
+        plain = evaluate(problem, sequence_of(problem, ()))
+        assert over.max() == plain.peak_bytes - budget, f"problem {seed}"
+        assert (over > 0).sum() == (plain.bytes_at > budget).sum()
+        listed = cut_bounds.above_budget(problem, (), budget)
+        assert over[listed[0]] == over.max() and all(over[at] > 0 for at in listed)
+
+
 def test_the_proven_minimum_is_one() -> None:
     """Of any schedule where copies may run anywhere, of any set of copies where they may not; and it is no trifle."""
     pinned = 0
