@@ -68,18 +68,17 @@ class CutBounds:
             if not self.stop() and self._integral(stages, ()):
                 return
 
-    def cuts(self, cuts: Sequence[int], plan: Collection[Pair] = (), nodes: int | None = None) -> None:
+    def cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
         """The integer program at these cuts, with a plan as its start; what it says as a start is kept."""
-        stages = stage_program(self.problem, self.budget, cuts)
-        self._solved(stages, plan, self.nodes if nodes is None else nodes)
+        self._solved(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
 
     def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
-        answer = self._solved(stages, plan, self.nodes)
+        answer = self._solved(stages, plan, self.nodes, TOLERANCE)
         return bool(self.infeasible) or answer.values is None
 
-    def _solved(self, stages: StageProgram, plan: Collection[Pair], nodes: int) -> Answer:
+    def _solved(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> Answer:
         start = stages.point(self.problem, plan) if plan else None
-        answer = solve(stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=TOLERANCE, stop=self.stop)
+        answer = solve(stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=gap, stop=self.stop)
         self._take(answer, stages.cuts, "integral")
         if answer.values is not None:
             self.starts.append((_named(stages.cuts), _copies(self.problem, stages, answer)))

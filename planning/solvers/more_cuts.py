@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from .anneals import annealed_from
-from .cut_bounds import CutBounds, above_budget, cutting_off, near, overflow, second_cuts
-from .effort import OPEN, SMALL, Bounds, Effort, closed, searched_on
+from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
+from .effort import CLOSED, OPEN, SMALL, Bounds, Effort, closed, searched_on
 from .incumbent import Incumbent
 from .problem import Ints, Pair
 from .search import Search
@@ -62,7 +62,7 @@ def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collect
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
-    bounds.cuts(tuple(cuts), best.pairs or (), nodes)
+    bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED / 2)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
         above = overflow(best.problem, pairs, best.budget)
