@@ -33,7 +33,7 @@ ROUNDING = 1e-5
 class CutBounds:
     """What is proved so far, in percent of the step: `percent` and `by`; `infeasible`, by which cuts no schedule keeps
     the budget; `starts`, copies that solutions say, not within the budget everywhere; `best_cut`,
-    the best single one, and `best_cuts`, with which most is proved."""
+    the best single one."""
 
     problem: Problem
     budget: int
@@ -45,7 +45,6 @@ class CutBounds:
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
-    best_cuts: tuple[int, ...] = ()
 
     @property
     def named_best(self) -> str:
@@ -90,7 +89,6 @@ class CutBounds:
         elif answer.bound - ROUNDING > self.percent:
             self.percent, self.by = answer.bound - ROUNDING, f"{_named(cuts)}, {how}"
             self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
-            self.best_cuts = tuple(cuts)
         return answer.infeasible
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from .anneals import annealed_from
 from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, near, overflow, second_cuts
@@ -20,8 +20,8 @@ MOST_CUTS, MOST_IDLE_ROUNDS = 12, 3
 
 
 def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> list[Ints]:
-    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones. Where
-    what they say is above the budget."""
+    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones. Returns
+    by how much what each pair says is above the budget, operation by operation."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS or not effort.pairs:
         return []
     said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
@@ -56,15 +56,16 @@ def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 
-def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> Iterator[Ints]:
-    """What is proved and said with these cuts. Where that is above the budget: not at the cuts themselves, whose rows
-    it keeps, although copies in front of them may not."""
+def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> list[Ints]:
+    """What is proved and said with these cuts. Returns by how much that is above the budget: nothing at the cuts
+    themselves, whose rows it keeps, although copies in front of them may not."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
     bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED / 2)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
-        above = overflow(best.problem, pairs, best.budget)
-        above[list(cuts)] = 0
-        yield above
+    above = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
+    for one in above:
+        one[list(cuts)] = 0
+    return above
