@@ -50,7 +50,7 @@ from ..transforms.take_marks import but_for_moves, take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import Pipeline, passes_of
 from .request import Request
-from .road import NotProved, belief, take, take_apart
+from .road import NotProved, assumption_remarks, take, take_apart
 from .verification import verify_module
 
 
@@ -123,7 +123,7 @@ def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str =
         left = rewrite(original, replace(asked, loops=False))
         said = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
         return replace(left, remarks=(*remarks, said, *left.remarks))
-    remarks = (*remarks, *done[0].remarks, *(belief(proof, module) if proof is not None else ()))
+    remarks = (*remarks, *done[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
 
@@ -134,7 +134,7 @@ def _through(original: ModuleOp, asked: Request, pipeline: Pipeline, said: tuple
     module, context = original.clone(), make_context()
     changes = [partial(one.apply, context) for one in passes_of(pipeline)]
     proof = take(module, changes, proof=asked.proof, original=original)
-    remarks = (*said, *context.remarks, *(belief(proof, module) if proof is not None else ()))
+    remarks = (*said, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if asked.strict and not copies:
         raise Refusal(module, "the pipeline makes no copies (strict)")

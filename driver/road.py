@@ -69,15 +69,16 @@ def _verify(module: ModuleOp) -> None:
     verify_module(module)
 
 
-def belief(proof: Proof, module: ModuleOp) -> list[Remark]:
-    """A remark on what the proof takes on the user's word."""
-    believed = ", ".join(proof.believed)
-    return [Remark(module, f"the proof takes your word that these are pure: {believed}")] if believed else []
+def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
+    """Remarks on the assumptions that the proof rests on."""
+    return [Remark(module, assumption) for assumption in proof.assumptions]
 
 
 @part("prove")
 def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
-    proof = prove(before, after, one_source=True)
+    # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
+    adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
+    proof = prove(before, after, one_source=True, added_constraints=adds_constraints)
     if not proof.proved:
         raise NotProved(
             proof,

@@ -21,6 +21,7 @@ from xdsl.utils.hints import isa
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
+from ..dialects.reserved_names import is_reserved
 
 Treatment = Literal["compared", "refused", "ignored", "derived"]
 
@@ -104,6 +105,12 @@ def public_functions(functions: Mapping[str, Operation]) -> list[str]:
     """The names of the functions that can be called from outside."""
     private = StringAttr("private")
     return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
+
+
+def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
+    """The names of the functions that are compared as functions: public ones, and those whose name has a meaning."""
+    public = frozenset(public_functions(functions))
+    return [name for name in functions if name in public or is_reserved(name)]
 
 
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:

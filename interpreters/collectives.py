@@ -7,14 +7,14 @@ device may enter and another may not: there a collective is an effect, as everyt
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.every import every_operation
-from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions
-from .scope import Scope
+from .anatomy import attributes_of, name_of
+from .scope import Exchange, Scope
 
 _NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter"
 COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
@@ -22,7 +22,6 @@ CHANNEL = "channel_handle"
 """The number of one exchange. Whether there is one, above zero, says between whom; which one it is, nothing."""
 _NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
 _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
-CALL = "func.call"
 
 
 def is_exchange(op: Operation, scope: Scope) -> bool:
@@ -38,23 +37,26 @@ def what_counts(op: Operation, scope: Scope) -> dict[str, Attribute]:
     return attributes | {CHANNEL: StringAttr(_NUMBER.sub(r"\1some", str(attributes[CHANNEL])))}
 
 
-def shared_channels(module: ModuleOp) -> set[int]:
-    """Channels that several operations go by once calls are inlined, `send` and the like among them: a function with
-    an exchange that is called twice is two exchanges. Raises `Refusal` for a call of what does not exist."""
-    functions, counted = functions_of(module), dict[str, Counter[int]]()
-
-    def channels_of(name: str) -> Counter[int]:
-        if name not in counted:
-            counted[name] = Counter[int]()
-            for op in every_operation(functions[name]):
-                counted[name].update(_channels(op) if name_of(op) != CALL else channels_of(callee_of(op, functions)))
-        return counted[name]
-
-    found = sum(map(channels_of, public_functions(functions)), Counter[int]())
-    return {channel for channel, times in found.items() if times > 1}
-
-
-def _channels(op: Operation) -> list[int]:
-    """The channel of an operation, if it has one: its number, whatever else is said of it."""
+def channels_of(op: Operation) -> list[int]:
+    """The channel of an operation, if it has one: its number, whatever else its handle says."""
     match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
     return [int(match[1])] if match else []
+
+
+def newly_shared(before: Iterable[Exchange], after: Iterable[Exchange]) -> int | None:
+    """A channel of the program after over which operations run that did not share one before; None if there is none.
+
+    The operations over a channel are a multiset: a function that is called twice runs its exchange twice.
+    """
+    groups = _by_channel(before)
+    for channel, exchanged in _by_channel(after).items():
+        if exchanged.total() > 1 and not any(exchanged <= other for other in groups.values()):
+            return channel
+    return None
+
+
+def _by_channel(exchanges: Iterable[Exchange]) -> dict[int, Counter[object]]:
+    groups = defaultdict[int, Counter[object]](Counter[object])
+    for channel, exchanged in exchanges:
+        groups[channel][exchanged] += 1
+    return groups

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..dialects.diagnostics import UNKNOWN, position_of
-from .terms import Attributes, Head, Side, Terms
+from .anatomy import name_of
+from .terms import ENDLESS, Attributes, Head, Side, Terms
 
 LONGEST_TEXT = 60
 BEFORE: Side = 0
@@ -96,12 +97,15 @@ def describe(terms: Terms, side: Side, number: int) -> str:
     """What the term is, and where it comes from in the source if that is known."""
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
+        case "risk" if head.name == ENDLESS:
+            return describe(terms, side, operands[0])
         case "operation" | "effect" | "risk":
             origin = terms.origins[side].get(number)
             position = UNKNOWN if origin is None else position_of(origin)
             return head.name if position == UNKNOWN else f"{head.name} at {position}"
         case "result":
-            return f"result {head.name} of {describe(terms, side, operands[0])}"
+            whole = describe(terms, side, operands[0])
+            return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.name} of {whole}"
         case "parameter":
             return f"argument {head.name}"
         case "bound":
@@ -116,6 +120,11 @@ def describe(terms: Terms, side: Side, number: int) -> str:
             return "what a loop carries into an iteration"
         case "index":
             return "an index"
+        case "pattern":
+            origin = terms.origins[side].get(number)
+            return "what a loop runs" if origin is None else f"{name_of(origin)} at {position_of(origin)}, in a loop,"
+        case "branch":
+            return "what a branch computes"
         case "place":
             return "the devices"
         case "part" | "whole":

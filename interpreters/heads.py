@@ -1,6 +1,6 @@
 """Heads of terms: everything that an operation is apart from its operands, as numbers.
 
-    name, attributes, properties, types of the results, bodies of the regions
+    name, attributes, properties, types of the results, bodies of the regions; of effects also the types of the operands
 
 This is where an operation's parts are taken in (`anatomy.py`); what cannot be compared is refused here.
 """
@@ -25,7 +25,9 @@ class Heads:
 
     def of(self, kind: Kind, op: Operation, attributes: Mapping[str, Attribute], bodies: tuple[int, ...] = ()) -> Head:
         types = self.types(op.results, op)
-        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op))
+        # The type of another operand follows from the term that it is.
+        taken = self.types(op.operands, op) if kind == "effect" else ()
+        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), taken)
 
     def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
         """In the order of their names."""

@@ -14,7 +14,8 @@ class Proof:
     `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
     the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
     proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for
-    loops, or not even they were enough.
+    loops, or not even they were enough. `added_constraints`: sharding constraints that only the program after has, and
+    that are assumed to leave the values as they are.
     """
 
     proved: bool
@@ -27,6 +28,19 @@ class Proof:
     believed: tuple[str, ...] = ()
     identical: bool = False
     tier: int = 1
+    added_constraints: int = 0
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the proof rests on besides its own rules, as sentences."""
+        sentences = list[str]()
+        if self.believed:
+            sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.believed)}")
+        if self.added_constraints:
+            sentences.append(
+                f"assuming, unverified, that added sharding constraints change no value: {self.added_constraints}"
+            )
+        return tuple(sentences)
 
     def __bool__(self) -> bool:
         return self.proved

@@ -24,37 +24,42 @@ Trusted, and therefore kept small
 ---------------------------------
 * The parser that built the two modules, and xDSL's attribute classes (`attribute_keys.py` says where their equality is
   replaced by a comparison of bits).
-* `pure_operations.py`: each operation on that list is a deterministic function that always ends. Hence a call or a loop
-  without effects may be removed, and with it an endless loop whose results nobody reads; an unstable `sort` is taken to
-  break ties in the same way each time.
+* `pure_operations.py`: each operation on that list is a deterministic function. A call or a loop without effects whose
+  results are not read may be removed, even if the loop may not end; an unstable `sort` breaks ties in the same way each
+  time.
+* `conditions.py`: the operations that it does not name are defined for all operands of static extents. What StableHLO
+  calls implementation-defined is a value: integers wrap around.
 * What the caller vouches for, by `also_pure` or `register_pure`; a proof that makes use of it lists it (`believed`).
 
 The rules, each used in both programs alike
 -------------------------------------------
-* Pure operations: equal ones are one, wherever they stand; those that nobody reads do not count, with all that is
-  written on them. A sharding constraint may be repeated, but it has to occur (`KEPT`).
-* What may fail (`MAY_FAIL`: a division by zero, an index out of range): it may vanish, but in the program after it runs
-  only where it runs in the program before; so it is not the same inside of a region and outside of it.
-* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i; the
-  token does not count.
+* Pure operations: equal ones are one, wherever they stand; those whose results are not read do not count, nor do their
+  attributes. A sharding constraint may be repeated, but it has to occur (`KEPT`), on its operand and in its loop.
+* Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
+  of range, indices said to be unique) may vanish, but the program after runs it only where the program before does
+  (`risks.py`). What ran before, with the same operands, may run again.
+* Termination: the same for a loop that is not seen to count towards a bound; it also stays behind the effects before it.
+* Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i, of the
+  same types; the token does not count.
+* Memory spaces (`memory_spaces.py`): moving a value to the host and back is the value, if it is known to have lain on the
+  device.
 * Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its first
   operand.
-* Layouts: a sharding constraint that a pass put in for a kept value (`recompute.shards_kept`) is its operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
 * Collectives (`collectives.py`), outside of every region but the bodies of `sdy.manual_computation`: functions of what
   goes into them on the device where they are and on all others, which run the same program. The channel is a name, but
-  two in the program after share none that two did not share before, where a function that is called twice counts
-  twice, and so do `send` and its like. Inside of branches and loops they are effects.
+  the operations that share one in the program after, as a multiset, shared one before; a function that is called twice
+  counts twice, and `send` and its like count too. Inside of branches and loops they are effects.
 * On each device: a `sdy.manual_computation` on which nothing is written but its axes and shardings is what each device
   computes from the parts of its operands (`per_device.py`): a part of a whole that was put together in the same way is
   what was put there. A sharding that leaves out an axis is taken at its word: all devices along it have the same.
 * Reshapes: what is reshaped to the type that it had before is what it was before, if its extents are known.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
-* Attributes of one of these, of the function called or of its return stay around the values that go in and come out,
-  and around the effects between: losing a sharding is not proved, unless nobody reads the value that had it.
+* Attributes of one of these, of the function called, its arguments, results or return: the values that go in and come
+  out are those of one term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
 * Effects: everything else that is not on the list is an ordered effect: what it does may depend on all effects before
-  it. So effects keep their number and order, and what they return is equal only to itself. So is whatever takes or
-  makes a memref, be it on the list or not, and whatever holds such an operation in a region.
+  it, and the types of its operands count. So effects keep their number and order, and what they return is equal only to
+  itself. So is whatever takes or   makes a memref, be it on the list or not, and whatever holds such an operation in a region.
 * Regions: where it is known what the region means (`COMPUTE_THEIR_REGIONS`), two are the same if they compute the same
   from their arguments and from the same captured values. Any other region is taken literally: all that stands in it
   counts, in this order, barriers and dead operations too. So is the top level of the module.
@@ -64,7 +69,11 @@ The rules, each used in both programs alike
   function name, type, argument attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result
   attributes, all others and those of its return. Empty dictionaries are as good as none.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
-  functions that nobody calls, and discardable attributes that start with `recompute.` do not count.
+  functions that are not called, and discardable attributes that start with `recompute.` do not count.
+* Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared as a public one
+  is, and each call of it is an effect.
+* Assumption, only where the caller asks for it (`added_constraints`) and reported with the proof: a sharding constraint
+  that only the program after has is its operand.
 * Identical text: two files that are the same to the byte are equal, whatever they hold; so are a module and what was
   made from it, if their generic text is the same.
 
@@ -75,9 +84,9 @@ without a body.
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified but sums
 of loop counters and reshapes, `custom_call` cloned, and collectives cloned inside of branches and loops.
 
-Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops: a result of a loop without effects is
-what its own carries compute, whatever else the loop carries, and reading a stack is computing what was stored there.
-What others have written on a loop stays with its results, and its stacks are not read like this.
+Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops: a result of a loop without effects and
+attributes is what its own carries compute, whatever else the loop carries, and reading a stack is computing what was
+stored there. A loop with attributes, or with one that changes the type of a carry, is compared as it stands.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.
@@ -93,8 +102,8 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
-from .anatomy import functions_of, name_of, public_functions
-from .collectives import shared_channels
+from .anatomy import entry_functions, functions_of, name_of, public_functions
+from .collectives import newly_shared
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
@@ -102,9 +111,10 @@ from .loop_rules.numbering import WHILE, LoopNumbering
 from .loop_rules.rules import Rules
 from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
-from .scope import Outcome
+from .risks import is_implied
+from .scope import Exchange, Outcome
 from .signature import signature, signature_difference
-from .terms import Side, Terms
+from .terms import ENDLESS, Terms
 from .value_numbering import Numbering
 
 
@@ -116,6 +126,7 @@ def prove(
     also_pure: Collection[str] | None = None,
     one_source: bool = False,
     loops: bool = True,
+    added_constraints: bool = False,
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
@@ -123,10 +134,12 @@ def prove(
     `also_pure`: those that the caller vouches for; what `recompute.interpreters.register_pure` was told if not given.
     `one_source`: `after` was made from `before`, so that a name in one of them stands for the same in the other, also
     where it names what lies outside of the module. `loops`: where tier 1 finds no proof, tier 2 tries (`loop_rules`).
+    `added_constraints`: take a sharding constraint that only the program after has, outside of regions, for its
+    operand; the proof counts them.
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
-        return _compare(before, after, pure, declared.difference(pure), loops)
+        return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
     except Refusal as refusal:
         if one_source and same_text(before, after):
             return proof_of_identity(before)
@@ -138,23 +151,27 @@ def prove(
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")
 
 
-def _compare(before: ModuleOp, after: ModuleOp, known: Collection[str], declared: frozenset[str], loops: bool) -> Proof:
+def _compare(
+    before: ModuleOp,
+    after: ModuleOp,
+    known: Collection[str],
+    declared: frozenset[str],
+    loops: bool,
+    added_constraints: bool,
+) -> Proof:
     functions = frozenset(functions_of(before).keys() | functions_of(after).keys())
     terms, pure = Terms(functions), declared.union(known)
-    first = _compared(
-        terms, *(Numbering(module, side, terms, pure, declared) for module, side in _sides(before, after))
-    )
+    one = Numbering(before, BEFORE, terms, pure, declared)
+    other = Numbering(after, AFTER, terms, pure, declared, one.constraints if added_constraints else None)
+    first = _compared(terms, one, other)
     if first or not loops or not _has_loops(after):
         return first
     rules = Rules(Terms(functions))
-    one, other = (LoopNumbering(module, side, rules, pure, declared) for module, side in _sides(before, after))
+    one = LoopNumbering(before, BEFORE, rules, pure, declared)
+    other = LoopNumbering(after, AFTER, rules, pure, declared, one.constraints if added_constraints else None)
     second = _compared(rules.terms, one, other)
-    # Where neither proves it, the first names operations, and the second terms of its own.
-    return replace(second or first, tier=2)
-
-
-def _sides(before: ModuleOp, after: ModuleOp) -> tuple[tuple[ModuleOp, Side], tuple[ModuleOp, Side]]:
-    return (before, BEFORE), (after, AFTER)
+    # Where the results differ, the first names operations, and the second terms of its own.
+    return replace(second if second or second.difference is None else first, tier=2)
 
 
 def _has_loops(module: ModuleOp) -> bool:
@@ -170,21 +187,24 @@ def _compared(terms: Terms, one: Numbering, other: Numbering) -> Proof:
     public = public_functions(one.functions)
     if not public:
         raise Refusal(before, "there is no public function to compare")
-    if shared_channels(after) - shared_channels(before):
-        return Proof(False, "two collectives of the program after share a channel, and would take one for the other")
-    results = 0
-    for name in public:
+    results, exchanges = 0, (list[Exchange](), list[Exchange]())
+    for name in entry_functions(one.functions):
         outcomes = one.function(name), other.function(name)
+        for side, outcome in zip(exchanges, outcomes, strict=True):
+            side.extend(outcome.exchanges)
         for where, number, other_number in _values(name, *outcomes):
             if number != other_number:
                 return _different(terms, where, number, other_number)
-        if (reason := _lost(terms, name, *outcomes)) is not None:
+        if (reason := _lost(other, terms, name, *outcomes)) is not None:
             return Proof(False, reason)
-        results += len(outcomes[0].results)
+        results += len(outcomes[0].results) if name in public else 0
+    if (channel := newly_shared(*exchanges)) is not None:
+        return Proof(False, f"operations of the program after share a channel, {channel}, and did not share one before")
     if (number := one.top_level()) != (other_number := other.top_level()):
         return _different(terms, "the top level of the module", number, other_number)
     believed = tuple(sorted(one.believed | other.believed))
-    return Proof(True, "", "", None, results, size(before), size(after), believed)
+    added = len(other.added_constraints)
+    return Proof(True, "", "", None, results, size(before), size(after), believed, added_constraints=added)
 
 
 def _values(name: str, before: Outcome, after: Outcome) -> Iterator[tuple[str, int, int]]:
@@ -199,17 +219,19 @@ def _different(terms: Terms, where: str, before: int, after: int) -> Proof:
     return Proof(False, f"{where} differs: {difference}", where, difference)
 
 
-def _lost(terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
+def _lost(numbering: Numbering, terms: Terms, name: str, before: Outcome, after: Outcome) -> str | None:
     """What has to occur and does so in one of the programs only, or may fail and runs in the later one only."""
-    sides: tuple[tuple[str, Side, frozenset[int]], ...] = (
-        ("before", BEFORE, before.kept - after.kept),
-        ("after", AFTER, after.kept - before.kept),
-    )
-    for word, side, only_here in sides:
-        for number in sorted(only_here):
-            return f"{describe(terms, side, number)} in @{name} is only in the program {word}, and may not be dropped"
-    for number in sorted(after.risky - before.risky):
-        return f"{describe(terms, AFTER, number)} in @{name} may fail, and runs in the program after only"
+    only = "in @{} is only in the program {}, and may not be {}"
+    for number in sorted(before.kept - after.kept):
+        if not numbering.is_covered(number, after.kept):
+            return f"{describe(terms, BEFORE, number)} {only.format(name, 'before', 'dropped')}"
+    for number in sorted(after.kept - before.kept):
+        if not numbering.occurs(number, before.kept):
+            return f"{describe(terms, AFTER, number)} {only.format(name, 'after', 'added')}"
+    for number in sorted(after.risks - before.risks):
+        if not (is_implied(terms, number, before.risks) or numbering.occurs(number, before.risks)):
+            verb = "may not end" if terms.head_of(number).name == ENDLESS else "may fail"
+            return f"{describe(terms, AFTER, number)} in @{name} {verb}, and runs in the program after only"
     return None
 
 

@@ -112,16 +112,6 @@ KEPT = frozenset({"sdy.sharding_constraint"})
 """They compute nothing that anybody has to read, and still may not vanish; said twice is as good as said once.
 Shardy shards the operand of a constraint that nobody reads."""
 
-MAY_FAIL = frozenset(
-    """
-    arith.ceildivsi arith.ceildivui arith.divsi arith.divui arith.floordivsi arith.remsi arith.remui math.ipowi
-    tensor.cast tensor.dim tensor.extract tensor.extract_slice tensor.gather tensor.insert tensor.insert_slice
-    tensor.scatter
-    """.split()
-)
-"""Undefined for some operands, such as zero or an index out of range: they may vanish, but not run where they would not
-have run. Everything of StableHLO is defined for all operands."""
-
 OF_THE_REGION = frozenset({"linalg.index"})
 """They read which point of the loops around them runs: not the same in two regions, though nothing is an operand."""
 

@@ -1,49 +1,110 @@
-"""What may fail (`MAY_FAIL`): where it runs belongs to what it is, and to what a program does.
+"""Operations that may fail, and loops that may not end (`conditions.py`): where they run belongs to the program.
 
-scf.if %c { %q = arith.divsi %x, %y … }         is not          %q = arith.divsi %x, %y
-                                                                scf.if %c { … }
+    scf.if %c { %q = arith.divsi %x, %y … }     the division runs if %c: risk[scf.if, region 0: divsi(#x, #y)](#c)
+    %q = arith.divsi %x, %y                     it always runs: divsi(#x, #y)
+
+The value of such an operation is a term as any other. What the program runs is noted in the scope: once, since what ran
+before does not fail later. The program after may run no more than the program before. A loop that may not end is noted
+together with the state, so that it stays behind the effects before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation
 
 from .anatomy import name_of
 from .scope import Scope
-from .terms import Closed, Head, Terms
+from .terms import ENDLESS, Body, Closed, Closure, Head, Inside, Terms
+
+_BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
+MAX_CLOSED_APART = 64
+"""Closing a region for each of its risks takes time in proportion to their number times the size of the region."""
 
 
-def where_it_runs(terms: Terms, head: Head, operands: tuple[int, ...], scope: Scope) -> tuple[int, ...]:
-    """The operands, in a region with the execution of the region: it is not the same elsewhere.
+def note(terms: Terms, scope: Scope, term: int, *, ordered: bool = False) -> None:
+    """Note that what the term stands for runs, unless it ran before. `ordered`: not before the effects so far."""
+    if term in all_that_ran(scope):
+        return
+    scope.ran[term] = ordered
+    scope.risks[terms.term(Head("risk", ENDLESS), (term, scope.state)) if ordered else term] = None
 
-    What has run already, around this region, is. What has not is noted in the scope.
-    """
+
+def all_that_ran(scope: Scope) -> Mapping[int, bool]:
+    """What is noted in a scope and those around it."""
+    scopes = list[dict[int, bool]]()
     around: Scope | None = scope
     while around is not None:
-        there = _in(around, operands)
-        if terms.term(head, there) in around.risky:
-            return there
+        scopes.append(around.ran)
         around = around.around
-    here = _in(scope, operands)
-    scope.risky[terms.term(head, here)] = None
-    return here
+    return ChainMap(*scopes)
 
 
-def _in(scope: Scope, operands: tuple[int, ...]) -> tuple[int, ...]:
-    return (scope.entry, *operands) if scope.depth > 0 else operands
+def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Closed], term: int) -> list[int]:
+    """Note that an operation, a term, runs what is noted in its regions, if and when it runs them.
 
-
-def note_risks(terms: Terms, term: int, op: Operation, regions: Iterable[Closed], scope: Scope) -> Iterable[int]:
-    """What runs in the regions of an operation and may fail, does so if and when the operation runs them.
-
-    Returns the terms that stand for it.
+    Returns the terms that are noted.
     """
-    found = list[int]()
-    for region in regions:
-        if region.at_risk is not None:
-            body, captures = region.at_risk
-            found.append(terms.term(Head("risk", name_of(op), bodies=(body,)), (term, *captures)))
-    scope.risky.update(dict.fromkeys(found))
-    return found
+    noted = list[int]()
+    decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
+    for index, region in enumerate(regions):
+        for body, captures in region.risks:
+            head = Head("risk", f"{name_of(op)}, region {index}", bodies=(body,))
+            noted.append(terms.term(head, (decides, *captures)))
+            note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
+    return noted
+
+
+def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
+    """Whether the first operand alone decides which region runs, once."""
+    head = terms.head_of(term)
+    return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
+
+
+def _is_ordered(terms: Terms, body: int) -> bool:
+    """Whether a loop that may not end is noted in a region."""
+    closed = terms.bodies[body]
+    entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
+    heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
+    return any((head.kind, head.name) == ("risk", ENDLESS) for head in heads)
+
+
+def is_implied(terms: Terms, risk: int, known: Collection[int]) -> bool:
+    """Whether a risk is one of the known ones, or runs one of them where a region happens to run."""
+    inner: int | None = risk
+    while inner is not None and inner not in known:
+        inner = _inner(terms, inner)
+    return inner is not None
+
+
+def _inner(terms: Terms, risk: int) -> int | None:
+    """What a risk runs in a region, if it is the same in each execution of the region."""
+    head, operands = terms.head_of(risk), terms.operands_of(risk)
+    if head.name == ENDLESS:
+        inner = _inner(terms, operands[0])
+        return None if inner is None else terms.term(head, (inner, operands[1]))
+    if not head.bodies:
+        return None
+    body, root = terms.bodies[head.bodies[0]], 0
+    if head.kind == "pattern":
+        root = 1 if head.name.startswith("until") else 0
+    position = body.roots[root]
+    if (entry := _entry(body, position)) is not None and terms.heads[entry[0]].name == ENDLESS:
+        position = entry[1][0]
+    if position <= len(body.types) or _entry(body, position) is not None:
+        return None
+    captures = [place for place, entry in enumerate(body.entries, len(body.types) + 1) if entry is None]
+    return operands[len(operands) - len(captures) + captures.index(position)]
+
+
+def _entry(body: Body, position: int) -> tuple[int, tuple[int, ...]] | None:
+    return body.entries[position - len(body.types) - 1] if position > len(body.types) else None
+
+
+def closed_risks(terms: Terms, scope: Scope, arguments: Sequence[int], types: tuple[int, ...]) -> tuple[Closure, ...]:
+    """What is noted in a region, each with its captures; all together where they are many."""
+    risks = tuple(scope.risks)
+    groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
+    return tuple(terms.close(Inside(tuple(arguments), group), types, -1, scope.depth) for group in groups)

@@ -7,15 +7,20 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
+Exchange = tuple[int, int | tuple[str, int]]
+"""A channel, and what goes through it: a term, or the head of a term that depends on a region's arguments."""
+
 
 @dataclass
 class Scope:
     """The values of this region, then those of the regions around it; and the state.
 
     `entry` stands for one execution of the region: it is the state at its start. `place` stands for the device that
-    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `risky`: terms that run, and may
-    fail. `literal`: nobody knows what the region means, so that all that stands in it counts, and in this order.
-    `is_alike`: all devices come here, equally often and in the same order.
+    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `risks`: terms for what runs and
+    may fail or not end; `ran`: the operations behind them, and whether the effects before
+    them count. `exchanges`: the channel of each operation that has one, and
+    what it exchanges. `literal`: the meaning of the region is unknown, so that everything in it counts, and in this
+    order. `is_alike`: all devices come here, equally often and in the same order.
     """
 
     depth: int
@@ -27,7 +32,9 @@ class Scope:
     is_alike: bool = True
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     kept: dict[int, None] = field(default_factory=dict[int, None])
-    risky: dict[int, None] = field(default_factory=dict[int, None])
+    risks: dict[int, None] = field(default_factory=dict[int, None])
+    ran: dict[int, bool] = field(default_factory=dict[int, bool])
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
 
     def find(self, value: SSAValue) -> int | None:
         scope: Scope | None = self
@@ -47,10 +54,11 @@ class Scope:
 
 
 class Outcome(NamedTuple):
-    """Terms: of what a function returns, of the state when it returns, of what has to occur besides, and of what runs
-    and may fail."""
+    """Terms: of what a function returns, of the state when it returns, of what has to occur besides, of what runs and
+    may fail or not end; and the exchanges over channels."""
 
     results: tuple[int, ...]
     state: int
     kept: frozenset[int]
-    risky: frozenset[int]
+    risks: frozenset[int]
+    exchanges: tuple[Exchange, ...]

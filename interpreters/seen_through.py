@@ -21,6 +21,7 @@ from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from .anatomy import attributes_of, name_of
 from .blocks import body_of, is_known_end
 from .heads import Heads
+from .memory_spaces import MemorySpaces
 from .per_device import PerDevice
 from .scope import Scope
 from .terms import Head, Side, Terms
@@ -34,6 +35,7 @@ class SeenThrough(ABC):
         self.heads = Heads(terms.attributes)
         self._terms = terms
         self._wrapping = Wrapping(terms, self.heads)
+        self._memory_spaces = MemorySpaces(terms)
         self._origins = terms.origins[side]
 
     @abstractmethod
@@ -56,13 +58,13 @@ class SeenThrough(ABC):
             raise Refusal(op, f"{name_of(op)} does not yield its results")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
-        (entered,) = self._wrapping.wrapped(into(around), [scope.state])
+        entered = self._wrapping.wrapped_state(into(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
-        if len(numbers) != len(op.results):
+        if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
             raise Refusal(op, f"{name_of(op)} does not yield its results")
         if inner.state != entered:
-            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
+            scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
         return self._wrapping.wrapped(around, numbers)
 
     def _reshaped_back(self, op: Operation, scope: Scope) -> int | None:
@@ -79,7 +81,7 @@ class SeenThrough(ABC):
         return source if is_tensor(type_) and type_.has_static_shape() else None
 
     def _fetched(self, op: Operation, scope: Scope) -> int | None:
-        """What was moved to the host before, if the operation moves it back to the device, and says nothing besides."""
+        """The value that lay on the device before it was moved to the host, if the operation only moves it back."""
         if not is_from_host(op) or op.regions:
             return None
         (number,) = self._operands(op, scope)
@@ -88,7 +90,8 @@ class SeenThrough(ABC):
         if (made.kind, made.name, made.attributes) != ("operation", name_of(op), put):
             return None
         (source,) = self._terms.operands_of(number)
-        return source if self._terms.types_of(source) == self.heads.types(op.results, op) else None
+        is_same = self._terms.types_of(source) == self.heads.types(op.results, op)
+        return source if is_same and self._memory_spaces.is_on_device(source) else None
 
     def _on_each_device(self, body: PerDevice, scope: Scope) -> Sequence[int]:
         place = body.place(self._terms, scope.place)

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.ir import Operation
 
 from ..dialects.diagnostics import Refusal
-from .anatomy import attributes_of, position_attributes, public_functions
+from .anatomy import attributes_of, entry_functions, position_attributes
 from .first_difference import first_attribute
 from .terms import Attributes, Terms
 from .value_numbering import Numbering
@@ -15,11 +15,11 @@ BY_POSITION = ("arg_attrs", "res_attrs")
 
 
 def signature(numbering: Numbering) -> dict[str, Attributes]:
-    """Place -> attributes: of the module, and of every public function, its arguments, results and return."""
+    """Place -> attributes: of the module, and of every function compared as one, its arguments, results and return."""
     module = numbering.module
     of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
     places = {"the module": numbering.heads.attributes(module, of_module)}
-    for name in public_functions(numbering.functions):
+    for name in entry_functions(numbering.functions):
         places |= _of_function(numbering, name, numbering.functions[name])
     return places
 

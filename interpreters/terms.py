@@ -39,16 +39,21 @@ Kind = Literal[
     "place",
     "part",
     "whole",
+    "pattern",
+    "branch",
 ]
 Attributes = tuple[tuple[str, int], ...]
+ENDLESS = "may not end"
+"""The name of a `risk` that is noted together with the effects before it."""
 
 
 class Head(NamedTuple):
     """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
 
-    `properties`: the names of those attributes that are properties, where these are two things. An `effect` reads the
-    state before it as its first operand, and is itself the state after it. `loop`, `history` and `index` are of the
-    rules for loops (`loop_rules`), `place`, `part` and `whole` of what runs on each device (`per_device.py`).
+    `properties`: the names of those attributes that are properties, where these are two things. `operand_types`: of an
+    effect. An `effect` reads the state before it as its first operand, and is itself the state after it. `loop`,
+    `history`, `index`, `pattern` and `branch` are of the rules for loops (`loop_rules`), `place`, `part` and `whole` of
+    what runs on each device (`per_device.py`).
     """
 
     kind: Kind
@@ -57,6 +62,7 @@ class Head(NamedTuple):
     types: tuple[int, ...] = ()
     bodies: tuple[int, ...] = ()
     properties: tuple[str, ...] = ()
+    operand_types: tuple[int, ...] = ()
 
 
 class Body(NamedTuple):
@@ -88,13 +94,17 @@ class Inside(NamedTuple):
         return self.bound[-1] != self.roots[-1]
 
 
+Closure = tuple[int, tuple[int, ...]]
+"""A body and its captures."""
+
+
 class Closed(NamedTuple):
-    """A region as terms, its body and its captures; `at_risk`: both with what runs in it and may fail, if anything."""
+    """A region as terms, its body and its captures; `risks`: the same for what runs in it and may fail."""
 
     inside: Inside | None
     body: int
     captures: tuple[int, ...]
-    at_risk: tuple[int, tuple[int, ...]] | None = None
+    risks: tuple[Closure, ...] = ()
 
 
 class Terms:

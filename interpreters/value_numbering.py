@@ -18,14 +18,24 @@ from xdsl.ir import Block, Operation, Region
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
-from ..dialects.names import Names
 from ..dialects.placements import is_placement
-from .anatomy import attributes_of, callee_of, functions_of, name_of, public_functions, size_with_calls, without_ours
+from ..dialects.reserved_names import is_reserved
+from .anatomy import (
+    attributes_of,
+    callee_of,
+    entry_functions,
+    functions_of,
+    name_of,
+    position_attributes,
+    size_with_calls,
+    without_ours,
+)
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
-from .collectives import COLLECTIVES, is_exchange, what_counts
+from .collectives import COLLECTIVES, channels_of, is_exchange, what_counts
+from .conditions import RunTimeConditions, why_endless
 from .per_device import per_device
-from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, MAY_FAIL, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
-from .risks import note_risks, where_it_runs
+from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
+from .risks import closed_risks, note, note_regions
 from .scope import Outcome, Scope
 from .seen_through import SeenThrough
 from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
@@ -41,11 +51,18 @@ class Numbering(SeenThrough):
     """Numbers the values of one program.
 
     `pure`: the names of the operations that have no effect. `declared`: those of them that only the user vouches for;
-    `believed` are the ones that the program has.
+    `believed` are the ones that the program has. `constraints_before`: where given, a sharding constraint that is not
+    among these terms is its operand, and it is among `added_constraints`.
     """
 
     def __init__(
-        self, module: ModuleOp, side: Side, terms: Terms, pure: Collection[str], declared: Collection[str] = ()
+        self,
+        module: ModuleOp,
+        side: Side,
+        terms: Terms,
+        pure: Collection[str],
+        declared: Collection[str] = (),
+        constraints_before: Collection[int] | None = None,
     ):
         super().__init__(side, terms)
         self.functions = functions_of(module)
@@ -56,22 +73,37 @@ class Numbering(SeenThrough):
         self.believed = set[str]()
         self._insides = terms.insides[side]
         self._known = dict[Operation, tuple[Head, bool]]()  # Of those without regions: whether it is an effect.
+        self._conditions = RunTimeConditions(terms)
+        self.constraints = set[int]()
+        self._constraints_before = constraints_before
+        self.added_constraints = set[Operation]()
 
     def demand_bounded_size(self) -> None:
         """Raises `Refusal` where calls call themselves, or make the program too large once they are inlined."""
-        if size_with_calls(self.functions, public_functions(self.functions)) > MAX_OPERATIONS:
+        if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
             raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> Outcome:
         """Results and effects of a function for unknown arguments. Raises `Refusal`."""
-        types = self.heads.types(function_body(self.functions[name], name, self.heads).args, self.functions[name])
+        function = self.functions[name]
+        types = self.heads.types(function_body(function, name, self.heads).args, function)
         parameters = [
             self._terms.term(Head("parameter", f"{index} of @{name}", types=(type_,)))
             for index, type_ in enumerate(types)
         ]
+        for number, attributes in zip(parameters, position_attributes(function, "arg_attrs", len(types)), strict=True):
+            self._memory_spaces.declare_argument(number, attributes)
         scope = self._outermost(f"start of @{name}")
         results = self._run(name, parameters, scope)
-        return Outcome(results, scope.state, frozenset(scope.kept), frozenset(scope.risky))
+        return Outcome(results, scope.state, frozenset(scope.kept), frozenset(scope.risks), tuple(scope.exchanges))
+
+    def occurs(self, term: int, others: Collection[int]) -> bool:
+        """Whether what a term stands for is among the others."""
+        return term in others
+
+    def is_covered(self, term: int, others: Collection[int]) -> bool:
+        """Whether the others hold all that a term stands for."""
+        return term in others
 
     def top_level(self) -> int:
         """The state after everything at the top level that is not a function, taken literally. Raises `Refusal`."""
@@ -105,8 +137,6 @@ class Numbering(SeenThrough):
                 results = self._operands(op, scope)[:1]
             case "stablehlo.custom_call" if not scope.literal and (moved := self._fetched(op, scope)) is not None:
                 results = (moved,)
-            case "sdy.sharding_constraint" if not scope.literal and Names.SHARDS_KEPT in op.attributes:
-                results = self._operands(op, scope)
             case "recompute.depend" if not scope.literal:
                 results = self._identity(op, op.operands[:-1], scope)
             case "recompute.segment" | "recompute.gradient" if not scope.literal:
@@ -131,6 +161,7 @@ class Numbering(SeenThrough):
             operands = (scope.entry, *operands)
         if name in OF_THE_PLACE or name in COLLECTIVES:
             operands = (scope.place, *operands)
+        condition = None if scope.literal else self._conditions.of(op, operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         insides = [region.inside for region in regions if region.inside]
         if known is None:
@@ -144,20 +175,41 @@ class Numbering(SeenThrough):
             self.believed.add(name)
         for region in regions:
             operands += region.captures
-        if name in MAY_FAIL and not effect:
-            operands = where_it_runs(self._terms, head, operands, scope)
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
+        if name in KEPT and self._is_added(term):
+            self.added_constraints.add(op)
+            return operands
         if effect:
             scope.state = term
         elif name in KEPT or any(inside.kept for inside in insides):
             scope.kept[term] = None
-        for one in (term, *note_risks(self._terms, term, op, regions, scope)):
-            self._origins.setdefault(one, op)
+        self._note_runs(op, scope, term, regions, condition is not None or name in self._declared, effect)
         if regions:
             self._insides.setdefault(term, tuple(insides))
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
+
+    def _is_added(self, constraint: int) -> bool:
+        """Whether a sharding constraint is only in this program, and so taken for its operand."""
+        self.constraints.add(constraint)
+        if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
+            return False
+        return constraint not in self._constraints_before
+
+    def _note_runs(
+        self, op: Operation, scope: Scope, term: int, regions: Sequence[Closed], may_fail: bool, effect: bool
+    ) -> None:
+        """Note what an operation does beside computing its results."""
+        noted = [term, *note_regions(self._terms, scope, op, regions, term)]
+        if may_fail and not effect:
+            note(self._terms, scope, term)
+        if not effect and why_endless(op) is not None:
+            note(self._terms, scope, term, ordered=True)
+        exchanged = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
+        scope.exchanges.extend((channel, exchanged) for channel in channels_of(op))
+        for number in noted:
+            self._origins.setdefault(number, op)
 
     def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: Scope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
@@ -180,10 +232,8 @@ class Numbering(SeenThrough):
         ending, results = self._block(block, scope)
         inside = Inside((*bound, start), (*results, scope.state), tuple(scope.kept))
         body, captures = self._terms.close(inside, types, ending, depth)
-        if not scope.risky:
-            return Closed(inside, body, captures)
-        risks = inside._replace(kept=(*scope.kept, *scope.risky))
-        return Closed(inside, body, captures, self._terms.close(risks, types, ending, depth))
+        around.exchanges.extend(scope.exchanges)
+        return Closed(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
 
     def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]:
         """Number a block. Returns the head of its terminator and what that reads; taken literally, it has none."""
@@ -213,13 +263,25 @@ class Numbering(SeenThrough):
             ("return", last, attributes_of(last)),
             always=scope.literal,
         )
-        state, *arguments = self._wrapping.wrapped(into(around), [scope.state, *self._operands(op, scope)])
-        arguments = self._wrapping.each_wrapped("parameter", function, "arg_attrs", arguments)
+        operands = self._operands(op, scope)
+        if is_reserved(name):
+            return self._reserved_call(op, name, operands, scope)
+        state = self._wrapping.wrapped_state(into(around), scope.state, operands)
+        arguments = self._wrapping.wrapped(into(around), operands)
+        arguments = self._wrapping.by_position("parameter", function, "arg_attrs", arguments)
         inner = scope.called(state)
-        results = self._run(name, arguments, inner)
+        results = self._wrapping.by_position("result", function, "res_attrs", self._run(name, arguments, inner))
         if inner.state != state or scope.literal:
-            (scope.state,) = self._wrapping.wrapped(around, [inner.state])
-        return self._wrapping.wrapped(around, self._wrapping.each_wrapped("result", function, "res_attrs", results))
+            scope.state = self._wrapping.wrapped_state(around, inner.state, results)
+        return self._wrapping.wrapped(around, results)
+
+    def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: Scope) -> Sequence[int]:
+        """A call of a function that a consumer finds by its name: an effect. The function is compared as a public one
+        is."""
+        head = self.heads.of("effect", op, without(attributes_of(op), {"callee"}))
+        scope.state = self._terms.term(head._replace(name=f"func.call of @{name}"), (scope.state, *operands))
+        self._origins.setdefault(scope.state, op)
+        return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> tuple[int, ...]:
         """What the function returns for these arguments, from the scope's state on."""

@@ -1,5 +1,10 @@
-"""Attributes that are neither dropped nor understood, as terms around values and states: those of calls, groups and the
-like, which are seen through."""
+"""Attributes of operations that values are seen through (calls, barriers, segments): terms around the values.
+
+    %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
+
+An attribute may refer to a value by its position, or to several values together. So each value becomes a result of one
+term over all of them, in their order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from .heads import Heads
 from .terms import Head, Terms
 
 Part = tuple[str, Operation, Mapping[str, Attribute]]
-"""What it is, and which of its attributes count."""
+"""What carries the attributes, the operation for error messages, and the attributes that are compared."""
 
 
 class Wrapping:
@@ -21,7 +26,7 @@ class Wrapping:
         self._heads = heads
 
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
-        """Heads of terms for the parts that have attributes; for each part with `always`."""
+        """Heads of the terms around the values: one for each part with attributes, or for every part with `always`."""
         return [
             Head("attributed", what, self._heads.attributes(op, attributes))
             for what, op, attributes in parts
@@ -29,20 +34,28 @@ class Wrapping:
         ]
 
     def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        wrapped = list(numbers)
+        """The values, each as the result at its position of a term over all of them."""
+        values = tuple(numbers)
         for head in around:
-            wrapped = [self._terms.term(head, (number,)) for number in wrapped]
-        return wrapped
+            term = self._terms.term(head, values)
+            values = tuple(self._terms.term(Head("result", str(index)), (term,)) for index in range(len(values)))
+        return list(values)
 
-    def each_wrapped(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """The values, each with the attributes that the function called gives its position."""
+    def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
+        """The state, with the values that pass the boundary at the same time."""
+        for head in around:
+            state = self._terms.term(head, (state, *numbers))
+        return state
+
+    def by_position(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
+        """The values with `arg_attrs` or `res_attrs` (`name`) of the function that is called."""
         extras = position_attributes(function, name, len(numbers))
-        pairs = zip(numbers, extras, strict=True)
-        return [self.wrapped(self.around((what, function, extra)), [number])[0] for number, extra in pairs]
+        attributes = {f"{index}: {key}": value for index, extra in enumerate(extras) for key, value in extra.items()}
+        return self.wrapped(self.around((what, function, attributes)), numbers)
 
 
 def into(around: Sequence[Head]) -> list[Head]:
-    """What lies around a call on the way in, which is not what lies around it on the way out."""
+    """The heads around what enters a call, which differ from those around what leaves it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

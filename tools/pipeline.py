@@ -18,7 +18,7 @@ from ..dialects.every import every_operation
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.stopwatch import part, timed
-from ..driver.road import belief, take
+from ..driver.road import assumption_remarks, take
 from .command_line import Instrumentation, Request, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
@@ -57,7 +57,7 @@ class Run:
         changes = [partial(_apply, one, self.context, asked.instrumentation) for one in asked.passes]
         proof = take(module, changes, asked.verify, asked.proof and not asked.target)
         if proof is not None:
-            self.context.remarks.extend(belief(proof, module))
+            self.context.remarks.extend(assumption_remarks(proof, module))
         if asked.target is not None:
             return _emit(asked.target, self.context, module)
         if not asked.debuginfo and any(path_of(op.location) for op in every_operation(module)):

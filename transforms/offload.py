@@ -35,6 +35,7 @@ from ..analysis.step.constants import constants_only
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
 from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
+from ..analysis.step.unplaced import unplaced_values
 from ..dialects.context import tell
 from ..dialects.diagnostics import Remark
 from ..dialects.every import every_operation
@@ -55,6 +56,7 @@ MARKED_ALONE = Offload(marked=True)
 NO_TENSOR = "'offload' says nothing here: only tensors of StableHLO are moved to the host; it is kept"
 CONSTANT = "'offload' says nothing here: what comes from constants alone takes no memory"
 NOT_FORWARD = "'offload' says nothing here: only what the forward pass computes on the device is moved"
+UNPLACED = "it is not moved: it is not known to lie in the memory of the device, behind an operation of unknown effect"
 NOT_READ = "'offload' says nothing here: no gradient operation reads the value"
 
 
@@ -83,14 +85,15 @@ def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MA
     remarks, misfits = list[Remark](), Misfits()
     for function, found in steps_of(module) if offload.offers else ():
         constant, forced = constants_only(found.order), list[SSAValue]()
+        unplaced = unplaced_values(function, found.order)
         meant = misfits.fitted(function, partial(_meant, found, selection)) if offload.marked else None
         for value in _marked(found, meant or frozenset()) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
-            if (reason := why_not_moved(value, found, constant)) is None:
+            if (reason := why_not_moved(value, found, constant, unplaced)) is None:
                 forced.append(value)
             else:
                 remarks.append(Remark(value.owner, reason))
-        others = [value for value in _worth_offering(found, offload, constant) if value not in forced]
+        others = [value for value in _worth_offering(found, offload, constant | unplaced) if value not in forced]
         offer(forced, offload.reckoned, forced=True)
         offer(others, offload.reckoned)
     misfits.refuse()
@@ -109,7 +112,7 @@ def _marked(found: Phases, meant: Set[SSAValue]) -> Iterator[SSAValue]:
                 yield value
 
 
-def _worth_offering(found: Phases, offload: Offload, constant: Set[SSAValue]) -> Iterator[SSAValue]:
+def _worth_offering(found: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
     """Those of the size of an array that take longest to make for their bytes, and those that may not be made again,
     until the link is busy for its share of the forward pass."""
     if not offload.share:
@@ -121,7 +124,7 @@ def _worth_offering(found: Phases, offload: Offload, constant: Set[SSAValue]) ->
     for op in operations:
         # A view is of something that may be moved itself.
         for value in op.results if not _is_view(op) else ():
-            if why_not_moved(value, found, constant) is None and value_bytes(value) >= LEAST_BYTES:
+            if value not in excluded and why_not_moved(value, found) is None and value_bytes(value) >= LEAST_BYTES:
                 worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
     for _, value in sorted(worth, key=lambda one: -one[0]):
         left -= value_bytes(value)
@@ -134,8 +137,14 @@ def _is_view(op: Operation) -> bool:
     return facts is not None and facts.view is not None
 
 
-def why_not_moved(value: SSAValue, found: Phases, constant: Set[SSAValue]) -> str | None:
-    """Why a value stays in the device's memory. `constant`: those that come from constants alone."""
+def why_not_moved(
+    value: SSAValue,
+    found: Phases,
+    constant: Set[SSAValue] = frozenset(),
+    unplaced: Set[SSAValue] = frozenset(),
+) -> str | None:
+    """Why a value stays in the device's memory. `constant`: those that come from constants alone. `unplaced`: those of
+    which the memory is unknown."""
     if value in constant:
         return CONSTANT
     op = value.owner
@@ -143,6 +152,8 @@ def why_not_moved(value: SSAValue, found: Phases, constant: Set[SSAValue]) -> st
         return NOT_FORWARD
     if not is_tensor(value.type) or name_of(op).partition(".")[0] not in _PLACED:
         return NO_TENSOR
+    if value in unplaced:
+        return UNPLACED
     return None if _is_read_late(value, found) else NOT_READ
 
 

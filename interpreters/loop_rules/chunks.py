@@ -89,7 +89,7 @@ def flattened(rules: Known, loop: Opened, index: int, at: int) -> int | None:
         return None
     initial = tuple(loop.initial[one] for one in order)
     types = tuple(loop.types[one] for one in order)
-    flat = Opened(carried, initial, following, types, True, number, loop.state, loop.depth, loop.head, loop.ending)
+    flat = Opened(carried, initial, following, types, True, number, loop.state, loop.depth)
     return rules.history(flat, 0, integers.written(integers.sum_of(at).times(trips), terms.head_of(number)))
 
 
@@ -104,9 +104,9 @@ def _carries_of(rules: Known, loop: Opened, index: int) -> tuple[int, ...] | Non
 
 
 def _are_alike(rules: Known, loop: Opened, order: Sequence[int], other: Opened) -> bool:
-    """Whether the same is written on both, they number in the same type, and have as many carries."""
+    """Whether both count, in the same type, and have as many carries."""
     types = [rules.terms.head_of(one.lead).types for one in (loop, other)]
-    return loop.has_form_of(other) and types[0] == types[1] and len(order) == len(other.bound)
+    return loop.counts and other.counts and types[0] == types[1] and len(order) == len(other.bound)
 
 
 def _next(rules: Known, history: int, arguments: Sequence[int]) -> list[int]:

@@ -2,15 +2,18 @@
 
 As `value_numbering.py`, and besides, in both programs alike:
 
-* A carry that an iteration hands on as it got it is its initial value, with what is written on the loop, if anything.
+* A carry that an iteration hands on as it got it is its initial value.
 * Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
   others, dead stacks among them, do not count, nor does the order of the carries.
 * Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
   of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
 * A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
-* Of what has to occur in a loop (a sharding constraint), one with the same attributes and type has to, in some loop,
-  and on the same devices.
+* What happens in the iterations without being read (a sharding constraint, an operation that may fail, an exchange over
+  a channel) belongs to the loop, and to the values that it is applied to in each iteration (`patterns.py`).
+
+A loop on which attributes are written, or that changes a type between its operand, its argument and its result, is
+compared as it stands, as in tier 1.
 
 Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
 two loops shared would let the one be taken for the other.
@@ -18,22 +21,24 @@ two loops shared would let the one be taken for the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
+from ..conditions import why_endless
+from ..risks import all_that_ran, note
 from ..scope import Scope
-from ..terms import Head, Side
+from ..terms import ENDLESS, Side
 from ..value_numbering import Numbering
+from .handed_on import HandedOn
 from .integers import whole
-from .opened import Counter, Opened, counter_of, is_plain, numbered, written_on
+from .opened import WHILE, Counter, Opened, carries_behind, counter_of, numbered, reaches
+from .patterns import Patterns
 from .rules import Rules
-
-WHILE = "stablehlo.while"
 
 
 class LoopNumbering(Numbering):
@@ -46,9 +51,12 @@ class LoopNumbering(Numbering):
         rules: Rules,
         pure: Collection[str],
         declared: Collection[str] = (),
+        constraints_before: Collection[int] | None = None,
     ):
-        super().__init__(module, side, rules.terms, pure, declared)
+        super().__init__(module, side, rules.terms, pure, declared, constraints_before)
         self._rules = rules
+        self._patterns = Patterns(rules)
+        self._handed_on = HandedOn()
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         if name_of(op) == WHILE and not scope.literal and (results := self._loop(op, scope)) is not None:
@@ -62,42 +70,40 @@ class LoopNumbering(Numbering):
         return (made,)
 
     def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
-        """The results of a loop without effects; None for any other."""
+        """The results of a loop without effects; None for a loop that is compared as it stands."""
         refuse_symbols(op, self.module)
-        if len(op.regions) != 2 or any(not region.blocks for region in op.regions):
+        if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
             return None
         cond, body = (single_block(op, region) for region in op.regions)
-        if not len(cond.args) == len(body.args) == len(op.operands) == len(op.results):
+        if not self._keeps_types(op, cond, body):
             return None
-        ends = [block.last_op for block in (cond, body)]
-        if any(end is None or not is_known_end(end) for end in ends):
+        handed_on = frozenset(self._handed_on.carries(op))
+        if (found := self._numbered(op, cond, body, self._operands(op, scope), scope, handed_on)) is None:
             return None
-        if [len(end.operands) for end in ends if end is not None] != [1, len(op.operands)]:
-            return None
-        initial = self._operands(op, scope)
-        invariant = frozenset(_handed_on(body))
-        while (found := self._numbered(op, cond, body, initial, scope, invariant)) is not None:
-            loop, counter = found
-            unchanged = frozenset(index for index, one in enumerate(loop.next) if one == loop.bound[index])
-            if unchanged <= invariant:
-                return self._results(op, loop, counter, initial, invariant)
-            # Only as terms they come out as they went in: what is computed from them may do so too.
-            invariant |= unchanged
-        return None
-
-    def _results(
-        self, op: Operation, loop: Opened, counter: _Counted | None, initial: tuple[int, ...], invariant: frozenset[int]
-    ) -> list[int]:
+        loop, counted = found
         results = list[int]()
         for index, result in enumerate(op.results):
-            if index in invariant:
-                results.append(self._come_out(loop, initial[index]))
+            if loop.bound[index] == loop.initial[index] and loop.next[index] == loop.initial[index]:
+                results.append(loop.initial[index])
             elif not any(result.uses):
                 results.append(self._terms.bound("bound", (loop.types[index],), 0))
             else:
-                results.append(self._result(loop, counter, index))
+                results.append(self._result(loop, counted, index))
                 self._origins.setdefault(results[-1], op)
         return results
+
+    def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
+        """Whether operands, arguments, what an iteration hands on, and results agree in number and type; and the
+        regions end with what they hand on, and nothing besides."""
+        ends = cond.last_op, body.last_op
+        for end in ends:
+            if end is None or not is_known_end(end) or attributes_of(end):
+                return False
+        assert ends[0] is not None and ends[1] is not None, "checked"
+        if len(ends[0].operands) != 1:
+            return False
+        types = {self.heads.types(values, op) for values in (op.operands, cond.args, body.args, ends[1].operands)}
+        return types == {self.heads.types(op.results, op)}
 
     def _result(self, loop: Opened, counted: _Counted | None, index: int) -> int:
         if counted is None:
@@ -105,16 +111,10 @@ class LoopNumbering(Numbering):
         counter, integers = counted.counter, self._rules.integers
         like = self._terms.head_of(counted.number)
         if index == counter.index:
-            return self._come_out(loop, integers.written(whole(counter.start + counter.trips), like))
+            return integers.written(whole(counter.start + counter.trips), like)
         without = numbered(loop, counter, counted.number)
         trips = integers.written(whole(counter.trips), like)
         return self._rules.history(without, index - (index > counter.index), trips)
-
-    def _come_out(self, loop: Opened, number: int) -> int:
-        """What the loop does nothing with is what it was, with all that is written on the loop."""
-        if is_plain(self._terms, loop):
-            return number
-        return self._terms.term(Head("attributed", f"loop that ends as {loop.ending}", loop.head.attributes), (number,))
 
     def _numbered(
         self,
@@ -135,36 +135,108 @@ class LoopNumbering(Numbering):
         ]
         state = terms.bound("state", (), depth)
         asked = self._scope(cond, bound, state, scope)
-        before, (condition, *_) = self._block(cond, asked)
+        _, (condition, *_) = self._block(cond, asked)
         counted = self._counted(body, tuple(bound), initial, condition, depth)
         if counted is not None:
             bound[counted.counter.index] = counted.value
         done = self._scope(body, bound, state, scope)
         done.is_alike = scope.is_alike and counted is not None
-        after, following = self._block(body, done)
-        for one in (asked, done):
-            if one.state != state or one.risky:
-                return None
-            scope.kept.update(dict.fromkeys(map(self._kept, one.kept)))
-        if counted is not None and following[counted.counter.index] != self._one_more(counted.value):
+        _, following = self._block(body, done)
+        if asked.state != state or done.state != state:
             return None
-        head = written_on(self.heads.of("operation", op, attributes_of(op)))
-        ending = terms.head(Head("loop", "ends", types=(before, after)))
-        loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth, head, ending)
-        return loop, counted
+        if counted is not None and (
+            following[counted.counter.index] != self._one_more(counted.value) or asked.kept or asked.ran
+        ):
+            return None
+        loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth)
+        loop, scopes = self._with_invariants(loop, counted, (asked, done))
+        if any(loop.next[index] != loop.initial[index] for index in invariant):
+            return None
+        return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
+
+    def _with_invariants(
+        self, loop: Opened, counted: _Counted | None, scopes: Sequence[Scope]
+    ) -> tuple[Opened, Sequence[Scope]]:
+        """The loop, with the initial value in place of each carry that comes out as the term that it went in as; and
+        the same for what is noted in its regions."""
+        while unchanged := frozenset(
+            index
+            for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True))
+            if bound == following != loop.initial[index]
+        ):
+            bound = [one for index, one in enumerate(loop.bound) if index in unchanged]
+            substitution = dict(zip(bound, (loop.initial[index] for index in sorted(unchanged)), strict=True))
+            noted = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
+            lead, *rest = self._rules.substituted((loop.lead, *loop.next, *noted), substitution, loop.depth)
+            following, rest = tuple(rest[: len(loop.next)]), iter(rest[len(loop.next) :])
+            scopes = [
+                replace(
+                    scope,
+                    kept=dict.fromkeys(next(rest) for _ in scope.kept),
+                    ran={next(rest): ordered for ordered in scope.ran.values()},
+                )
+                for scope in scopes
+            ]
+            # What is computed from them may come out as it went in, too.
+            bound = tuple(substitution.get(one, one) for one in loop.bound)
+            loop = replace(loop, lead=lead, bound=bound, next=following)
+        return loop, scopes
+
+    def _note_unread(
+        self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[Scope], scope: Scope
+    ) -> bool:
+        """Note in the scope around a loop what happens in its iterations without being read. False where a sharding
+        constraint belongs to the loop alone: neither does its operand depend on the iteration, nor is it read."""
+        without = loop if counted is None else numbered(loop, counted.counter, counted.number)
+        kept = [(part, term) for part, one in zip(("condition", "body"), inside, strict=True) for term in one.kept]
+        live = [index for index, result in enumerate(op.results) if any(result.uses)]
+        if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
+            return False
+
+        def pattern(part: str, term: int) -> int:
+            if counted is None:
+                return self._patterns.until_it_ends(loop, part, term)
+            if self._terms.depth_of(term) < loop.depth:  # There is at least one iteration.
+                return term
+            return self._patterns.of_iterations(without, counted.counter.trips, term)
+
+        for part, term in kept:
+            if not self._patterns.is_repeated(number := pattern(part, term), scope.kept):
+                scope.kept[number] = None
+        for part, one in zip(("condition", "body"), inside, strict=True):
+            for term, ordered in one.ran.items():
+                if not self._patterns.is_repeated(number := pattern(part, term), all_that_ran(scope)):
+                    note(self._terms, scope, number, ordered=ordered)
+                    self._origins.setdefault(number, self._origins.get(term, op))
+            scope.exchanges.extend(one.exchanges)
+        if counted is None and why_endless(op) is not None:
+            number = self._patterns.until_it_ends(loop, "condition", loop.lead)
+            note(self._terms, scope, number, ordered=True)
+            self._origins.setdefault(number, op)
+        return True
+
+    def _reads(self, loop: Opened, live: Sequence[int], term: int) -> bool:
+        """Whether the condition or one of these carries is computed from the term."""
+        behind = {carry for index in live for carry in carries_behind(self._terms, loop, index)}
+        return reaches(self._terms, (loop.lead, *(loop.next[index] for index in behind)), frozenset({term}), loop.depth)
+
+    def occurs(self, term: int, others: Collection[int]) -> bool:
+        if term in others:
+            return True
+        if self._terms.head_of(term).name != ENDLESS:
+            return self._patterns.is_repeated(term, others)
+        pattern, state = self._terms.operands_of(term)
+        endless = [other for other in others if self._terms.head_of(other).name == ENDLESS]
+        behind = [self._terms.operands_of(other) for other in endless]
+        return self._patterns.is_repeated(pattern, [other for other, before in behind if before == state])
+
+    def is_covered(self, term: int, others: Collection[int]) -> bool:
+        return term in others or self._patterns.is_covered(term, others)
 
     def _scope(self, block: Block, bound: Sequence[int], state: int, around: Scope) -> Scope:
         scope = Scope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
         scope.values.update(zip(block.args, bound, strict=True))
         return scope
-
-    def _kept(self, number: int) -> int:
-        """That something of this kind has to occur in a loop, whatever it is said of; on the same devices."""
-        head = self._terms.head_of(number)
-        if (head.kind, head.name) == ("place", "kept"):
-            place, one = self._terms.operands_of(number)
-            return self._terms.term(head, (place, self._kept(one)))
-        return number if head.kind == "loop" else self._terms.term(head._replace(kind="loop"))
 
     def _counted(
         self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
@@ -194,12 +266,6 @@ class _Counted:
     counter: Counter
     number: int
     value: int
-
-
-def _handed_on(body: Block) -> Iterator[int]:
-    last = body.last_op
-    assert last is not None, "checked"
-    return (index for index, argument in enumerate(body.args) if last.operands[index] is argument)
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:

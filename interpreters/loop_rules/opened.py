@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from ..terms import Head, Inside, Terms
 from .integers import Integers
 
+WHILE = "stablehlo.while"
+
 
 @dataclass(frozen=True)
 class Opened:
     """`bound`: the carries, as the body sees them, none of them equal to any other term. `initial`: what they are
     before the loop. `next`: what the body makes of them. `types`: of the carries. `lead`: of a loop that `counts` the
     number of the iteration, which is as new; of another whether it runs once more. `state`: the effects before an
-    iteration, which has none. `head`: what is written on the loop; `ending`: what is written where its regions end."""
+    iteration, which has none."""
 
     bound: tuple[int, ...]
     initial: tuple[int, ...]
@@ -33,12 +35,6 @@ class Opened:
     lead: int
     state: int
     depth: int
-    head: Head
-    ending: int
-
-    def has_form_of(self, other: Opened) -> bool:
-        """Whether the same is written on both loops, and both number their iterations in the same type."""
-        return self.head == other.head and self.ending == other.ending and self.counts and other.counts
 
 
 @dataclass(frozen=True)
@@ -71,17 +67,6 @@ def _is_less(terms: Terms, head: Head) -> bool:
     return said.pop("comparison_direction", "").strip("<>").split()[-1:] == ["LT"] and set(said) <= {"compare_type"}
 
 
-def written_on(head: Head) -> Head:
-    """What is written on a loop, whatever it computes."""
-    return head._replace(kind="loop", types=(), bodies=())
-
-
-def is_plain(terms: Terms, loop: Opened) -> bool:
-    """Whether nothing is written on the loop, and nothing where its regions end."""
-    ends = terms.heads[loop.ending].types
-    return not loop.head.attributes and not any(terms.heads[end].attributes for end in ends)
-
-
 def numbered(loop: Opened, counter: Counter, number: int) -> Opened:
     """A loop of which it is known that it counts, without its counter."""
     index = counter.index
@@ -98,8 +83,6 @@ def numbered(loop: Opened, counter: Counter, number: int) -> Opened:
         number,
         loop.state,
         loop.depth,
-        loop.head,
-        loop.ending,
     )
 
 
@@ -115,7 +98,7 @@ class Slice:
 
 def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
     """The loop as one carry sees it."""
-    order = _carries_behind(terms, loop, index)
+    order = carries_behind(terms, loop, index)
     arguments = tuple(loop.bound[one] for one in order)
     types = tuple(loop.types[one] for one in order)
     roots = *(loop.next[one] for one in order), loop.state
@@ -124,13 +107,12 @@ def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
         types = (terms.head_of(loop.lead).types[0], *types)
     else:
         inside = Inside((*arguments, loop.state), (loop.lead, *roots))
-    body, captures = terms.close(inside, types, loop.ending, loop.depth)
-    kind = "history" if loop.counts else "loop"
-    head = loop.head._replace(kind=kind, types=(loop.types[index],), bodies=(body,))
+    body, captures = terms.close(inside, types, -1, loop.depth)
+    head = Head("history" if loop.counts else "loop", WHILE, types=(loop.types[index],), bodies=(body,))
     return Slice(tuple(order), head, (*(loop.initial[one] for one in order), *captures))
 
 
-def _carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
+def carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
     """This carry, those that it is computed from, and those of the condition, in the order of discovery."""
     number = {bound: one for one, bound in enumerate(loop.bound)}
     order, seen = [index], set[int]()

@@ -11,12 +11,12 @@ Of shapes: to give a dimension of extent 1 and take it away, and to reshape twic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ..terms import Body, Head, Terms
+from ..terms import Body, Head, Inside, Terms
 from .chunks import continued, flattened
 from .integers import LARGEST, Integers, Interval, whole
-from .opened import Opened, Slice, sliced, written_on
+from .opened import Opened, Slice, sliced
 from .stored import Stored, keeps_order, stored_by
 
 
@@ -108,9 +108,7 @@ class Rules:
         roots = [numbers[root] for root in body.roots]
         lead = arguments[0] if counts else roots.pop(0)
         types = body.types[1:] if counts else body.types
-        plain = written_on(head)
-        following = tuple(roots[:-1])
-        return Opened(bound, given[: len(bound)], following, types, counts, lead, state, depth, plain, body.ending)
+        return Opened(bound, given[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
 
     def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
         """The terms at the positions of a body for these arguments, which include the state."""
@@ -122,6 +120,14 @@ class Rules:
                 head, positions = entry
                 numbers.append(self.make(self.terms.heads[head], tuple([numbers[position] for position in positions])))
         return numbers
+
+    def substituted(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
+        """The terms with other terms in place of bound values at this depth."""
+        body, captures = self.terms.close(
+            Inside((*values, self.terms.bound("state", (), depth)), tuple(terms)), (), -1, depth
+        )
+        numbers = self.instance(self.terms.bodies[body], [*values.values(), -1], captures)
+        return [numbers[root] for root in self.terms.bodies[body].roots]
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """The slice of a stack, as it was stored; None where that is not known."""

@@ -1,8 +1,8 @@
 """What the iterations of a loop store in a stack, so that reading a stack is computing what was stored.
 
 A *stack* is a carry of a loop that counts which writes, in every iteration, a slice at the place of its number (or
-counted from the end), within the first dimension, and that the loop does with nothing else; all extents are known, and
-nothing is written on the loop. Slice j of what such a loop returns is what the iteration that wrote it has stored,
+counted from the end), within the first dimension, and that the loop does with nothing else; all extents are known.
+Slice j of what such a loop returns is what the iteration that wrote it has stored,
 wherever it is known that one did:
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
 from ..terms import Body, Inside, Terms
 from .integers import Integers, Sum, whole
-from .opened import Opened, is_plain, reaches
+from .opened import Opened, reaches
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
     """What the loop has stored in its first carry after this many iterations; None where that is no stack, or not known
     to be one."""
     update = terms.head_of(loop.next[0])
-    if not is_plain(terms, loop):  # What is written on it would be lost.
-        return None
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
     stack, slice_, place, *others = terms.operands_of(loop.next[0])

@@ -31,16 +31,18 @@ def proof(before: str, after: str) -> Proof:
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
-def test_not_out_of_a_branch(risky: str) -> None:
+def test_into_a_branch_and_not_out_of_it(risky: str) -> None:
     inside, outside = step("", risky), step(risky, "")
-    assert not proof(inside, outside) and not proof(outside, inside)
+    assert not proof(inside, outside)
+    assert proof(outside, inside)
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])
 def test_what_has_run_already_is_the_same_in_a_branch(risky: str) -> None:
     again = risky.replace("%q", "%p")
     assert proof(step(risky, again, "%p"), step(risky, "")) and proof(step(risky, ""), step(risky, again, "%p"))
-    assert not proof(step("", risky, after=again), step(again, "", "%p"))
+    # Undefined behavior has no order: the division runs in any case.
+    assert proof(step("", risky, after=again), step(again, "", "%p"))
 
 
 def test_what_cannot_fail_may_leave_a_branch() -> None:

@@ -163,7 +163,7 @@ def test_the_commands_of_the_page(
         tool, *arguments = command.replace("'", "").split()
         assert tools[tool].main(arguments) == 0, command
     said = capsys.readouterr()
-    assert "remark: the proof takes your word that these are pure: " + ", ".join(NAMES) in said.err
+    assert "remark: assuming, unverified, that these operations are pure: " + ", ".join(NAMES) in said.err
     assert "proved equal" in said.out and "executed: equal bit for bit" in said.out
     assert f"{5 * TILE_BYTES} bytes metered, {5 * TILE_BYTES} modelled" in said.out
     # Nothing is left behind: without the option the tool knows nothing.

@@ -1,0 +1,172 @@
+"""What happens in the iterations of a loop without being read: sharding constraints, and operations that may fail.
+
+    while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
+
+A pattern is a term over the numbers of iterations, and how many there are of each; loops in loops have one number each.
+A loop that computes the same again in another order repeats a pattern:
+
+    constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all of it
+
+Of a loop that does not count to a constant, the pattern is a term over the carries that it depends on, and those of
+the condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..terms import Body, Head, Inside
+from .integers import Sum, whole
+from .opened import Opened, sliced
+from .rules import Rules
+
+MAX_CANDIDATES = 32
+"""Index expressions that are tried where one pattern may repeat another."""
+
+
+class Patterns:
+    """Makes and compares patterns. `rules`: shared by both programs."""
+
+    def __init__(self, rules: Rules):
+        self._rules = rules
+        self._terms = rules.terms
+        self._no_state = rules.terms.term(Head("state", "nothing"))  # What is noted has no effects.
+
+    def of_iterations(self, loop: Opened, trips: int, term: int) -> int:
+        """The term in all iterations of a loop that counts."""
+        # A carry that is the same in all iterations is its initial value already.
+        carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
+        number, captures = self._terms.close(Inside((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
+        body = self._terms.bodies[number]
+        read = {position for entry in body.entries if entry is not None for position in entry[1]} | set(body.roots)
+        index = self._index(self._terms.head_of(loop.lead), loop.depth, trips)
+        carried = [
+            self._rules.history(loop, place, index) if position in read else bound
+            for position, (bound, place) in enumerate(carries.items(), 1)
+        ]
+        numbers = self._rules.instance(body, [index, *carried, self._no_state], captures)
+        indices, extents, inner = (index,), (trips,), numbers[body.roots[0]]
+        if more := self._extents(inner):
+            opened, inner = self._opened(inner, loop.depth)
+            indices, extents = (*indices, *opened), (*extents, *more)
+        return self._closed(indices, extents, inner, loop.depth)
+
+    def until_it_ends(self, loop: Opened, part: str, term: int) -> int:
+        """The term in a part of a loop that does not count: its condition or its body."""
+        # As a carry of the loop: it is computed from those that it depends on, and from those of the condition.
+        wider = replace(
+            loop,
+            bound=(*loop.bound, self._terms.bound("bound", (), loop.depth)),
+            initial=(*loop.initial, self._no_state),
+            next=(*loop.next, term),
+            types=(*loop.types, *self._terms.types_of(loop.lead)),
+        )
+        slice_ = sliced(self._terms, wider, len(loop.bound))
+        return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
+
+    def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
+        """Whether all that the pattern stands for is in one of the others."""
+        return any(other == pattern or self._index_in(other, pattern) is not None for other in others)
+
+    def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
+        """Whether one of the others is all of the pattern."""
+        for other in others:
+            if other == pattern:
+                return True
+            found = self._index_in(pattern, other)
+            if found is not None and self._is_onto(found, self._extents(pattern)[0]):
+                return True
+        return False
+
+    def _index(self, like: Head, depth: int, trips: int) -> int:
+        """A new number of an iteration."""
+        index = self._terms.bound("bound", like.types, depth)
+        self._rules.integers.ranges[index] = 0, trips - 1
+        return index
+
+    def _closed(self, indices: Sequence[int], extents: Sequence[int], term: int, depth: int) -> int:
+        integers, heads = self._rules.integers, [self._terms.head_of(index) for index in indices]
+        types = tuple(head.types[0] for head in heads)
+        inside = Inside((*indices, self._terms.bound("state", (), depth)), (term,))
+        body, captures = self._terms.close(inside, types, -1, depth)
+        trips = [integers.written(whole(extent), head) for extent, head in zip(extents, heads, strict=True)]
+        return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
+
+    def _extents(self, pattern: int) -> tuple[int, ...]:
+        """How many iterations there are of each number; none for a loop that does not count."""
+        head = self._terms.head_of(pattern)
+        if (head.kind, head.name) != ("pattern", "of iterations"):
+            return ()
+        trips = self._terms.operands_of(pattern)[: len(head.types)]
+        extents = tuple(self._rules.integers.constant(one) for one in trips)
+        return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
+
+    def _opened(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
+        """New numbers of iterations at this depth, and the term for them."""
+        head, extents = self._terms.head_of(pattern), self._extents(pattern)
+        like = [head._replace(types=(type_,)) for type_ in head.types]
+        indices = tuple(self._index(one, depth, extent) for one, extent in zip(like, extents, strict=True))
+        return indices, self._instance(pattern, indices)
+
+    def _instance(self, pattern: int, indices: Sequence[int]) -> int:
+        body, captures = self._body(pattern)
+        return self._rules.instance(body, [*indices, self._no_state], captures)[body.roots[0]]
+
+    def _body(self, pattern: int) -> tuple[Body, tuple[int, ...]]:
+        head = self._terms.head_of(pattern)
+        return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
+
+    def _index_in(self, pattern: int, other: int) -> Sum | None:
+        """The iteration of the pattern, which has one number, that each iteration of the other one repeats."""
+        extents = self._extents(pattern)
+        if len(extents) != 1 or not self._extents(other) or not self._may_be_alike(pattern, other):
+            return None
+        depth = 1 + max(self._terms.depth_of(one) for one in (pattern, other))
+        indices, term = self._opened(other, depth)
+        like = self._terms.head_of(pattern)
+        for candidate in self._candidates(term, indices, depth):
+            place = self._rules.integers.sum_of(candidate)
+            within = self._rules.integers.interval(place)
+            if within is None or within[0] < 0 or within[1] >= extents[0]:
+                continue
+            if self._terms.head_of(candidate).types == like.types and self._instance(pattern, [candidate]) == term:
+                return place
+        return None
+
+    def _may_be_alike(self, pattern: int, other: int) -> bool:
+        """Whether the same operation is done in both."""
+        names = list[tuple[object, ...]]()
+        for one in (pattern, other):
+            body, _ = self._body(one)
+            entry = body.entries[body.roots[0] - len(body.types) - 1] if body.roots[0] > len(body.types) else None
+            head = None if entry is None else self._terms.heads[entry[0]]
+            names.append(() if head is None else (head.kind, head.name, head.attributes, head.types))
+        return names[0] == names[1]
+
+    def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:
+        """Numbers of iterations that the term speaks of."""
+        found = dict.fromkeys(indices)
+        pending, seen = [term], set[int]()
+        while pending and len(found) < MAX_CANDIDATES:
+            one = pending.pop()
+            if one in seen or self._terms.depth_of(one) < depth:
+                continue
+            seen.add(one)
+            head, operands = self._terms.head_of(one), self._terms.operands_of(one)
+            if head.kind == "history":
+                found[operands[0]] = None
+            elif head.kind == "index":
+                found[one] = None
+            pending.extend(operands)
+        return list(found)
+
+    def _is_onto(self, place: Sum, extent: int) -> bool:
+        """Whether a sum takes every value below the extent: its scales are those of digits."""
+        covered = 1
+        for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
+            known = self._rules.integers.ranges.get(base)
+            if known is None or known[0] != 0 or abs(scale) > covered:
+                return False
+            covered = abs(scale) * known[1] + covered
+        return covered >= extent

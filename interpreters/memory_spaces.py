@@ -1,0 +1,95 @@
+"""Whether a value is known to lie in the memory of the device: only then does `device(host(x)) = x` hold.
+
+A value lies where its operands lie, unless an operation moves it (`dialects/placements.py`) or says where it is
+computed. An argument lies on the device unless its attributes name another memory; of an attribute that is not in the
+table nothing is known.
+
+Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls
+MoveToHost, MoveToDevice and annotate_device_placement, and along the operations between them; JAX names the memory of
+an argument in `mhlo.memory_kind`, and the device that computes in the frontend attribute `_xla_compute_type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
+
+from ..dialects.placements import DEVICE, FRONTEND, PLACEMENT, TARGET
+from .terms import Head, Terms
+
+MEMORY_KIND = "mhlo.memory_kind"
+_WITHOUT_MEMORY = frozenset(
+    """
+    jax.buffer_donor jax.global_constant mhlo.is_same_data_across_replicas mhlo.layout_mode mhlo.sharding sdy.sharding
+    tf.aliasing_output
+    """.split()
+)
+"""Attributes with a dialect's prefix that do not say where a value lies."""
+_ON_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cusolver_", "lapack_", "tpu_custom_call")
+"""Prefixes of custom calls that compute on the device that their operands lie on (jaxlib, XLA)."""
+_EFFECTS_ON_DEVICE = frozenset({"stablehlo.rng"})
+_BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch"})
+
+
+class MemorySpaces:
+    """Answers for the terms of one table. `arguments`: of which it is known that they lie on the device."""
+
+    def __init__(self, terms: Terms):
+        self._terms = terms
+        self._known = dict[int, bool]()
+        self._bodies = dict[int, bool]()
+
+    def declare_argument(self, number: int, attributes: Mapping[str, Attribute]) -> None:
+        """Record where an argument of a public function lies, by its attributes."""
+        kind = attributes.get(MEMORY_KIND)
+        is_device = kind is None or kind == StringAttr(DEVICE)
+        self._known[number] = is_device and not set(attributes) - _WITHOUT_MEMORY - {MEMORY_KIND}
+
+    def is_on_device(self, number: int) -> bool:
+        pending = [number]
+        while pending:
+            term = pending[-1]
+            if term in self._known:
+                pending.pop()
+                continue
+            verdict = self._by_head(self._terms.head_of(term))
+            if verdict is None:
+                operands = self._terms.operands_of(term)[1 if self._terms.head_of(term).kind == "effect" else 0 :]
+                if missing := [operand for operand in operands if operand not in self._known]:
+                    pending.extend(missing)
+                    continue
+                verdict = all(self._known[operand] for operand in operands)
+            self._known[term] = verdict
+        return self._known[number]
+
+    def _by_head(self, head: Head) -> bool | None:
+        """True or False if the head decides; None if the value lies where its operands lie."""
+        if head.kind in ("place", "state"):  # They are no values.
+            return True
+        if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
+            return False
+        attributes = {name: self._terms.attributes.attribute(value) for name, value in head.attributes}
+        if head.name == "stablehlo.custom_call":
+            target = attributes.get("call_target_name")
+            name = target.data if isinstance(target, StringAttr) else ""
+            if name == TARGET:
+                return _is_to_device(attributes)
+            if not name.startswith(_ON_DEVICE_TARGETS):
+                return False
+        if any("." in name and name not in _WITHOUT_MEMORY for name in attributes):
+            return False
+        return None if all(map(self._moves_nothing, head.bodies)) else False
+
+    def _moves_nothing(self, body: int) -> bool:
+        """Whether no operation in a region moves a value."""
+        if body not in self._bodies:
+            heads = (self._terms.heads[entry[0]] for entry in self._terms.bodies[body].entries if entry is not None)
+            self._bodies[body] = all(self._by_head(head) is None or not head.attributes for head in heads)
+        return self._bodies[body]
+
+
+def _is_to_device(attributes: Mapping[str, Attribute]) -> bool:
+    frontend = attributes.get(FRONTEND)
+    return isinstance(frontend, DictionaryAttr) and frontend.data.get(PLACEMENT) == StringAttr(DEVICE)
