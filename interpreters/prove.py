@@ -38,11 +38,12 @@ The rules, each used in both programs alike
 * Failure (`conditions.py`): an operation with a run-time condition (dynamic extents, an integer division, an index out
   of range, indices said to be unique) may vanish, but the program after runs it only where the program before does
   (`risks.py`). What ran before, with the same operands, may run again.
-* Termination: the same for a loop that is not seen to count towards a bound; it also stays behind the effects before it.
+* Termination: the same for a loop that is not seen to count towards a bound; it also stays behind the effects before
+  it.
 * Barriers: `stablehlo.optimization_barrier` and `recompute.depend` give back their values, result i for value i, of the
   same types; the token does not count.
-* Memory spaces (`memory_spaces.py`): moving a value to the host and back is the value, if it is known to have lain on the
-  device.
+* Memory spaces (`memory_spaces.py`): moving a value to the host and back is the value, if it is known to have lain on
+  the device.
 * Marks: a custom call `recompute.save` and its like (`dialects/marks.py`), with nothing else on it, is its first
   operand.
 * Groups: `recompute.segment` and `recompute.gradient` are the operations that they hold.
@@ -59,7 +60,8 @@ The rules, each used in both programs alike
   out are those of one term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
 * Effects: everything else that is not on the list is an ordered effect: what it does may depend on all effects before
   it, and the types of its operands count. So effects keep their number and order, and what they return is equal only to
-  itself. So is whatever takes or   makes a memref, be it on the list or not, and whatever holds such an operation in a region.
+  itself. So is whatever takes or makes a memref, be it on the list or not, and whatever holds such an operation in a
+  region.
 * Regions: where it is known what the region means (`COMPUTE_THEIR_REGIONS`), two are the same if they compute the same
   from their arguments and from the same captured values. Any other region is taken literally: all that stands in it
   counts, in this order, barriers and dead operations too. So is the top level of the module.
@@ -70,10 +72,10 @@ The rules, each used in both programs alike
   attributes, all others and those of its return. Empty dictionaries are as good as none.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
   functions that are not called, and discardable attributes that start with `recompute.` do not count.
-* Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared as a public one
-  is, and each call of it is an effect.
-* Assumption, only where the caller asks for it (`added_constraints`) and reported with the proof: a sharding constraint
-  that only the program after has is its operand.
+* Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared as a public
+  one is, and each call of it is an effect.
+* Assumption, only where the caller asks for it (`added_constraints`) and reported with the proof: a sharding
+  constraint that only the program after has is its operand.
 * Identical text: two files that are the same to the byte are equal, whatever they hold; so are a module and what was
   made from it, if their generic text is the same.
 
