@@ -4,7 +4,8 @@
 
 becomes the body of `@_where`, each operation with the call's path in front of its own:
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; only
-after inlining do the values that cross from one to the other show. Private functions that nobody calls are dropped.
+after inlining do the values that cross from one to the other show. Private functions without calls are dropped.
+Functions whose name a consumer looks for (`dialects/reserved_names.py`) stay as they are, and so do their calls.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from xdsl.passes import ModulePass
 from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
 from ..analysis.step.marks import say
-from ..dialects.diagnostics import Refusal
+from ..dialects.context import tell
+from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
+from ..dialects.reserved_names import is_reserved, reserved_name
 from .calls.origins import Origins
 from .calls.said import Inherited, called_from
 
@@ -83,6 +86,9 @@ def _inline_calls_of(
     if name in callers:
         raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
     inlined = 0
+    if is_reserved(name):
+        done.add(name)
+        return 0
     for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
         callee = functions.get(call.callee.string_value())
         if callee is None or not _can_be_inlined(callee):
@@ -95,7 +101,18 @@ def _inline_calls_of(
 
 
 def _can_be_inlined(callee: FuncOp) -> bool:
-    return callee.sym_visibility is not None and callee.sym_visibility.data == "private" and bool(callee.body.blocks)
+    is_private = callee.sym_visibility is not None and callee.sym_visibility.data == "private"
+    return is_private and bool(callee.body.blocks) and not is_reserved(callee.sym_name.data)
+
+
+def why_calls_stay(module: ModuleOp) -> list[Remark]:
+    """A remark at the first call of each function that is not inlined because a consumer looks for its name."""
+    first = dict[str, Remark]()
+    for call in every_operation(module):
+        if isinstance(call, CallOp) and (entry := reserved_name(name := call.callee.string_value())) is not None:
+            reason = f"the call of '{name}' is neither inlined nor recomputed: {entry.reader}, by its name"
+            first.setdefault(name, Remark(call, reason))
+    return list(first.values())
 
 
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
@@ -150,4 +167,5 @@ class InlinePass(ModulePass):
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tell(ctx, why_calls_stay(op))
         inline(op)

@@ -101,3 +101,40 @@ func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
 // CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = "out"}
 // CHECK-NEXT:    stablehlo.cosine {{%\S+}} : tensor
+
+// -----
+
+// A function whose name a consumer looks for stays as it is, and so do its calls, in functions that are inlined too.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @around(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @around(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {has_side_effect = true} : (tensor<4xf32>) -> tensor<2xf32>
+  %1 = func.call @xla.sdy.manual_computation_body.3(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%1) {has_side_effect = true} : (tensor<2xf32>) -> tensor<4xf32>
+  %3 = func.call @xla.sdy.inlinable_manual_computation_body(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+func.func private @xla.sdy.manual_computation_body.3(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @twice(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+func.func private @xla.sdy.inlinable_manual_computation_body(%a: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %a, %a : tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x)
+// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body.3([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK-NEXT:    [[SAME:%\S+]] = func.call @xla.sdy.inlinable_manual_computation_body([[WHOLE]])
+// CHECK-NEXT:    func.return [[SAME]]
+// CHECK-NOT:   @around
+// CHECK:       func.func private @xla.sdy.manual_computation_body.3
+// CHECK-NEXT:    func.call @twice
+// CHECK:       func.func private @xla.sdy.inlinable_manual_computation_body
+// CHECK:       func.func private @twice

@@ -1,0 +1,49 @@
+"""Symbol names of functions that a consumer of the program looks for: such a function keeps its name, and its calls.
+
+    %2 = call @xla.sdy.manual_computation_body.3(%1)   // XLA makes a sdy.manual_computation of this call, by the name
+
+Passes that inline, rename or merge functions, and the proof, read this table and nothing else.
+
+`shmap_body`, which JAX writes with `jax_use_shardy_partitioner=False`, is not in it: XLA up to 2025 did not inline
+calls of it under Shardy, but the XLA of jaxlib 0.10.2 does not know the name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ReservedName:
+    """`part`: what the symbol name contains; consumers ask for a substring, as names are made unique by suffixes.
+    `reader`: what reads the name, as a noun phrase for messages. `source`: where it does."""
+
+    part: str
+    reader: str
+    source: str
+
+
+RESERVED_NAMES: tuple[ReservedName, ...] = (
+    ReservedName(
+        "xla.sdy.manual_computation_body",
+        "XLA's Shardy round trip makes a manual computation of the call",
+        "openxla/xla: kManualComputationFuncName in xla/service/spmd/shardy/constants.h, read by "
+        "sdy_round_trip/shard_map_import.cc, which aborts on GlobalToLocalShape without such a call",
+    ),
+    ReservedName(
+        "xla.sdy.inlinable_manual_computation_body",
+        "XLA inlines the call after partitioning",
+        "openxla/xla: kInlineableManualComputationFuncName in xla/service/spmd/shardy/constants.h, read by "
+        "shardy_xla_pass.cc, xla_sdy_export_named_computations and the compilers' CallInliner",
+    ),
+)
+
+
+def reserved_name(name: str) -> ReservedName | None:
+    """The entry of the table that a symbol name falls under. `name`: without the '@'."""
+    return next((entry for entry in RESERVED_NAMES if entry.part in name), None)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a consumer of the program looks for a function of this name. `name`: without the '@'."""
+    return reserved_name(name) is not None
