@@ -5,13 +5,16 @@
 becomes the body of `@_where`, each operation with the call's path in front of its own:
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; only
 after inlining do the values that cross from one to the other show. Private functions without calls are dropped.
-Functions whose name a consumer looks for (`dialects/reserved_names.py`) stay as they are, and so do their calls.
+Functions whose name a consumer looks for (`dialects/reserved_names.py`) stay as they are, and so do their calls. So do
+calls with attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute`
+inlines them to decide, as it calls them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import cast
 
 from xdsl.context import Context
@@ -27,92 +30,113 @@ from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
-from ..dialects.reserved_names import is_reserved, reserved_name
+from ..dialects.reserved_names import reserved_name
 from .calls.origins import Origins
-from .calls.said import Inherited, called_from
+from .calls.said import Inherited, called_from, of_others
 
 MAX_OPERATIONS = 1_000_000
 """A function with more operations than this is refused: functions that call each other twice double at each level."""
 
 
-def inline(module: ModuleOp, origins: Origins | None = None) -> int:
+def inline(module: ModuleOp, origins: Origins | None = None, whole: Mapping[str, str] = MappingProxyType({})) -> int:
     """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many.
 
-    `origins`: a table to fill with where each operation comes from.
+    `origins`: a table to fill with where each operation comes from. `whole`: functions whose calls stay, with the
+    reason, besides those of a reserved name; they are left as they came.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    inlined = _Inlined(functions, {**reserved_calls(module), **whole}, Inherited(module), origins)
     sizes: dict[str, int] = {}
     for function in functions.values():
-        _size(function, functions, sizes)
-    inlined = 0
-    done, inherited = set[str](), Inherited(module)
+        inlined.size(function, sizes)
     if origins is not None:
         origins.number(functions.values())
-    for function in list(functions.values()):
-        inlined += _inline_calls_of(function, functions, done, (), inherited, origins)
-    _drop_uncalled(module)
-    return inlined
+    count = sum(inlined.in_place(function) for name, function in functions.items() if name not in inlined.staying)
+    _drop_uncalled(module, inlined.staying)
+    return count
 
 
-def _size(function: FuncOp, functions: dict[str, FuncOp], sizes: dict[str, int]) -> int:
-    """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
-    name = function.sym_name.data
-    if name in sizes:
-        return sizes[name]
-    sizes[name] = 0  # a function that calls itself is refused when it is inlined
-    total = 0
-    for op in every_operation(function):
-        total += 1
-        if isinstance(op, CallOp) and (callee := functions.get(op.callee.string_value())) and _can_be_inlined(callee):
-            total += _size(callee, functions, sizes)
-        if total > MAX_OPERATIONS:
-            raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
-    sizes[name] = total
-    return total
+def reserved_calls(module: ModuleOp) -> dict[str, str]:
+    """The functions of the module whose name a consumer looks for, each with the reason that its calls stay."""
+    entries = {op.sym_name.data: reserved_name(op.sym_name.data) for op in module.ops if isinstance(op, FuncOp)}
+    return {name: f"{entry.reader}, by its name" for name, entry in entries.items() if entry is not None}
 
 
-def _inline_calls_of(
-    function: FuncOp,
-    functions: dict[str, FuncOp],
-    done: set[str],
-    callers: tuple[str, ...],
-    inherited: Inherited,
-    origins: Origins | None,
-) -> int:
-    """Callees first, so that each body is copied only once it holds no more calls."""
-    name = function.sym_name.data
-    if name in done:
-        return 0
-    if name in callers:
-        raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
-    inlined = 0
-    if is_reserved(name):
-        done.add(name)
-        return 0
-    for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
-        callee = functions.get(call.callee.string_value())
-        if callee is None or not _can_be_inlined(callee):
-            continue
-        inlined += _inline_calls_of(callee, functions, done, (*callers, name), inherited, origins)
-        _inline_call(call, callee, inherited, origins)
-        inlined += 1
-    done.add(name)
-    return inlined
-
-
-def _can_be_inlined(callee: FuncOp) -> bool:
-    is_private = callee.sym_visibility is not None and callee.sym_visibility.data == "private"
-    return is_private and bool(callee.body.blocks) and not is_reserved(callee.sym_name.data)
-
-
-def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """A remark at the first call of each function that is not inlined because a consumer looks for its name."""
-    first = dict[str, Remark]()
+def attributed_calls(module: ModuleOp) -> dict[str, str]:
+    """The private functions of which others say something, or of a call, that is lost where the call is inlined."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and _is_private(op)}
+    found = dict[str, str]()
     for call in every_operation(module):
-        if isinstance(call, CallOp) and (entry := reserved_name(name := call.callee.string_value())) is not None:
-            reason = f"the call of '{name}' is neither inlined nor recomputed: {entry.reader}, by its name"
+        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
+        if callee is not None and (others := of_others(call.attributes, callee)):
+            found.setdefault(callee.sym_name.data, f"{', '.join(others)} would be lost")
+    return found
+
+
+def why_calls_stay(module: ModuleOp, whole: Mapping[str, str] = MappingProxyType({})) -> list[Remark]:
+    """A remark at the first call of each function that is reserved or in `whole`."""
+    staying, first = {**reserved_calls(module), **whole}, dict[str, Remark]()
+    for call in every_operation(module):
+        if isinstance(call, CallOp) and (name := call.callee.string_value()) in staying:
+            reason = f"the call of '{name}' is neither inlined nor recomputed: {staying[name]}"
             first.setdefault(name, Remark(call, reason))
     return list(first.values())
+
+
+def _is_private(function: FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+@dataclass
+class _Inlined:
+    """The functions of a module, of which those in `done` hold no calls to inline any more."""
+
+    functions: Mapping[str, FuncOp]
+    staying: Mapping[str, str]
+    inherited: Inherited
+    origins: Origins | None
+    done: set[str] = field(default_factory=set[str])
+
+    def size(self, function: FuncOp, sizes: dict[str, int]) -> int:
+        """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
+        name = function.sym_name.data
+        if name in sizes:
+            return sizes[name]
+        sizes[name] = 0  # a function that calls itself is refused when it is inlined
+        total = 0
+        for op in every_operation(function):
+            total += 1
+            if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
+                total += self.size(callee, sizes)
+            if total > MAX_OPERATIONS:
+                raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
+        sizes[name] = total
+        return total
+
+    def in_place(self, function: FuncOp, callers: tuple[str, ...] = ()) -> int:
+        """Callees first, so that each body is copied only once it holds no more calls."""
+        name = function.sym_name.data
+        if name in self.done:
+            return 0
+        if name in callers:
+            raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
+        inlined = 0
+        for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
+            if (callee := self._callee(call)) is None:
+                continue
+            inlined += self.in_place(callee, (*callers, name))
+            _inline_call(call, callee, self.inherited, self.origins)
+            inlined += 1
+        self.done.add(name)
+        return inlined
+
+    def _callee(self, call: CallOp) -> FuncOp | None:
+        """The function whose body takes the place of the call."""
+        name = call.callee.string_value()
+        callee = self.functions.get(name)
+        if callee is None or name in self.staying or not _is_private(callee) or not callee.body.blocks:
+            return None
+        return callee
 
 
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
@@ -152,10 +176,10 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
             say(value, mark)
 
 
-def _drop_uncalled(module: ModuleOp) -> None:
+def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
     called = {call.callee.string_value() for call in every_operation(module) if isinstance(call, CallOp)}
-    for op in list(module.ops):
-        if isinstance(op, FuncOp) and _can_be_inlined(op) and op.sym_name.data not in called:
+    for op in [op for op in module.ops if isinstance(op, FuncOp) and _is_private(op) and op.body.blocks]:
+        if (name := op.sym_name.data) not in called and name not in staying:
             op.detach()
             op.erase()
 
@@ -167,5 +191,6 @@ class InlinePass(ModulePass):
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tell(ctx, why_calls_stay(op))
-        inline(op)
+        whole = attributed_calls(op)
+        tell(ctx, why_calls_stay(op, whole))
+        inline(op, whole=whole)

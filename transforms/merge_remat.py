@@ -29,7 +29,7 @@ from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
 from .cse import merge_into_first
-from .inline import inline
+from .inline import attributed_calls, inline
 
 _CONTROL = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 _AGAIN = "rematted_computation"
@@ -44,7 +44,7 @@ def merge_remat(module: ModuleOp) -> int:
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
-    inline(module)
+    inline(module, whole=attributed_calls(module))
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
         _remove(barrier)

@@ -7,8 +7,9 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +29,7 @@ from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
 from .calls.restore import NOTHING_RESTORED, restore_calls
 from .clone import Planner
+from .inline import attributed_calls
 from .mark import MarkPass
 from .offload import withdraw
 from .outline_gradient import outline_gradient
@@ -97,17 +99,21 @@ def recomputed(
     loops: Loops = True,
     cost: str = FLOPS,
     offload: Offload = NOTHING_MOVED,
+    whole: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
-    The module has been verified; what is marked by calls in it is marked by attributes then.
+    The module has been verified; what is marked by calls in it is marked by attributes then. `whole`: functions whose
+    calls stay. Where a call cannot be made again and others wrote on it or its function, the step is done anew with all
+    such calls in place, unless it is planned to the operation.
     """
+    whole = whole if calls else attributed_calls(module)
     reckoned = asked_cost(module, cost)
     said = but_for_moves(take_marks(module).remarks, offload.marked)
     if any(map(is_copy, every_operation(module))):
         return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
     moves = offload_of(planned, offload)
-    prepared = prepare(module, selection, loops, moves)
+    prepared = prepare(module, selection, loops, moves, whole)
     work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
     if planned is None:
@@ -128,7 +134,7 @@ def recomputed(
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
         how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
-        work, done = recomputed(module, *how)
+        work, done = recomputed(module, *how, whole=whole)
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
@@ -137,6 +143,9 @@ def recomputed(
     held = None if emission.is_ordered or not calls else in_order(work)
     with part("calls"):
         restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
+    if restored.lost and (planned is None or callable(planned)):
+        how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
+        return recomputed(module, *how, whole=attributed_calls(module))
     if restored.calls and held is not None and may_cost(work, held):
         how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
         inlined, done = recomputed(module, *how)

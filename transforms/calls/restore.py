@@ -31,7 +31,7 @@ from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body
 from .origins import Instance, Origin, Origins
 from .places import Positions, place_of
-from .said import Said
+from .said import Said, of_others
 from .templates import Template, Templates
 from .written import Written
 
@@ -42,11 +42,12 @@ Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
 @dataclass(frozen=True)
 class Restored:
     """How many groups of operations are calls again, how many of these of the function as it came, and how many are
-    left inlined, by reason."""
+    left inlined, by reason. `lost`: functions of which a call is left inlined that has attributes of others."""
 
     calls: int
     whole: int
     left: Mapping[str, int]
+    lost: frozenset[str] = frozenset()
 
 
 NOTHING_RESTORED = Restored(0, 0, {})
@@ -70,7 +71,7 @@ class _Restoring:
 
     def run(self) -> Restored:
         waiting, left = Waiting(), dict[str, int]()
-        calls = whole = 0
+        calls, whole, lost = 0, 0, set[str]()
         functions = functions_of(self.module)
         for function in functions:
             for op in every_operation(function):
@@ -86,6 +87,8 @@ class _Restoring:
                     call = self._restore(group)
                 except LeftInlined as reason:
                     left[str(reason)] = left.get(str(reason), 0) + 1
+                    if of_others(group.instance.attributes, self.templates.of(group.instance.callee).function):
+                        lost.add(group.instance.callee)
                     continue
                 calls += 1
                 whole += call.callee.string_value() == group.instance.callee
@@ -93,7 +96,7 @@ class _Restoring:
         for function in functions:
             drop_dead_code(function.body)
         self.written.add_to(self.module)
-        return Restored(calls, whole, left)
+        return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, looked_at: set[Block]) -> None:
         """Of a block and those around it, the outermost first: the operations of a call in it read no others."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -62,10 +63,16 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, selection: Selection, loops: Loops = True, offload: Offload = NOTHING_MOVED) -> Prepared:
+def prepare(
+    module: ModuleOp,
+    selection: Selection,
+    loops: Loops = True,
+    offload: Offload = NOTHING_MOVED,
+    whole: Mapping[str, str] = MappingProxyType({}),
+) -> Prepared:
     """`loops`: what loops hand on is cut, as in recompute-loops. `offload`: what is offered to lie on the host, as in
-    recompute-offload. Raises `Refusal` for nonsense."""
-    flat = _flat(module, selection)
+    recompute-offload. `whole`: functions whose calls stay, as in recompute-inline. Raises `Refusal` for nonsense."""
+    flat = _flat(module, selection, whole)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
     rest = of_rest(selection)
@@ -97,11 +104,11 @@ class _Flat:
     origins: Origins
 
 
-def _flat(module: ModuleOp, selection: Selection) -> _Flat:
+def _flat(module: ModuleOp, selection: Selection, whole: Mapping[str, str] = MappingProxyType({})) -> _Flat:
     work = module.clone()
-    origins, stay = Origins(), why_calls_stay(work)
+    origins, stay = Origins(), why_calls_stay(work, whole)
     with part("inline"):
-        inline(work, origins)
+        inline(work, origins, whole)
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_phases(work, selection.primal_results, selection.cotangents)

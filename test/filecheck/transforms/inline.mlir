@@ -138,3 +138,25 @@ func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
 // CHECK-NEXT:    func.call @twice
 // CHECK:       func.func private @xla.sdy.inlinable_manual_computation_body
 // CHECK:       func.func private @twice
+
+// -----
+
+// The calls of a function stay where others wrote on one of them, or on the function: it would be lost.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @on_host(%x) {mhlo.frontend_attributes = {_xla_compute_type = "host"}} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = func.call @said(%0) {recompute.name = "here"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+func.func private @said(%x: tensor<4xf32> {test.note}) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    [[HOST:%\S+]] = func.call @on_host(%x) {mhlo.frontend_attributes
+// CHECK-NEXT:    [[SAID:%\S+]] = func.call @said([[HOST]])
+// CHECK-NEXT:    func.return [[SAID]]
+// CHECK:       func.func private @said
+// CHECK:       func.func private @on_host
