@@ -12,13 +12,13 @@ inlines them to decide, as it calls them again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -177,11 +177,27 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
-    called = {call.callee.string_value() for call in every_operation(module) if isinstance(call, CallOp)}
+    """Drop private functions that no operation refers to, be it as a call, a decomposition or a comparator."""
+    named = {name for op in every_operation(module) for name in _names_in(op)}
     for op in [op for op in module.ops if isinstance(op, FuncOp) and _is_private(op) and op.body.blocks]:
-        if (name := op.sym_name.data) not in called and name not in staying:
+        if (name := op.sym_name.data) not in named and name not in staying:
             op.detach()
             op.erase()
+
+
+def _names_in(op: Operation) -> Iterator[str]:
+    """The symbols that the properties and attributes of an operation refer to."""
+    waiting = [*op.properties.values(), *op.attributes.values()]
+    while waiting:
+        match waiting.pop():
+            case SymbolRefAttr() as reference:
+                yield reference.root_reference.data
+            case ArrayAttr() as listed:
+                waiting += listed.data
+            case DictionaryAttr() as named:
+                waiting += named.data.values()
+            case _:
+                pass
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-// RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file --no-proof | filecheck %s
 
 // A private function's body takes the place of its call, and the call's path stands in front of the body's own.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -160,3 +160,27 @@ func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    func.return [[SAID]]
 // CHECK:       func.func private @said
 // CHECK:       func.func private @on_host
+
+// -----
+
+// A function that an attribute names stays: the decomposition of a composite, what a custom call computes with.
+func.func public @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = "stablehlo.composite"(%x) {name = "my.twice", decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.custom_call @sort(%x) {called_computations = [@less]} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @less(%x: tensor<f32>, %y: tensor<f32>) -> tensor<i1> {
+  %0 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  func.return %0 : tensor<i1>
+}
+func.func private @uncalled(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK:       func.func private @twice
+// CHECK:       func.func private @less
+// CHECK-NOT:   @uncalled
