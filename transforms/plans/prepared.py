@@ -28,6 +28,7 @@ from ..offload import offered
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps, state_phases
+from ..reserved_calls import gather_reserved
 from .nested_steps import NestedStep, outline_nested_steps, put_back
 from .segment_budgets import Demands, mark_segment_budgets, of_rest
 
@@ -109,6 +110,7 @@ def _flat(module: ModuleOp, selection: Selection, whole: Mapping[str, str] = Map
     origins, stay = Origins(), why_calls_stay(work, whole)
     with part("inline"):
         inline(work, origins, whole)
+        gather_reserved(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_phases(work, selection.primal_results, selection.cotangents)
