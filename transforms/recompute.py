@@ -104,8 +104,7 @@ def recomputed(
     """The same in a module of its own, or None where the step stays as it is.
 
     The module has been verified; what is marked by calls in it is marked by attributes then. `whole`: functions whose
-    calls stay. Where a call cannot be made again and others wrote on it or its function, the step is done anew with all
-    such calls in place, unless it is planned to the operation.
+    calls stay; those with attributes of others, where one of them is left inlined.
     """
     whole = whole if calls else attributed_calls(module)
     reckoned = asked_cost(module, cost)
@@ -133,19 +132,18 @@ def recomputed(
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
-        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
-        work, done = recomputed(module, *how, whole=whole)
+        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost, NOTHING_MOVED, whole
+        work, done = recomputed(module, *how)
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     prepared.put_back()
     held = None if emission.is_ordered or not calls else in_order(work)
-    with part("calls"):
-        restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
-    if restored.lost and (planned is None or callable(planned)):
+    restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
+    if restored.lost and (planned is None or callable(planned)):  # a plan is for the operations as they are inlined
         how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
-        return recomputed(module, *how, whole=attributed_calls(module))
+        return recomputed(module, *how, attributed_calls(module))
     if restored.calls and held is not None and may_cost(work, held):
         how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
         inlined, done = recomputed(module, *how)
@@ -154,10 +152,8 @@ def recomputed(
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
-    eager = max((one.eager for one in peaks.values()), default=0)
-    return work, Recomputation(
-        cloned.steps, said, restored, rolled, eager, moves, moved, waits_for(moved, moves, steps)
-    )
+    eager, waits = max((one.eager for one in peaks.values()), default=0), waits_for(moved, moves, steps)
+    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits)
 
 
 def recomputed_within(
@@ -175,7 +171,6 @@ def recomputed_within(
     stop: Callable[[], bool] = never,
 ) -> Within[Recomputation]:
     """As `recomputed`, within a budget; raises `Refusal` where none is kept. `stop`: end with what was found so far."""
-
     demand_order(module, offload, budget)
 
     def within(offload: Offload) -> Within[Recomputation]:

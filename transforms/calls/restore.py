@@ -25,6 +25,7 @@ from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.every import every_operation
+from ...dialects.stopwatch import part
 from ...rules.kinds import is_constant
 from .bodies import Body, LeftInlined, Reading
 from .effects import Effects
@@ -55,7 +56,8 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
     """Change the module in place. `original`: the module before anything was inlined; it is left as it is."""
-    return _Restoring(module, original, origins).run()
+    with part("calls"):
+        return _Restoring(module, original, origins).run()
 
 
 class _Restoring:
