@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import cast
 
 from xdsl.context import Context
@@ -30,22 +29,23 @@ from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
-from ..dialects.reserved_names import reserved_name
+from ..dialects.reserved_names import is_reserved, reserved_name
 from .calls.origins import Origins
-from .calls.said import Inherited, called_from, of_others
+from .calls.said import Inherited, called_from
+from .calls.whole import attributed, is_private, kept_whole
 
 MAX_OPERATIONS = 1_000_000
 """A function with more operations than this is refused: functions that call each other twice double at each level."""
 
 
-def inline(module: ModuleOp, origins: Origins | None = None, whole: Mapping[str, str] = MappingProxyType({})) -> int:
+def inline(module: ModuleOp, origins: Origins | None = None) -> int:
     """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many.
 
-    `origins`: a table to fill with where each operation comes from. `whole`: functions whose calls stay, with the
-    reason, besides those of a reserved name; they are left as they came.
+    `origins`: a table to fill with where each operation comes from. Functions of a reserved name and those with
+    `recompute.whole` are left as they came, with their calls.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    inlined = _Inlined(functions, {**reserved_calls(module), **whole}, Inherited(module), origins)
+    inlined = _Inlined(functions, _staying(functions.values()), Inherited(module), origins)
     sizes: dict[str, int] = {}
     for function in functions.values():
         inlined.size(function, sizes)
@@ -56,35 +56,22 @@ def inline(module: ModuleOp, origins: Origins | None = None, whole: Mapping[str,
     return count
 
 
-def reserved_calls(module: ModuleOp) -> dict[str, str]:
-    """The functions of the module whose name a consumer looks for, each with the reason that its calls stay."""
-    entries = {op.sym_name.data: reserved_name(op.sym_name.data) for op in module.ops if isinstance(op, FuncOp)}
-    return {name: f"{entry.reader}, by its name" for name, entry in entries.items() if entry is not None}
+def _staying(functions: Iterable[FuncOp]) -> set[str]:
+    return {op.sym_name.data for op in functions if Names.WHOLE in op.attributes or is_reserved(op.sym_name.data)}
 
 
-def attributed_calls(module: ModuleOp) -> dict[str, str]:
-    """The private functions of which others say something, or of a call, that is lost where the call is inlined."""
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and _is_private(op)}
-    found = dict[str, str]()
+def why_calls_stay(module: ModuleOp) -> list[Remark]:
+    """A remark at the first call of each function whose calls are not inlined."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
     for call in every_operation(module):
-        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
-        if callee is not None and (others := of_others(call.attributes, callee)):
-            found.setdefault(callee.sym_name.data, f"{', '.join(others)} would be lost")
-    return found
-
-
-def why_calls_stay(module: ModuleOp, whole: Mapping[str, str] = MappingProxyType({})) -> list[Remark]:
-    """A remark at the first call of each function that is reserved or in `whole`."""
-    staying, first = {**reserved_calls(module), **whole}, dict[str, Remark]()
-    for call in every_operation(module):
-        if isinstance(call, CallOp) and (name := call.callee.string_value()) in staying:
-            reason = f"the call of '{name}' is neither inlined nor recomputed: {staying[name]}"
-            first.setdefault(name, Remark(call, reason))
+        if not isinstance(call, CallOp) or (name := call.callee.string_value()) not in staying or name in first:
+            continue
+        entry, others = reserved_name(name), others_on.get(functions[name])
+        why = "it is recompute.whole" if others is None else f"{others} would be lost"
+        why = why if entry is None else f"{entry.reader}, by its name"
+        first[name] = Remark(call, f"the call of '{name}' is neither inlined nor recomputed: {why}")
     return list(first.values())
-
-
-def _is_private(function: FuncOp) -> bool:
-    return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
 @dataclass
@@ -92,7 +79,7 @@ class _Inlined:
     """The functions of a module, of which those in `done` hold no calls to inline any more."""
 
     functions: Mapping[str, FuncOp]
-    staying: Mapping[str, str]
+    staying: Container[str]
     inherited: Inherited
     origins: Origins | None
     done: set[str] = field(default_factory=set[str])
@@ -134,7 +121,7 @@ class _Inlined:
         """The function whose body takes the place of the call."""
         name = call.callee.string_value()
         callee = self.functions.get(name)
-        if callee is None or name in self.staying or not _is_private(callee) or not callee.body.blocks:
+        if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
             return None
         return callee
 
@@ -179,7 +166,7 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
     """Drop private functions that no operation refers to, be it as a call, a decomposition or a comparator."""
     named = {name for op in every_operation(module) for name in _names_in(op)}
-    for op in [op for op in module.ops if isinstance(op, FuncOp) and _is_private(op) and op.body.blocks]:
+    for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:
             op.detach()
             op.erase()
@@ -207,6 +194,6 @@ class InlinePass(ModulePass):
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        whole = attributed_calls(op)
-        tell(ctx, why_calls_stay(op, whole))
-        inline(op, whole=whole)
+        with kept_whole(op):
+            tell(ctx, why_calls_stay(op))
+            inline(op)

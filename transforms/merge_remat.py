@@ -28,8 +28,9 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from .calls.whole import kept_whole
 from .cse import merge_into_first
-from .inline import attributed_calls, inline
+from .inline import inline
 
 _CONTROL = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 _AGAIN = "rematted_computation"
@@ -44,7 +45,8 @@ def merge_remat(module: ModuleOp) -> int:
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
-    inline(module, whole=attributed_calls(module))
+    with kept_whole(module):
+        inline(module)
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
         _remove(barrier)

@@ -7,9 +7,8 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -27,9 +26,10 @@ from ..planning.offload import NOTHING_MOVED, Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
-from .calls.restore import NOTHING_RESTORED, restore_calls
+from .calls.restore import nothing_restored, restore_calls
+from .calls.whole import kept_whole, take_off, whole_where_lost
 from .clone import Planner
-from .inline import attributed_calls
+from .inline import why_calls_stay
 from .mark import MarkPass
 from .offload import withdraw
 from .outline_gradient import outline_gradient
@@ -87,6 +87,7 @@ def recompute(
     return done
 
 
+@whole_where_lost
 def recomputed(
     module: ModuleOp,
     selection: Selection = AUTO,
@@ -99,20 +100,17 @@ def recomputed(
     loops: Loops = True,
     cost: str = FLOPS,
     offload: Offload = NOTHING_MOVED,
-    whole: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[ModuleOp | None, Recomputation]:
     """The same in a module of its own, or None where the step stays as it is.
 
-    The module has been verified; what is marked by calls in it is marked by attributes then. `whole`: functions whose
-    calls stay; those with attributes of others, where one of them is left inlined.
+    The module has been verified; what is marked by calls in it is marked by attributes then.
     """
-    whole = whole if calls else attributed_calls(module)
     reckoned = asked_cost(module, cost)
     said = but_for_moves(take_marks(module).remarks, offload.marked)
     if any(map(is_copy, every_operation(module))):
         return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
     moves = offload_of(planned, offload)
-    prepared = prepare(module, selection, loops, moves, whole)
+    prepared = prepare(module, selection, loops, moves)
     work, rolled = prepared.module, prepared.rolled
     emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
     if planned is None:
@@ -120,7 +118,7 @@ def recomputed(
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
-        remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
+        remarks = [*said, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, unchanged(module, remarks, "nothing is recomputed", steps)
@@ -132,7 +130,7 @@ def recomputed(
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
-        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost, NOTHING_MOVED, whole
+        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
         work, done = recomputed(module, *how)
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
@@ -140,10 +138,7 @@ def recomputed(
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     prepared.put_back()
     held = None if emission.is_ordered or not calls else in_order(work)
-    restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
-    if restored.lost and (planned is None or callable(planned)):  # a plan is for the operations as they are inlined
-        how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
-        return recomputed(module, *how, attributed_calls(module))
+    restored = restore_calls(work, module, prepared.origins) if calls else nothing_restored(module)
     if restored.calls and held is not None and may_cost(work, held):
         how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
         inlined, done = recomputed(module, *how)
@@ -181,7 +176,9 @@ def recomputed_within(
         search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload, stop)
         return within_budget(module, budget, search, run)
 
-    found = cheapest(module, within, offload)
+    with kept_whole(module) as whole:
+        found = cheapest(module, within, offload)
+    take_off(found.module, whole)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
 
 

@@ -15,7 +15,7 @@ left inlined: it computes the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
@@ -25,6 +25,7 @@ from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.every import every_operation
+from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
 from ...rules.kinds import is_constant
 from .bodies import Body, LeftInlined, Reading
@@ -52,6 +53,17 @@ class Restored:
 
 
 NOTHING_RESTORED = Restored(0, 0, {})
+
+
+def nothing_restored(module: ModuleOp) -> Restored:
+    """All that was inlined stays so. `module`: as it was before."""
+    calls = [op for op in every_operation(module) if isinstance(op, CallOp)]
+    functions = {
+        op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and Names.WHOLE not in op.attributes
+    }
+    called = [(call, functions.get(call.callee.string_value())) for call in calls]
+    lost = {each.sym_name.data for call, each in called if each is not None and of_others(call.attributes, each)}
+    return replace(NOTHING_RESTORED, lost=frozenset(lost))
 
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -64,16 +63,10 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(
-    module: ModuleOp,
-    selection: Selection,
-    loops: Loops = True,
-    offload: Offload = NOTHING_MOVED,
-    whole: Mapping[str, str] = MappingProxyType({}),
-) -> Prepared:
+def prepare(module: ModuleOp, selection: Selection, loops: Loops = True, offload: Offload = NOTHING_MOVED) -> Prepared:
     """`loops`: what loops hand on is cut, as in recompute-loops. `offload`: what is offered to lie on the host, as in
-    recompute-offload. `whole`: functions whose calls stay, as in recompute-inline. Raises `Refusal` for nonsense."""
-    flat = _flat(module, selection, whole)
+    recompute-offload. Raises `Refusal` for nonsense."""
+    flat = _flat(module, selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
     rest = of_rest(selection)
@@ -105,11 +98,11 @@ class _Flat:
     origins: Origins
 
 
-def _flat(module: ModuleOp, selection: Selection, whole: Mapping[str, str] = MappingProxyType({})) -> _Flat:
+def _flat(module: ModuleOp, selection: Selection) -> _Flat:
     work = module.clone()
-    origins, stay = Origins(), why_calls_stay(work, whole)
+    origins, stay = Origins(), why_calls_stay(work)
     with part("inline"):
-        inline(work, origins, whole)
+        inline(work, origins)
         gather_reserved(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)

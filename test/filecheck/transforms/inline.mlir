@@ -163,6 +163,20 @@ func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// So do those of a function that is marked, and the mark with them.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @marked(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @marked(%x: tensor<4xf32>) -> tensor<4xf32> attributes {recompute.whole} {
+  func.return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    func.call @marked
+// CHECK:       func.func private @marked{{.*}}recompute.whole
+
+// -----
+
 // A function that an attribute names stays: the decomposition of a composite, what a custom call computes with.
 func.func public @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = "stablehlo.composite"(%x) {name = "my.twice", decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>

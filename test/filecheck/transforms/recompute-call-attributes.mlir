@@ -1,9 +1,13 @@
 // RUN: recompute-opt %s -p 'recompute{outputs=true}' 2> %t | filecheck %s
 // RUN: filecheck %s --input-file=%t --check-prefix=SAYS
 // RUN: recompute-opt %s -p 'recompute{calls=false}' | filecheck %s --check-prefix=STAYS
+// RUN: recompute-opt %s -p 'recompute{budget=min}' | filecheck %s --check-prefix=STAYS
+// RUN: recompute-opt %s -p 'recompute{outputs=true}' --emit-plan %t.plan > %t.first
+// RUN: recompute-opt %s -p 'recompute{plan=%t.plan}' > %t.again
+// RUN: diff %t.first %t.again
 
 // Where a call with attributes of others cannot be made again of what was copied, such calls stay in place: what others
-// wrote on them would be lost. With calls=false they always stay.
+// wrote on them would be lost. With calls=false and under budgets they always stay; a plan is for the step as it was.
 // SAYS: remark: the call of 'host' is neither inlined nor recomputed: mhlo.frontend_attributes would be lost
 func.func @s(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %s0 = stablehlo.sine %x : tensor<64xf32> loc("jit(s)/jvp(block0)/sin")
@@ -40,3 +44,4 @@ func.func private @host(%a: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
 // CHECK:       func.func private @host
 // STAYS-COUNT-3: func.call @host({{.*}}mhlo.frontend_attributes
 // STAYS:       func.func private @host
+// STAYS-NOT:   recompute.whole
