@@ -124,6 +124,9 @@ KNOWN: dict[str, Known] = {
         _is_name,
         "the segments of the step lie between the values of these names, where no option says otherwise",
     ),
+    Names.WHOLE: Known(
+        "private function", "a unit attribute", _is_unit, "its calls stay: they are neither inlined nor recomputed"
+    ),
     Names.OFFLOAD: Known(
         "move to or from the host",
         "a number >= 0 of type i64",

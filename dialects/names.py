@@ -28,3 +28,4 @@ class Names:
     REPEATABLE: ClassVar[str] = "recompute.repeatable"
     CHECKPOINTS: ClassVar[str] = "recompute.checkpoints"
     OFFLOAD: ClassVar[str] = "recompute.offload"
+    WHOLE: ClassVar[str] = "recompute.whole"

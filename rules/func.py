@@ -18,7 +18,7 @@ from .facts import (
 )
 
 OPERATIONS: dict[str, Facts] = {
-    "func.call": impure("calls are recomputed after inlining; run recompute-inline first"),
+    "func.call": impure("calls are recomputed once inlined: run recompute-inline, which says why one stays"),
     "func.call_indirect": impure("what it calls is not known"),
     "func.constant": moves(),
     "recompute.token": moves(Kind.ORDERING),

@@ -4,17 +4,20 @@
 
 becomes the body of `@_where`, each operation with the call's path in front of its own:
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; only
-after inlining do the values that cross from one to the other show. Private functions that nobody calls are dropped.
+after inlining do the values that cross from one to the other show. Private functions without calls are dropped.
+Functions whose name a consumer looks for (`dialects/reserved_names.py`) stay as they are, and so do their calls. So do
+calls with attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute`
+inlines them to decide, as it calls them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -22,11 +25,14 @@ from xdsl.passes import ModulePass
 from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
 from ..analysis.step.marks import say
-from ..dialects.diagnostics import Refusal
+from ..dialects.context import tell
+from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
+from ..dialects.reserved_names import is_reserved, reserved_name
 from .calls.origins import Origins
 from .calls.said import Inherited, called_from
+from .calls.whole import attributed, is_private, kept_whole
 
 MAX_OPERATIONS = 1_000_000
 """A function with more operations than this is refused: functions that call each other twice double at each level."""
@@ -35,67 +41,89 @@ MAX_OPERATIONS = 1_000_000
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
     """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many.
 
-    `origins`: a table to fill with where each operation comes from.
+    `origins`: a table to fill with where each operation comes from. Functions of a reserved name and those with
+    `recompute.whole` are left as they came, with their calls.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    inlined = _Inlined(functions, _staying(functions.values()), Inherited(module), origins)
     sizes: dict[str, int] = {}
     for function in functions.values():
-        _size(function, functions, sizes)
-    inlined = 0
-    done, inherited = set[str](), Inherited(module)
+        inlined.size(function, sizes)
     if origins is not None:
         origins.number(functions.values())
-    for function in list(functions.values()):
-        inlined += _inline_calls_of(function, functions, done, (), inherited, origins)
-    _drop_uncalled(module)
-    return inlined
+    count = sum(inlined.in_place(function) for name, function in functions.items() if name not in inlined.staying)
+    _drop_uncalled(module, inlined.staying)
+    return count
 
 
-def _size(function: FuncOp, functions: dict[str, FuncOp], sizes: dict[str, int]) -> int:
-    """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
-    name = function.sym_name.data
-    if name in sizes:
-        return sizes[name]
-    sizes[name] = 0  # a function that calls itself is refused when it is inlined
-    total = 0
-    for op in every_operation(function):
-        total += 1
-        if isinstance(op, CallOp) and (callee := functions.get(op.callee.string_value())) and _can_be_inlined(callee):
-            total += _size(callee, functions, sizes)
-        if total > MAX_OPERATIONS:
-            raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
-    sizes[name] = total
-    return total
+def _staying(functions: Iterable[FuncOp]) -> set[str]:
+    return {op.sym_name.data for op in functions if Names.WHOLE in op.attributes or is_reserved(op.sym_name.data)}
 
 
-def _inline_calls_of(
-    function: FuncOp,
-    functions: dict[str, FuncOp],
-    done: set[str],
-    callers: tuple[str, ...],
-    inherited: Inherited,
-    origins: Origins | None,
-) -> int:
-    """Callees first, so that each body is copied only once it holds no more calls."""
-    name = function.sym_name.data
-    if name in done:
-        return 0
-    if name in callers:
-        raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
-    inlined = 0
-    for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
-        callee = functions.get(call.callee.string_value())
-        if callee is None or not _can_be_inlined(callee):
+def why_calls_stay(module: ModuleOp) -> list[Remark]:
+    """A remark at the first call of each function whose calls are not inlined."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
+    for call in every_operation(module):
+        if not isinstance(call, CallOp) or (name := call.callee.string_value()) not in staying or name in first:
             continue
-        inlined += _inline_calls_of(callee, functions, done, (*callers, name), inherited, origins)
-        _inline_call(call, callee, inherited, origins)
-        inlined += 1
-    done.add(name)
-    return inlined
+        entry, others = reserved_name(name), others_on.get(functions[name])
+        why = "it is recompute.whole" if others is None else f"{others} would be lost"
+        why = why if entry is None else f"{entry.reader}, by its name"
+        first[name] = Remark(call, f"the call of '{name}' is neither inlined nor recomputed: {why}")
+    return list(first.values())
 
 
-def _can_be_inlined(callee: FuncOp) -> bool:
-    return callee.sym_visibility is not None and callee.sym_visibility.data == "private" and bool(callee.body.blocks)
+@dataclass
+class _Inlined:
+    """The functions of a module, of which those in `done` hold no calls to inline any more."""
+
+    functions: Mapping[str, FuncOp]
+    staying: Container[str]
+    inherited: Inherited
+    origins: Origins | None
+    done: set[str] = field(default_factory=set[str])
+
+    def size(self, function: FuncOp, sizes: dict[str, int]) -> int:
+        """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
+        name = function.sym_name.data
+        if name in sizes:
+            return sizes[name]
+        sizes[name] = 0  # a function that calls itself is refused when it is inlined
+        total = 0
+        for op in every_operation(function):
+            total += 1
+            if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
+                total += self.size(callee, sizes)
+            if total > MAX_OPERATIONS:
+                raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
+        sizes[name] = total
+        return total
+
+    def in_place(self, function: FuncOp, callers: tuple[str, ...] = ()) -> int:
+        """Callees first, so that each body is copied only once it holds no more calls."""
+        name = function.sym_name.data
+        if name in self.done:
+            return 0
+        if name in callers:
+            raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
+        inlined = 0
+        for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
+            if (callee := self._callee(call)) is None:
+                continue
+            inlined += self.in_place(callee, (*callers, name))
+            _inline_call(call, callee, self.inherited, self.origins)
+            inlined += 1
+        self.done.add(name)
+        return inlined
+
+    def _callee(self, call: CallOp) -> FuncOp | None:
+        """The function whose body takes the place of the call."""
+        name = call.callee.string_value()
+        callee = self.functions.get(name)
+        if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
+            return None
+        return callee
 
 
 def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
@@ -135,12 +163,28 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
             say(value, mark)
 
 
-def _drop_uncalled(module: ModuleOp) -> None:
-    called = {call.callee.string_value() for call in every_operation(module) if isinstance(call, CallOp)}
-    for op in list(module.ops):
-        if isinstance(op, FuncOp) and _can_be_inlined(op) and op.sym_name.data not in called:
+def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
+    """Drop private functions that no operation refers to, be it as a call, a decomposition or a comparator."""
+    named = {name for op in every_operation(module) for name in _names_in(op)}
+    for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
+        if (name := op.sym_name.data) not in named and name not in staying:
             op.detach()
             op.erase()
+
+
+def _names_in(op: Operation) -> Iterator[str]:
+    """The symbols that the properties and attributes of an operation refer to."""
+    waiting = [*op.properties.values(), *op.attributes.values()]
+    while waiting:
+        match waiting.pop():
+            case SymbolRefAttr() as reference:
+                yield reference.root_reference.data
+            case ArrayAttr() as listed:
+                waiting += listed.data
+            case DictionaryAttr() as named:
+                waiting += named.data.values()
+            case _:
+                pass
 
 
 @dataclass(frozen=True)
@@ -150,4 +194,6 @@ class InlinePass(ModulePass):
     name = "recompute-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        inline(op)
+        with kept_whole(op):
+            tell(ctx, why_calls_stay(op))
+            inline(op)

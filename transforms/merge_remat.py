@@ -28,6 +28,7 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from .calls.whole import kept_whole
 from .cse import merge_into_first
 from .inline import inline
 
@@ -44,7 +45,8 @@ def merge_remat(module: ModuleOp) -> int:
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
-    inline(module)
+    with kept_whole(module):
+        inline(module)
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
         _remove(barrier)

@@ -30,6 +30,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..rules.names import name_of
+from .calls.whole import kept_whole
 from .mark import NAMED, MarkPass
 from .offload import mark_moved
 from .outline_gradient import outline_gradient
@@ -108,10 +109,11 @@ class PlanPass(MarkPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
-        written, done, loops = self._done(op)
-        tell(ctx, done.remarks)
-        if written:
-            tell(ctx, self._mark(op, done, loops))
+        with kept_whole(op):
+            written, done, loops = self._done(op)
+            tell(ctx, done.remarks)
+            if written:
+                tell(ctx, self._mark(op, done, loops))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(done.plans))
 

@@ -26,8 +26,10 @@ from ..planning.offload import NOTHING_MOVED, Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, to_json
 from ..rules.costs.cost import FLOPS
-from .calls.restore import NOTHING_RESTORED, restore_calls
+from .calls.restore import nothing_restored, restore_calls
+from .calls.whole import kept_whole, take_off, whole_where_lost
 from .clone import Planner
+from .inline import why_calls_stay
 from .mark import MarkPass
 from .offload import withdraw
 from .outline_gradient import outline_gradient
@@ -85,6 +87,7 @@ def recompute(
     return done
 
 
+@whole_where_lost
 def recomputed(
     module: ModuleOp,
     selection: Selection = AUTO,
@@ -115,7 +118,7 @@ def recomputed(
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
         cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
-        remarks = [*said, *prepared.demands.remarks, *cloned.remarks]
+        remarks = [*said, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, unchanged(module, remarks, "nothing is recomputed", steps)
@@ -135,8 +138,7 @@ def recomputed(
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     prepared.put_back()
     held = None if emission.is_ordered or not calls else in_order(work)
-    with part("calls"):
-        restored = restore_calls(work, module, prepared.origins) if calls else NOTHING_RESTORED
+    restored = restore_calls(work, module, prepared.origins) if calls else nothing_restored(module)
     if restored.calls and held is not None and may_cost(work, held):
         how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
         inlined, done = recomputed(module, *how)
@@ -145,10 +147,8 @@ def recomputed(
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
-    eager = max((one.eager for one in peaks.values()), default=0)
-    return work, Recomputation(
-        cloned.steps, said, restored, rolled, eager, moves, moved, waits_for(moved, moves, steps)
-    )
+    eager, waits = max((one.eager for one in peaks.values()), default=0), waits_for(moved, moves, steps)
+    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits)
 
 
 def recomputed_within(
@@ -166,7 +166,6 @@ def recomputed_within(
     stop: Callable[[], bool] = never,
 ) -> Within[Recomputation]:
     """As `recomputed`, within a budget; raises `Refusal` where none is kept. `stop`: end with what was found so far."""
-
     demand_order(module, offload, budget)
 
     def within(offload: Offload) -> Within[Recomputation]:
@@ -177,7 +176,9 @@ def recomputed_within(
         search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload, stop)
         return within_budget(module, budget, search, run)
 
-    found = cheapest(module, within, offload)
+    with kept_whole(module) as whole:
+        found = cheapest(module, within, offload)
+    take_off(found.module, whole)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
 
 

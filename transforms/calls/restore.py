@@ -15,7 +15,7 @@ left inlined: it computes the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
@@ -25,13 +25,15 @@ from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.every import every_operation
+from ...dialects.recompute import Names
+from ...dialects.stopwatch import part
 from ...rules.kinds import is_constant
 from .bodies import Body, LeftInlined, Reading
 from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body
 from .origins import Instance, Origin, Origins
 from .places import Positions, place_of
-from .said import Said
+from .said import Said, of_others
 from .templates import Template, Templates
 from .written import Written
 
@@ -42,19 +44,32 @@ Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
 @dataclass(frozen=True)
 class Restored:
     """How many groups of operations are calls again, how many of these of the function as it came, and how many are
-    left inlined, by reason."""
+    left inlined, by reason. `lost`: functions of which a call is left inlined that has attributes of others."""
 
     calls: int
     whole: int
     left: Mapping[str, int]
+    lost: frozenset[str] = frozenset()
 
 
 NOTHING_RESTORED = Restored(0, 0, {})
 
 
+def nothing_restored(module: ModuleOp) -> Restored:
+    """All that was inlined stays so. `module`: as it was before."""
+    calls = [op for op in every_operation(module) if isinstance(op, CallOp)]
+    functions = {
+        op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and Names.WHOLE not in op.attributes
+    }
+    called = [(call, functions.get(call.callee.string_value())) for call in calls]
+    lost = {each.sym_name.data for call, each in called if each is not None and of_others(call.attributes, each)}
+    return replace(NOTHING_RESTORED, lost=frozenset(lost))
+
+
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
     """Change the module in place. `original`: the module before anything was inlined; it is left as it is."""
-    return _Restoring(module, original, origins).run()
+    with part("calls"):
+        return _Restoring(module, original, origins).run()
 
 
 class _Restoring:
@@ -70,7 +85,7 @@ class _Restoring:
 
     def run(self) -> Restored:
         waiting, left = Waiting(), dict[str, int]()
-        calls = whole = 0
+        calls, whole, lost = 0, 0, set[str]()
         functions = functions_of(self.module)
         for function in functions:
             for op in every_operation(function):
@@ -86,6 +101,8 @@ class _Restoring:
                     call = self._restore(group)
                 except LeftInlined as reason:
                     left[str(reason)] = left.get(str(reason), 0) + 1
+                    if of_others(group.instance.attributes, self.templates.of(group.instance.callee).function):
+                        lost.add(group.instance.callee)
                     continue
                 calls += 1
                 whole += call.callee.string_value() == group.instance.callee
@@ -93,7 +110,7 @@ class _Restoring:
         for function in functions:
             drop_dead_code(function.body)
         self.written.add_to(self.module)
-        return Restored(calls, whole, left)
+        return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, looked_at: set[Block]) -> None:
         """Of a block and those around it, the outermost first: the operations of a call in it read no others."""

@@ -7,9 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, NameLoc, StringAttr, UnitAttr, i64
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
 
 from ...analysis.step.copied import is_copy
 from ...analysis.step.jax_paths import as_backward, path_of
@@ -20,6 +30,16 @@ from .origins import Instance
 
 OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 """What is not said of a copy."""
+
+
+def of_others(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
+    """Names of attributes, not ours, on a call or on the function that it calls: inlining the call would lose them."""
+    end = function.body.block.last_op if function.body.blocks else None
+    stated = [attributes, function.attributes, {} if end is None else end.attributes]
+    for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
+        if isa(listed, ArrayAttr[DictionaryAttr]):
+            stated += [one.data for one in listed]
+    return list(dict.fromkeys(name for each in stated for name in each if not name.startswith(Names.PREFIX)))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...dialects.names import Names
 from ...dialects.stopwatch import part
 from ...planning.offload import NOTHING_MOVED, Offload
 from ..calls.origins import Origins
-from ..inline import inline
+from ..inline import inline, why_calls_stay
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 from ..loops import Rolled, recompute_loops
@@ -27,6 +27,7 @@ from ..offload import offered
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps, state_phases
+from ..reserved_calls import gather_reserved
 from .nested_steps import NestedStep, outline_nested_steps, put_back
 from .segment_budgets import Demands, mark_segment_budgets, of_rest
 
@@ -99,9 +100,10 @@ class _Flat:
 
 def _flat(module: ModuleOp, selection: Selection) -> _Flat:
     work = module.clone()
-    origins = Origins()
+    origins, stay = Origins(), why_calls_stay(work)
     with part("inline"):
         inline(work, origins)
+        gather_reserved(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_phases(work, selection.primal_results, selection.cotangents)
@@ -110,7 +112,7 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return _Flat(work, selection, structured, (*overridden, *dead), origins)
+    return _Flat(work, selection, structured, (*stay, *overridden, *dead), origins)
 
 
 def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:

@@ -1,4 +1,4 @@
-// RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-inline --print-debuginfo --split-input-file --no-proof | filecheck %s
 
 // A private function's body takes the place of its call, and the call's path stands in front of the body's own.
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -101,3 +101,100 @@ func.func private @layer(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    stablehlo.negate {{%\S+}} : tensor
 // CHECK-NEXT:    stablehlo.tanh {{%\S+}} {recompute.name = "out"}
 // CHECK-NEXT:    stablehlo.cosine {{%\S+}} : tensor
+
+// -----
+
+// A function whose name a consumer looks for stays as it is, and so do its calls, in functions that are inlined too.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @around(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @around(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {has_side_effect = true} : (tensor<4xf32>) -> tensor<2xf32>
+  %1 = func.call @xla.sdy.manual_computation_body.3(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%1) {has_side_effect = true} : (tensor<2xf32>) -> tensor<4xf32>
+  %3 = func.call @xla.sdy.inlinable_manual_computation_body(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+func.func private @xla.sdy.manual_computation_body.3(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @twice(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+func.func private @xla.sdy.inlinable_manual_computation_body(%a: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+func.func private @twice(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %a, %a : tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x)
+// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body.3([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK-NEXT:    [[SAME:%\S+]] = func.call @xla.sdy.inlinable_manual_computation_body([[WHOLE]])
+// CHECK-NEXT:    func.return [[SAME]]
+// CHECK-NOT:   @around
+// CHECK:       func.func private @xla.sdy.manual_computation_body.3
+// CHECK-NEXT:    func.call @twice
+// CHECK:       func.func private @xla.sdy.inlinable_manual_computation_body
+// CHECK:       func.func private @twice
+
+// -----
+
+// The calls of a function stay where others wrote on one of them, or on the function: it would be lost.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @on_host(%x) {mhlo.frontend_attributes = {_xla_compute_type = "host"}} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = func.call @said(%0) {recompute.name = "here"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+func.func private @said(%x: tensor<4xf32> {test.note}) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func private @on_host(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    [[HOST:%\S+]] = func.call @on_host(%x) {mhlo.frontend_attributes
+// CHECK-NEXT:    [[SAID:%\S+]] = func.call @said([[HOST]])
+// CHECK-NEXT:    func.return [[SAID]]
+// CHECK:       func.func private @said
+// CHECK:       func.func private @on_host
+
+// -----
+
+// So do those of a function that is marked, and the mark with them.
+func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @marked(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @marked(%x: tensor<4xf32>) -> tensor<4xf32> attributes {recompute.whole} {
+  func.return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK-NEXT:    func.call @marked
+// CHECK:       func.func private @marked{{.*}}recompute.whole
+
+// -----
+
+// A function that an attribute names stays: the decomposition of a composite, what a custom call computes with.
+func.func public @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = "stablehlo.composite"(%x) {name = "my.twice", decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.custom_call @sort(%x) {called_computations = [@less]} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @less(%x: tensor<f32>, %y: tensor<f32>) -> tensor<i1> {
+  %0 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  func.return %0 : tensor<i1>
+}
+func.func private @uncalled(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func public @main
+// CHECK:       func.func private @twice
+// CHECK:       func.func private @less
+// CHECK-NOT:   @uncalled

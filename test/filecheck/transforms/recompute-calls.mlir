@@ -64,3 +64,66 @@ func.func private @sine(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
 // CHECK:       func.func private @sine_1(%x: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-NEXT:    %0 = stablehlo.sine %x : tensor<64xf32>
 // CHECK-NEXT:    func.return %0
+
+// -----
+
+// A call whose function a consumer looks for by its name stays, between the operations that it stood between.
+func.func @reserved(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a = func.call @doubled(%x) : (tensor<64xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block0)/jit(doubled)")
+  %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")
+  %c = stablehlo.tanh %b : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
+  %p = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%c) {has_side_effect = true} : (tensor<64xf32>) -> tensor<32xf32> loc("jit(s)/jvp(block1)/shard_map")
+  %q = func.call @xla.sdy.manual_computation_body(%p) : (tensor<32xf32>) -> tensor<32xf32> loc("jit(s)/jvp(block1)/shard_map")
+  %y = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%q) {has_side_effect = true} : (tensor<32xf32>) -> tensor<64xf32> loc("jit(s)/jvp(block1)/shard_map")
+  %g = stablehlo.multiply %y, %c : tensor<64xf32> loc("jit(s)/transpose(jvp(block1))/mul")
+  %h = stablehlo.multiply %g, %b : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %i = stablehlo.multiply %h, %a : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  func.return %y, %i : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @doubled(%a: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = stablehlo.add %a, %a : tensor<64xf32> loc("add")
+  %1 = stablehlo.tanh %0 : tensor<64xf32> loc("tanh")
+  func.return %1 : tensor<64xf32>
+}
+func.func private @xla.sdy.manual_computation_body(%a: tensor<32xf32>) -> tensor<32xf32> {
+  %0 = stablehlo.sine %a : tensor<32xf32> loc("sin")
+  func.return %0 : tensor<32xf32>
+}
+// CHECK-LABEL: func.func @reserved
+// CHECK-NEXT:    func.call @doubled(%x)
+// CHECK:         [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
+// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK:         stablehlo.optimization_barrier
+// CHECK-NEXT:    func.call @doubled({{%\S+}}) {{.*}}recompute.copy = 1
+// CHECK:       func.func private @xla.sdy.manual_computation_body(
+// CHECK-NEXT:    stablehlo.sine
+
+// -----
+
+// What XLA expects to read such a call is moved to it: no barrier comes in between, whose gate the call would be.
+func.func @apart(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a = stablehlo.sine %x : tensor<64xf32> loc("jit(s)/jvp(block0)/sin")
+  %b = stablehlo.exponential %a : tensor<64xf32> loc("jit(s)/jvp(block0)/exp")
+  %c = stablehlo.tanh %b : tensor<64xf32> loc("jit(s)/jvp(block0)/tanh")
+  %d = stablehlo.sine %c : tensor<64xf32> loc("jit(s)/jvp(block1)/sin")
+  %e = stablehlo.exponential %d : tensor<64xf32> loc("jit(s)/jvp(block1)/exp")
+  %y = stablehlo.tanh %e : tensor<64xf32> loc("jit(s)/jvp(block1)/tanh")
+  %g = stablehlo.multiply %e, %d : tensor<64xf32> loc("jit(s)/transpose(jvp(block1))/mul")
+  %p = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%g) {has_side_effect = true} : (tensor<64xf32>) -> tensor<32xf32> loc("jit(s)/transpose(jvp(block1))/shard_map")
+  %q = func.call @xla.sdy.manual_computation_body(%p) : (tensor<32xf32>) -> tensor<32xf32> loc("jit(s)/transpose(jvp(block1))/shard_map")
+  %h = stablehlo.multiply %b, %b : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %w = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%q) {has_side_effect = true} : (tensor<32xf32>) -> tensor<64xf32> loc("jit(s)/transpose(jvp(block1))/shard_map")
+  %i = stablehlo.multiply %h, %w : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  %j = stablehlo.multiply %i, %a : tensor<64xf32> loc("jit(s)/transpose(jvp(block0))/mul")
+  func.return %y, %j : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @xla.sdy.manual_computation_body(%a: tensor<32xf32>) -> tensor<32xf32> {
+  %0 = stablehlo.sine %a : tensor<32xf32> loc("sin")
+  func.return %0 : tensor<32xf32>
+}
+// CHECK-LABEL: func.func @apart
+// CHECK:         [[PART:%\S+]] = stablehlo.custom_call @xla.sdy.GlobalToLocalShape
+// CHECK-NEXT:    [[BODY:%\S+]] = func.call @xla.sdy.manual_computation_body([[PART]])
+// CHECK-NEXT:    [[WHOLE:%\S+]] = stablehlo.custom_call @xla.sdy.LocalToGlobalShape([[BODY]])
+// CHECK-NEXT:    stablehlo.optimization_barrier %x, [[WHOLE]]

@@ -54,7 +54,7 @@ NOT_TWICE = {
     "it is a collective, and": " ".join(f"stablehlo.{name}" for name in COLLECTIVES.split()),
     "the effects of stablehlo": " ".join(f"stablehlo.{name}" for name in UNKNOWN.split()),
     "the order in which its iterations are combined is left open": "scf.parallel scf.forall scf.reduce",
-    "calls are recomputed after inlining; run recompute-inline first": "func.call",
+    "calls are recomputed once inlined: run recompute-inline, which says why one stays": "func.call",
     "what it calls is not known": "func.call_indirect",
     "it allocates memory, and a copy would be other memory": "memref.alloc memref.alloca",
     "it refers to memory, which may change": "memref.subview memref.get_global memref.dim memref.transpose",

@@ -1,0 +1,92 @@
+"""Calls that stay because inlining would lose what others wrote on them, or on the function that is called.
+
+    %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
+
+`recompute` inlines such calls to decide, and calls the functions again, with the attributes. Where one cannot be called
+again, the step is done anew while the functions are marked `recompute.whole`, which the inliner leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp
+
+from ...dialects.diagnostics import Refusal
+from ...dialects.every import every_operation
+from ...dialects.recompute import Names
+from ..plans.recomputation import Recomputation
+from .said import of_others
+
+Arguments = ParamSpec("Arguments")
+Written = tuple[ModuleOp | None, Recomputation]
+
+
+def is_private(function: FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+def attributed(module: ModuleOp) -> dict[FuncOp, str]:
+    """The private functions with attributes of others, on them or on a call, and the names of the attributes."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
+    found = dict[FuncOp, str]()
+    for call in every_operation(module):
+        callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
+        if callee is not None and (others := of_others(call.attributes, callee)):
+            found.setdefault(callee, ", ".join(others))
+    return found
+
+
+@contextmanager
+def kept_whole(module: ModuleOp) -> Generator[set[str]]:
+    """Mark these functions, which are not marked yet, and take the marks off in the end; their names."""
+    marked = {op.sym_name.data for op in attributed(module) if Names.WHOLE not in op.attributes}
+    for function in _named(module, marked):
+        function.attributes[Names.WHOLE] = UnitAttr()
+    try:
+        yield marked
+    finally:
+        take_off(module, marked)
+
+
+def take_off(module: ModuleOp | None, names: set[str]) -> None:
+    """Take the marks off the functions of these names."""
+    for function in _named(module, names) if module is not None else ():
+        function.attributes.pop(Names.WHOLE, None)
+
+
+def _named(module: ModuleOp, names: set[str]) -> list[FuncOp]:
+    return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in names]
+
+
+def whole_where_lost(
+    run: Callable[Concatenate[ModuleOp, Arguments], Written],
+) -> Callable[Concatenate[ModuleOp, Arguments], Written]:
+    """Run once more with such calls kept where one is lost, and where a plan was made for the step with them kept."""
+
+    @wraps(run)
+    def either(module: ModuleOp, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Written:
+        if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
+            return run(module, *args, **kwargs)
+        found: Written | Refusal
+        try:
+            found = run(module, *args, **kwargs)
+            if not found[1].restored.lost:
+                return found
+        except Refusal as error:
+            found = error
+        with kept_whole(module) as marked:
+            try:
+                work, done = run(module, *args, **kwargs)
+            except Refusal:
+                if isinstance(found, Refusal):
+                    raise found from None
+                return found
+        take_off(work, marked)
+        return work, done
+
+    return either
