@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, StringAttr, UnregisteredAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from xdsl.parser import Parser, ParserState
 from xdsl.utils.lexer import Input, Position
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .lexer import Lexer
+from .locations import location_pieces, parts_first
 from .printer import attribute_text
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -30,6 +31,12 @@ _DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_G
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?![\w$.-]|{_GAP}<)", re.ASCII)
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
+MOST_NESTED = 100
+"""How deeply the value of an alias may be nested; what Python's recursion can print and compare."""
+MOST_EXPANDED = 2**22
+"""Characters that aliases may stand for in any module, beside `MOST_TIMES` as many as it has."""
+MOST_TIMES = 16
+
 OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
 """Attributes of known dialects that stay text here, and whose members are numbers: no alias stands for a number."""
 
@@ -47,6 +54,8 @@ class Definition:
     value: Position
     end: Position = -1
     attribute: Attribute | None = None
+    expanded: int = 0
+    """Characters of the value with all aliases in it written out."""
 
 
 class AliasParser(Parser):
@@ -56,6 +65,14 @@ class AliasParser(Parser):
         super().__init__(context, "", name)
         self._parser_state = ParserState(Lexer(Input(text, name)))
         self._definitions: dict[str, Definition] = {}
+        self._most_expanded = MOST_EXPANDED + MOST_TIMES * len(text)
+        self._expanded = 0
+        """Characters that the aliases read so far stand for: where one stands in another twice, they double."""
+        self._value_start: Position = -1
+        """Where the value begins that is being defined."""
+        self._depths: dict[int, int] = {}
+        self._lengths: dict[int, int] = {}
+        """Characters of each location, by identity: the definitions hold them."""
         for match in _DEFINITION.finditer(text):
             if match[1]:
                 self._declare(match[1], Definition(match.start(), match.end()))
@@ -71,13 +88,73 @@ class AliasParser(Parser):
     def read_definitions(self) -> None:
         """Read all definitions, each with the aliases that are defined before it."""
         for alias, definition in self._definitions.items():
+            before = self._expanded
             if (value := self.read_at_once(definition)) is None:
+                self._value_start = definition.value
                 self._resume_from(definition.value)
                 value = self.parse_type() if alias.startswith("!") else self.parse_attribute()
                 definition.end = self.pos
             definition.attribute = self.attribute_aliases[alias] = value
+            own = self.lexer.input.content[definition.value : definition.end].rstrip()
+            definition.expanded = len(own) + self._expanded - before
+            if not isinstance(value, LocationAttr) and self._expanded > before and self._depth(value) > MOST_NESTED:
+                end = definition.start + len(alias)
+                self.raise_error(f"alias '{alias}' is nested more than {MOST_NESTED} deep", definition.start, end)
         self.attribute_aliases.clear()
+        self._value_start = -1
         self._resume_from(0)
+
+    def _depth(self, attribute: Attribute) -> int:
+        """How deeply attributes are nested in the attribute. The values of aliases, which are kept, are known by id."""
+        if (known := self._depths.get(id(attribute))) is None:
+            match attribute:
+                case ArrayAttr():
+                    parts = list[object](attribute.data)
+                case DictionaryAttr():
+                    parts = list[object](attribute.data.values())
+                case ParametrizedAttribute():
+                    parts = list[object](attribute.parameters)
+                case _:
+                    parts = list[object]()
+            inside = (self._depth(part) for part in parts if isinstance(part, Attribute))
+            known = self._depths[id(attribute)] = 1 + max(inside, default=0)
+        return known
+
+    def _expand(self, alias: str, start: Position) -> None:
+        """Count what the alias stands for, before it is written out."""
+        attribute = self.attribute_aliases[alias]
+        end = start + len(alias)
+        if isinstance(attribute, LocationAttr):
+            self._count_location(attribute, start, end)
+        else:
+            self._count_expanded(self._definitions[alias].expanded - len(alias), start, end)
+
+    def _count_expanded(self, characters: int, start: Position, end: Position) -> None:
+        self._expanded += characters
+        if self._expanded > self._most_expanded:
+            self.raise_error(
+                f"aliases stand for more than {self._most_expanded} characters, the most for a text of "
+                f"{len(self.lexer.input.content)}: use fewer aliases in the definitions of aliases",
+                start,
+                end,
+            )
+
+    def _parse_optional_builtin_attr(self) -> Attribute | None:
+        start = self.pos
+        attribute = super()._parse_optional_builtin_attr()
+        if isinstance(attribute, LocationAttr):
+            self._count_location(attribute, start, self.pos)
+        return attribute
+
+    def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
+        """In attributes, locations are printed in full; where one is defined they are not."""
+        if start == self._value_start:
+            return
+        for part in parts_first(location, self._lengths):
+            own = location_pieces(part)
+            lengths = (len(piece) if isinstance(piece, str) else self._lengths[id(piece)] for piece in own)
+            self._lengths[id(part)] = min(sum(lengths), self._most_expanded + 1)
+        self._count_expanded(self._lengths[id(location)], start, end)
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
         """What need not be parsed token by token, and then the end of the definition is noted; else None."""
@@ -140,9 +217,10 @@ class AliasParser(Parser):
         return self.lexer.input.content.startswith(name, self.pos - len(name))
 
     def _aliased(self, alias: str) -> Attribute:
+        start = self.lexer.input.content.rindex(alias, 0, self.pos)
         if alias not in self.attribute_aliases:
-            start = self.lexer.input.content.rindex(alias, 0, self.pos)
             self.raise_error(f"undefined symbol alias '{alias}'", start, start + len(alias))
+        self._expand(alias, start)
         return self.attribute_aliases[alias]
 
     def _parse_dialect_type_or_attribute_body(
@@ -166,6 +244,8 @@ class AliasParser(Parser):
                 return match[0]
             if alias and of_numbers:
                 self.raise_error("expected a number", start + match.start(), start + match.end())
+            if alias in self.attribute_aliases:
+                self._expand(alias, start + match.start())
             text = attribute_text(self.attribute_aliases[alias]) if alias in self.attribute_aliases else None
             if text is not None and not any(found[1] for found in _RELATION.finditer(text)):
                 return (" " if body[match.start() - 1 : match.start()].isalnum() else "") + text

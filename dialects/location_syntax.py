@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .aliases import AliasParser, Definition
-from .locations import file_range
+from .locations import file_range, key_of_location
 
 _GAP = r"[ \t\r\n]*"
 _USE = re.compile(rf"loc{_GAP}\((?:{_GAP}(#[\w$.-]+){_GAP}\))?", re.ASCII)
@@ -30,10 +30,9 @@ class LocationParser(AliasParser):
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
-        self._shared: dict[LocationAttr, LocationAttr] = {}
         self._end_of_location = -1
-        self._parts: dict[tuple[object, ...], LocationAttr] = {}
-        """Locations by the identity of what they are made of: nested ones take long to hash."""
+        self._shared: dict[tuple[object, ...], LocationAttr] = {}
+        """Each location once, by the identity of what it is made of."""
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
         found = _SIMPLE.match(self.lexer.input.content, definition.value)
@@ -41,11 +40,12 @@ class LocationParser(AliasParser):
             return None
         text, named, callee, caller = found.groups()
         parts = [self.aliased_location(alias) for alias in (named, callee, caller) if alias]
-        key = (text, *map(id, parts))
-        if key not in self._parts:
-            self._parts[key] = CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts)
         definition.end = found.end()
-        return self._parts[key]
+        return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
+
+    def _share(self, location: LocationAttr) -> LocationAttr:
+        """The location that is equal to this one and was read first; the parts are shared already."""
+        return self._shared.setdefault(key_of_location(location, id), location)
 
     def parse_optional_location(self) -> LocationAttr | None:
         match = _USE.match(self.lexer.input.content, self.pos)
@@ -68,7 +68,7 @@ class LocationParser(AliasParser):
             return self.aliased_location(alias.text)
         text = self._parse_optional_text()
         location = self._parse_composed() if text is None else self._parse_after_text(text)
-        return self._shared.setdefault(location, location)
+        return self._share(location)
 
     def _parse_optional_text(self) -> str | None:
         """A string; xDSL takes one with escaped UTF-8 for bytes."""

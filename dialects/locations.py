@@ -8,7 +8,7 @@ valid MLIR, `fused<"to 37:49">["model.py":37:27]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import (
@@ -55,16 +55,17 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 
     None if it names none.
     """
-    if isinstance(location, FileLineColLoc):
-        return location.filename.data, location.line.data, location.column.data
-    for part in _parts(location):
-        if (position := source_position(part)) is not None:
-            return position
+    for part in each_part(location):
+        if isinstance(part, FileLineColLoc):
+            return part.filename.data, part.line.data, part.column.data
     return None
 
 
-def _parts(location: Attribute) -> tuple[Attribute, ...]:
+def parts_of(location: Attribute) -> tuple[Attribute, ...]:
+    """The locations that the location is directly made of."""
     match location:
+        case NameLoc(location=NoneAttr()):
+            return ()
         case NameLoc():
             return (location.location,)
         case CallSiteLoc():
@@ -75,26 +76,98 @@ def _parts(location: Attribute) -> tuple[Attribute, ...]:
             return ()
 
 
-def location_text(location: Attribute, part: Callable[[Attribute], str] | None = None) -> str:
-    """What stands between `loc(` and `)`; `part` spells the locations that it is made of, in full if not given."""
-    part = part or location_text
+def each_part(location: Attribute) -> Iterator[Attribute]:
+    """The location and all that it is made of, at every depth, each object once, in the order of the text.
+
+    Without recursion: stacks of calls are deeper than Python's, and parts are shared.
+    """
+    seen, ahead = set[int](), [location]
+    while ahead:
+        part = ahead.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            ahead.extend(reversed(parts_of(part)))
+
+
+def parts_first(location: Attribute, known: Container[int]) -> Iterator[Attribute]:
+    """The location and all that it is made of, each behind its own parts; none whose id is in `known`.
+
+    The caller adds the id of each part to `known` before it takes the next one.
+    """
+    ahead = [location]
+    while ahead:
+        missing = [part for part in parts_of(ahead[-1]) if id(part) not in known]
+        ahead.extend(reversed(missing))
+        if not missing and id(part := ahead.pop()) not in known:
+            yield part
+
+
+def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]) -> tuple[object, ...]:
+    """Equal for equal locations, if the keys of their parts are; to hash a nested location takes recursion."""
     match location:
         case FileLineColLoc():
-            return f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"
-        case NameLoc(location=NoneAttr()):
-            return _literal(location.desc)
+            return FileLineColLoc, location.filename.data, location.line.data, location.column.data
         case NameLoc():
-            return f"{_literal(location.desc)}({part(location.location)})"
+            return NameLoc, location.desc.data, *map(key_of_part, parts_of(location))
         case CallSiteLoc():
-            return f"callsite({part(location.callee)} at {part(location.caller)})"
+            return CallSiteLoc, *map(key_of_part, parts_of(location))
+        case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
+            return FusedLoc, end, *key_of_location(start, key_of_part)
+        case FusedLoc():
+            return FusedLoc, location.metadata, *map(key_of_part, parts_of(location))
+        case _:
+            return (location,)
+
+
+class LocationNumbers:
+    """A number for each location, the same for equal ones. Holds the locations: ids stay theirs."""
+
+    def __init__(self) -> None:
+        self._number_of_key: dict[tuple[object, ...], int] = {}
+        self._numbers: dict[int, int] = {}
+        self._held: list[Attribute] = []
+
+    def of(self, location: Attribute) -> int:
+        for part in parts_first(location, self._numbers):
+            key = key_of_location(part, lambda inner: self._numbers[id(inner)])
+            self._numbers[id(part)] = self._number_of_key.setdefault(key, len(self._number_of_key))
+            self._held.append(part)
+        return self._numbers[id(location)]
+
+
+def location_text(location: Attribute) -> str:
+    """What stands between `loc(` and `)`, in full."""
+    found, ahead = list[str](), list[str | Attribute]([location])
+    while ahead:
+        piece = ahead.pop()
+        if isinstance(piece, str):
+            found.append(piece)
+        else:
+            ahead.extend(reversed(location_pieces(piece)))
+    return "".join(found)
+
+
+def location_pieces(location: Attribute) -> list[str | Attribute]:
+    """What stands between `loc(` and `)`: text, and the locations that it is made of where theirs stands."""
+    match location:
+        case FileLineColLoc():
+            return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
+        case NameLoc(location=NoneAttr()):
+            return [_literal(location.desc)]
+        case NameLoc():
+            return [f"{_literal(location.desc)}(", location.location, ")"]
+        case CallSiteLoc():
+            return ["callsite(", location.callee, " at ", location.caller, ")"]
         case FusedLoc(locations=ArrayAttr(data=[FileLineColLoc() as start]), metadata=RangeEnd() as end):
             line = "" if end.line == start.line else end.line.data
-            return f"{location_text(start)} to {line}:{end.column.data}"
+            return [f"{location_text(start)} to {line}:{end.column.data}"]
         case FusedLoc():
             metadata = "" if isinstance(location.metadata, NoneAttr) else f"<{location.metadata}>"
-            return f"fused{metadata}[{', '.join(part(one) for one in _parts(location))}]"
+            commas = [piece for part in parts_of(location) for piece in (", ", part)][1:]
+            return [f"fused{metadata}[", *commas, "]"]
         case _:
-            return "unknown"
+            return ["unknown"]
 
 
 def is_plain(text: str) -> bool:

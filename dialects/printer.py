@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from .custom_forms import says_everything
 from .dense import standard_text
 from .guards import is_standard_dense
-from .locations import is_plain, location_text
+from .locations import is_plain, location_pieces, location_text, parts_first
 from .remembering import RememberingPrinter
 
 LONGEST_KNOWN = 200
@@ -100,16 +100,20 @@ class ModulePrinter(RememberingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
+        """`#loc3`; what it is made of is defined before it."""
+        # Nested locations take long to hash: look at the object, and then at the text.
+        for part in parts_first(location, self._alias_of_object):
+            self._alias_of_object[id(part)] = self._define(part)
+        return self._alias_of_object[id(location)]
+
+    def _define(self, location: Attribute) -> str:
+        """The alias of a location whose parts have theirs."""
         if isinstance(location, UnknownLoc):
             return "unknown"
-        # Nested locations take long to hash: look at the object, and then at the text.
-        if (known := self._alias_of_object.get(id(location))) is not None:
-            return known
-        text = location_text(location, self._alias)
+        pieces = location_pieces(location)
+        text = "".join(piece if isinstance(piece, str) else self._alias_of_object[id(piece)] for piece in pieces)
         known = self._alias_of_text.get(text)
         if known is None:
-            known = f"#loc{len(self.definitions) or ''}"
+            known = self._alias_of_text[text] = f"#loc{len(self.definitions) or ''}"
             self.definitions.append(f"{known} = loc({text})")
-            self._alias_of_text[text] = known
-        self._alias_of_object[id(location)] = known
         return known

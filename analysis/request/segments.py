@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from xdsl.dialects.builtin import NameLoc, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
 
 from ...dialects.every import every_operation
+from ...dialects.locations import LocationNumbers
 from ...dialects.recompute import Names
 from ...planning.objective import NEARLY_ALL
 from ...rules.names import name_of
@@ -151,17 +152,6 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
     return {op: named[op] for op in segment_path}
 
 
-def _place(location: Attribute, known: dict[Attribute, int], seen: dict[int, int]) -> tuple[object, ...]:
-    """Equal for equal locations. Positions in the source are numbered: stacks of calls are slow to hash."""
-    names = list[str]()
-    while isinstance(location, NameLoc):
-        names.append(location.desc.data)
-        location = location.location
-    if (number := seen.get(id(location))) is None:
-        number = seen[id(location)] = known.setdefault(location, len(known))
-    return (*names, number)
-
-
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
     """For each operation of a scope, in which repetition of the scope it runs.
 
@@ -171,8 +161,8 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     what stands in a called function, which may be called twice in the scope. Where all that occurs n times lies between
     operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
     """
-    known, seen = dict[Attribute, int](), dict[int, int]()
-    places = [None if not op.operands else (name_of(op), *_place(op.location, known, seen)) for op in operations]
+    numbers = LocationNumbers()
+    places = [None if not op.operands else (name_of(op), numbers.of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]
     places = own if any(own) else places
     occurrences = Counter(place for place in places if place is not None)

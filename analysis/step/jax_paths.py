@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
+from xdsl.dialects.builtin import FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
+from ...dialects.locations import parts_of
 from .direction import Direction
 
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
@@ -41,12 +41,16 @@ NOWHERE = Scope((), (), Direction.NONE)
 
 def path_of(location: Attribute) -> str:
     """The operation's path in its location, or "" when it has none."""
-    if isinstance(location, NameLoc):
-        # `"while:"("…/while"(…))`: JAX puts the kind of a call around the path.
-        return path_of(location.location) if location.desc.data.endswith(":") else location.desc.data
-    if isinstance(location, FusedLoc):
-        parts = cast(ArrayAttr[Attribute], location.locations)
-        return next((path for part in parts if (path := path_of(part))), "")
+    seen, ahead = set[int](), [location]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, NameLoc) and not part.desc.data.endswith(":"):
+            if part.desc.data:
+                return part.desc.data
+        elif isinstance(part, NameLoc | FusedLoc) and id(part) not in seen:
+            # `"while:"("…/while"(…))`: JAX puts the kind of a call around the path.
+            seen.add(id(part))
+            ahead.extend(reversed(parts_of(part)))
     return ""
 
 

@@ -25,12 +25,14 @@ def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
             one.location = _continued(one.location, "/".join(prefix), prefix[0])
 
 
-def _continued(location: Attribute, prefix: str, start: str) -> LocationAttr:
-    if not isinstance(location, NameLoc):
-        return cast(LocationAttr, location)
-    name = location.desc.data
-    if name.endswith(":"):
-        return NameLoc(location.desc, _continued(location.location, prefix, start))
-    if not name or name == start or name.startswith(f"{start}/"):
+def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
+    kinds, inner = list[StringAttr](), cast(Attribute, location)
+    while isinstance(inner, NameLoc) and inner.desc.data.endswith(":"):
+        kinds.append(inner.desc)
+        inner = inner.location
+    if not isinstance(inner, NameLoc) or not (name := inner.desc.data) or name == start or name.startswith(f"{start}/"):
         return location
-    return NameLoc(StringAttr(f"{prefix}/{name}"), location.location)
+    continued = NameLoc(StringAttr(f"{prefix}/{name}"), inner.location)
+    for kind in reversed(kinds):
+        continued = NameLoc(kind, continued)
+    return continued

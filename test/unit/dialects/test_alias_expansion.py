@@ -1,0 +1,87 @@
+"""What aliases stand for is bounded by the text that they stand in; locations stay aliases, however deep."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, IntAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.utils.exceptions import ParseError
+
+from recompute.dialects.aliases import MOST_EXPANDED, MOST_NESTED, MOST_TIMES
+from recompute.dialects.locations import LocationNumbers, location_text, source_position
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.test.growing_inputs import CHAINED_LOCATIONS, DOUBLING_ALIASES, LOCATION_USE, aliases
+from recompute.tools.diagnostics import parse_error_line
+
+DEEP = 3_000
+
+
+def error_of(text: str) -> str:
+    with pytest.raises(ParseError) as caught:
+        parse_module(text, "aliases.mlir")
+    return parse_error_line(caught.value)
+
+
+@pytest.mark.parametrize("kind", DOUBLING_ALIASES)
+def test_aliases_that_double_are_refused_where_they_pass_the_limit(kind: str) -> None:
+    text = aliases(*DOUBLING_ALIASES[kind], levels=40)
+    most = MOST_EXPANDED + MOST_TIMES * len(text)
+    error = error_of(text)
+    assert re.match(r"aliases\.mlir:\d+:\d+: error: ", error)
+    assert f"aliases stand for more than {most} characters, the most for a text of {len(text)}: use fewer" in error
+
+
+@pytest.mark.parametrize("kind", DOUBLING_ALIASES)
+def test_a_few_levels_are_written_out(kind: str) -> None:
+    printed = print_module(parse_module(aliases(*DOUBLING_ALIASES[kind], levels=8)))
+    assert print_module(parse_module(printed)) == printed
+
+
+def test_many_uses_of_a_long_alias_are_refused() -> None:
+    uses = '"any.thing"() {of = #a} : () -> ()\n' * 10_000
+    error = error_of(f'#a = "{"x" * 100_000}"\n{uses}')
+    assert re.match(r"aliases\.mlir:\d+:21: error: aliases stand for more than \d+ characters", error)
+
+
+def test_a_short_alias_may_be_used_everywhere() -> None:
+    uses = '"any.thing"() {of = #map} : () -> ()\n' * 5_000
+    text = "#map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>\n" + uses
+    assert print_module(parse_module(text)).count("affine_map<(d0, d1, d2, d3)") == 5_000
+
+
+def test_names_of_names_are_not_nested() -> None:
+    printed = print_module(parse_module(aliases("[1]", "{last}", DEEP)))
+    assert "{of = [1 : i64]}" in printed
+
+
+def test_aliases_nested_too_deeply_are_refused_at_the_definition() -> None:
+    error = error_of(aliases("[1]", "[{last}]", DEEP))
+    assert error == f"aliases.mlir:98:1: error: alias '#a97' is nested more than {MOST_NESTED} deep"
+
+
+@pytest.mark.parametrize("kind", CHAINED_LOCATIONS)
+def test_locations_of_any_depth_are_read_and_printed(kind: str) -> None:
+    text = aliases(*CHAINED_LOCATIONS[kind], levels=DEEP, use=LOCATION_USE)
+    printed = print_module(parse_module(text), debuginfo=True)
+    assert printed.count(" = loc(") >= DEEP - 1
+    assert print_module(parse_module(printed), debuginfo=True) == printed
+
+
+def stack(depth: int) -> CallSiteLoc | NameLoc:
+    location = NameLoc(StringAttr("f"), NoneAttr())
+    for _ in range(depth):
+        location = CallSiteLoc(NameLoc(StringAttr("g"), NoneAttr()), location)
+    return location
+
+
+def test_a_deep_stack_of_calls_is_looked_through() -> None:
+    position = FileLineColLoc(StringAttr("model.py"), IntAttr(3), IntAttr(4))
+    assert source_position(CallSiteLoc(stack(DEEP), position)) == ("model.py", 3, 4)
+    assert location_text(stack(2)) == 'callsite("g" at callsite("g" at "f"))'
+
+
+def test_equal_locations_have_equal_numbers() -> None:
+    numbers = LocationNumbers()
+    assert numbers.of(stack(DEEP)) == numbers.of(stack(DEEP)) != numbers.of(stack(DEEP - 1))
