@@ -11,6 +11,8 @@ from functools import cache
 from xdsl.ir import Block, ErasedSSAValue, Operation
 from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure
 
+from .symbol_repair import symbols_remembered
+
 _DIALECTS = frozenset({"stablehlo", "chlo"})
 # Traits that ask nothing of an operation's place, operands or users.
 _LOCAL = (Commutative, ConstantLike, Pure)
@@ -18,7 +20,8 @@ _LOCAL = (Commutative, ConstantLike, Pure)
 
 def verify_nested(root: Operation) -> None:
     """As `root.verify()`. Raises what that raises, for the first operation of each kind that is wrong."""
-    _Verifier().verify(root)
+    with symbols_remembered():
+        _Verifier().verify(root)
 
 
 class _Verifier:
