@@ -1,0 +1,83 @@
+"""Unusual JAX steps through `recompute-opt`, and what XLA, the proof and numpy make of what is written.
+
+    python -m recompute.benchmarks.consumers                       # all steps, a line for each set of options
+    python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
+    python -m recompute.benchmarks.consumers --write               # and write the table of docs/consumers.md
+
+Two devices of the host; each step runs in a process of its own, so that an abort of XLA is a line, too. Exit status 1:
+a program is not proved, has other bits in numpy, is not compiled, or is farther from the plain step than four times
+`jax.checkpoint`; or a tool failed otherwise than with an error at a place in the source.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import os
+
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2".strip()
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .measure import BUG, PASSES, Row, rows_of
+from .page import tables, with_tables
+from .steps import CASES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
+HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
+
+
+def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
+    """In another process; a row says how it ended, if not well."""
+    chosen = ["--options", *options] if options else []
+    command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = [Row(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
+    yield from rows
+    if done.returncode not in (0, 1) or not rows:
+        lines = [line for line in done.stderr.splitlines() if "Check failed" in line or "Error" in line] or ["?"]
+        yield Row(name, "?", BUG, f"ended with {done.returncode}: {lines[-1]}")
+
+
+def cells(row: Row) -> list[str]:
+    return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
+
+
+def line_of(row: Row) -> str:
+    widths = (28, 12, 10, 6, 8, 8, 18, 18)
+    text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
+    return f"{text} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(CASES)}; all if none is named")
+    parser.add_argument("--options", nargs="*", default=(), choices=PASSES, help="all that fit the step if none is")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each row, in this process")
+    parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
+    options = parser.parse_args()
+    if unknown := set(options.steps) - set(CASES):
+        parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    if options.write and (options.steps or options.options):
+        parser.error("--write takes no steps and no options: the page has all of them")
+    names, rows = options.steps or list(CASES), list[Row]()
+    if not options.json:
+        print(line_of(Row(*HEAD[:3], "", *HEAD[3:])))
+    for name in names:
+        for row in rows_of(CASES[name], options.options) if options.json else measured(name, options.options):
+            rows.append(row)
+            print(json.dumps(row.as_data()) if options.json else line_of(row), flush=True)
+    failed = any(row.is_bug for row in rows)
+    if options.write and not failed:
+        PAGE.write_text(with_tables(PAGE.read_text(), tables(rows)))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""A step of the table, and what the steps are written with."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh
+
+CASES: dict[str, Case] = {}
+BATCH, WIDTH = 160, 40
+"""Large enough for XLA to split reductions, and no powers of two."""
+Around = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`build(ck)` gives the step, where `ck` is `jax.checkpoint` or the identity, to be put around blocks; it is asked
+    for the twin only if `twin`. `arguments` are made anew for each run: donated ones are gone after it.
+
+    `shardy`: the partitioner. `round_trip`: the step is compiled in a form in which it crosses HLO, and has no twin:
+    `shardy`, `stay` (with calls that are said to stay), or `inlinable`. `jit`: options of `jax.jit`.
+    """
+
+    name: str
+    build: Callable[[Around], Callable[..., Any]]
+    arguments: Callable[[], tuple[Any, ...]]
+    twin: bool = True
+    shardy: bool = True
+    round_trip: str = ""
+    jit: Callable[[], dict[str, Any]] = dict
+
+
+def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: Any) -> Callable[[Any], Any]:
+    """Put the decorated `build` into the table, by its name."""
+
+    def add(build: Any) -> Any:
+        title = name or build.__name__
+        assert title not in CASES, f"two steps are called {title}"
+        CASES[title] = Case(title, build, arguments, **options)
+        return build
+
+    return add
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def normal(seed: int, *shape: int, scale: float = 1.0, dtype: Any = jnp.float32) -> jax.Array:
+    return (jax.random.normal(jax.random.key(seed, impl="threefry2x32"), shape) * scale).astype(dtype)
+
+
+def weights(count: int = 3, width: int = WIDTH, dtype: Any = jnp.float32) -> list[jax.Array]:
+    return [normal(index, width, width, scale=0.3, dtype=dtype) for index in range(count)]
+
+
+def usual() -> tuple[Any, ...]:
+    """Three square matrices and a batch."""
+    return weights(), normal(9, BATCH, WIDTH)
+
+
+def stacked() -> tuple[Any, ...]:
+    """Four matrices in one array, for a scan, and a batch."""
+    return jnp.stack(weights(4)), normal(9, BATCH, WIDTH)
+
+
+def mesh(*sizes: int, names: str = "d") -> Mesh:
+    """Over the two devices; `names`: a letter for each axis."""
+    devices = np.array(jax.devices()[:2]).reshape(sizes or (2,))
+    return Mesh(devices, tuple(names), axis_types=(AxisType.Auto,) * len(names))
+
+
+def descend(block: Callable[..., Any], ck: Around, update: float = 0.1) -> Callable[..., Any]:
+    """Gradient descent on the mean square of what the blocks make: `block(w, x)` for each of the weights."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(block)(w, x)
+        return jnp.mean(jnp.abs(x.astype(jnp.complex64 if jnp.iscomplexobj(x) else jnp.float32)) ** 2)
+
+    def step(ws: Any, x: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss)(ws, x)
+        return value, jax.tree.map(lambda w, g: (w - update * jnp.conj(g)).astype(w.dtype), ws, gradient)
+
+    return step
+
+
+def layer(w: Any, x: Any) -> Any:
+    """Four operations whose results the gradient reads."""
+    return jnp.tanh(jnp.sin(jnp.exp(jnp.sin(x @ w))))
+
+
+def scanned(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Value and gradient of a scan over stacked weights."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        return jnp.mean(jax.lax.scan(lambda x, w: (body(w, x), None), x, ws)[0] ** 2)
+
+    return jax.value_and_grad(loss)

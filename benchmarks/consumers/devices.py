@@ -1,0 +1,278 @@
+"""Steps over two devices: collectives in `shard_map`, shardings, both partitioners."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from .case import BATCH, WIDTH, Around, case, layer, mesh, normal, stacked, usual, weights
+
+WHOLE, HALVES = P(), P("d")
+
+
+def mapped(block: Any, ck: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
+    """The gradient of a `shard_map`: blocks inside, the loss outside."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        def net(ws: Any, x: Any) -> Any:
+            for index, w in enumerate(ws):
+                with jax.named_scope(f"block{index}"):
+                    x = ck(block)(w, x)
+            return x
+
+        specs = jax.tree.map(lambda _: weight, ws)
+        y = jax.shard_map(net, mesh=mesh(), in_specs=(specs, data), out_specs=data, check_vma=False)(ws, x)
+        return jnp.mean(y**2)
+
+    return jax.value_and_grad(loss)
+
+
+def _psum(w: Any, x: Any) -> Any:
+    return layer(w, x) + jnp.sin(lax.psum(x.mean(), "d"))
+
+
+for _name, _options in {
+    "psum": {},
+    "psum_gspmd": {"shardy": False},
+}.items():
+    case(usual, _name, **_options)(lambda ck: mapped(_psum, ck))
+
+
+def _blocks_around_a_map(ck: Around) -> Any:
+    """Two blocks, then the loss per device."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(layer)(w, x)
+        body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
+        return jnp.mean(body(ws[0], x) ** 2)
+
+    return jax.value_and_grad(loss)
+
+
+case(usual, "blocks_around_a_map")(_blocks_around_a_map)
+case(usual, "blocks_around_a_map_round_trip", round_trip="shardy", twin=False)(_blocks_around_a_map)
+case(usual, "blocks_around_a_map_stay", round_trip="stay", twin=False)(_blocks_around_a_map)
+case(usual, "blocks_around_a_map_gspmd", shardy=False)(_blocks_around_a_map)
+case(usual, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable", twin=False)(_blocks_around_a_map)
+
+
+@case(usual)
+def gather_and_scatter(ck: Around) -> Any:
+    """Weights in halves, gathered for each block; the gradient scatters its sum."""
+
+    def block(w: Any, x: Any) -> Any:
+        return layer(lax.all_gather(w, "d", tiled=True), x)
+
+    return mapped(block, ck, weight=P("d"))
+
+
+@case(usual)
+def sum_and_scatter(ck: Around) -> Any:
+    """The contraction is divided; its sum is scattered over the rows and gathered again."""
+
+    def block(w: Any, x: Any) -> Any:
+        part = jnp.sin(lax.psum_scatter(x @ w, "d", scatter_dimension=0, tiled=True))
+        return jnp.tanh(jnp.exp(jnp.sin(lax.all_gather(part, "d", tiled=True))))
+
+    return mapped(block, ck)
+
+
+@case(usual)
+def ring(ck: Around) -> Any:
+    def block(w: Any, x: Any) -> Any:
+        other = lax.ppermute(jnp.sin(x), "d", [(0, 1), (1, 0)])
+        return layer(w, x + other)
+
+    return mapped(block, ck)
+
+
+@case(usual)
+def transposed(ck: Around) -> Any:
+    def block(w: Any, x: Any) -> Any:
+        turned = lax.all_to_all(jnp.sin(jnp.exp(jnp.sin(x @ w))), "d", 1, 0, tiled=True)
+        return lax.all_to_all(jnp.tanh(turned), "d", 0, 1, tiled=True)
+
+    return mapped(block, ck)
+
+
+def _map_in_scan(ck: Around) -> Any:
+    def loss(ws: Any, x: Any) -> Any:
+        body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
+        return jnp.mean(lax.scan(lambda x, w: (ck(body)(w, x), None), x, ws)[0] ** 2)
+
+    return jax.value_and_grad(loss)
+
+
+case(stacked, "map_in_scan")(_map_in_scan)
+case(stacked, "map_in_scan_round_trip", round_trip="shardy", twin=False)(_map_in_scan)
+
+
+def _scan_in_map(ck: Around) -> Any:
+    def loss(ws: Any, x: Any) -> Any:
+        def net(ws: Any, x: Any) -> Any:
+            return lax.scan(lambda x, w: (ck(_psum)(w, x), None), x, ws)[0]
+
+        y = jax.shard_map(net, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)(ws, x)
+        return jnp.mean(y**2)
+
+    return jax.value_and_grad(loss)
+
+
+case(stacked, "scan_in_map")(_scan_in_map)
+case(stacked, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
+
+
+@case(usual)
+def map_in_map(ck: Around) -> Any:
+    """Manual along one axis, and along the other inside."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        def inner(w: Any, x: Any) -> Any:
+            return layer(w, x) + lax.psum(x.mean(), "m")
+
+        def net(ws: Any, x: Any) -> Any:
+            for index, w in enumerate(ws):
+                with jax.named_scope(f"block{index}"):
+                    body = jax.shard_map(
+                        inner, in_specs=(P(), P("m")), out_specs=P("m"), axis_names={"m"}, check_vma=False
+                    )
+                    x = ck(body)(w, x) + lax.psum(x.mean(), "d")
+            return x
+
+        devices = mesh(2, 1, names="dm")
+        y = jax.shard_map(
+            net, mesh=devices, in_specs=(P(), P("d")), out_specs=P("d"), axis_names={"d"}, check_vma=False
+        )(ws, x)
+        return jnp.mean(y**2)
+
+    return jax.value_and_grad(loss)
+
+
+@case(usual)
+def callback_in_map(ck: Around) -> Any:
+    """Each device calls the host."""
+
+    def block(w: Any, x: Any) -> Any:
+        y = layer(w, x)
+        jax.debug.callback(lambda _: None, y.mean())
+        return y + jnp.sin(lax.pmean(y, "d"))
+
+    return mapped(block, ck)
+
+
+@case(usual)
+def cond_in_map(ck: Around) -> Any:
+    """A branch with a collective, and one by the number of the device."""
+
+    def block(w: Any, x: Any) -> Any:
+        y = lax.cond(
+            lax.psum(lax.stop_gradient(x.max()), "d") > 0,
+            lambda y: jnp.sin(lax.psum(y, "d")),
+            jnp.sin,
+            jnp.exp(jnp.sin(x @ w)),
+        )
+        return lax.switch(lax.axis_index("d"), [jnp.tanh, jnp.sin], y)
+
+    return mapped(block, ck)
+
+
+@case(usual)
+def gradient_in_map(ck: Around) -> Any:
+    """The whole step per device; the gradients are averaged over the devices."""
+
+    def step(ws: Any, x: Any) -> Any:
+        def loss(ws: Any, x: Any) -> Any:
+            for index, w in enumerate(ws):
+                with jax.named_scope(f"block{index}"):
+                    x = ck(layer)(w, x)
+            return jnp.mean(x**2)
+
+        def net(ws: Any, x: Any) -> Any:
+            value, gradient = jax.value_and_grad(loss)(ws, x)
+            value, gradient = lax.pmean((value, gradient), "d")
+            return value, jax.tree.map(lambda w, g: w - 0.1 * g, ws, gradient)
+
+        out = (P(), [P()] * len(ws))
+        return jax.shard_map(net, mesh=mesh(), in_specs=(P(), P("d")), out_specs=out, check_vma=False)(ws, x)
+
+    return step
+
+
+def constrained(x: Any, *axes: Any) -> Any:
+    return lax.with_sharding_constraint(x, NamedSharding(mesh(), P(*axes)))
+
+
+def _with_constraints(ck: Around) -> Any:
+    def block(w: Any, x: Any) -> Any:
+        h = constrained(jnp.sin(x @ w), "d", None)
+        return constrained(jnp.tanh(jnp.exp(jnp.sin(h))), None, "d")
+
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(block)(w, x)
+        return jnp.mean(x**2)
+
+    return jax.value_and_grad(loss)
+
+
+case(usual, "constraints")(_with_constraints)
+case(usual, "constraints_gspmd", shardy=False)(_with_constraints)
+
+
+def _constraint_in_scan(ck: Around) -> Any:
+    def body(w: Any, x: Any) -> Any:
+        return jnp.tanh(jnp.exp(jnp.sin(constrained(jnp.sin(x @ w), "d", None))))
+
+    def loss(ws: Any, x: Any) -> Any:
+        return jnp.mean(lax.scan(lambda x, w: (ck(body)(w, x), None), x, ws)[0] ** 2)
+
+    return jax.value_and_grad(loss)
+
+
+case(stacked, "constraint_in_scan")(_constraint_in_scan)
+case(stacked, "constraint_in_scan_gspmd", shardy=False)(_constraint_in_scan)
+
+
+def _sharded() -> dict[str, Any]:
+    rows, whole = NamedSharding(mesh(), P("d")), NamedSharding(mesh(), P(None, "d"))
+    return {"in_shardings": ([whole] * 3, rows), "out_shardings": (None, [whole] * 3)}
+
+
+def _data_and_model(ck: Around) -> Any:
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(layer)(w, x)
+        return jnp.mean(x**2)
+
+    def step(ws: Any, x: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss)(ws, x)
+        return value, jax.tree.map(lambda w, g: w - 0.1 * g, ws, gradient)
+
+    return step
+
+
+case(usual, "in_and_out_shardings", jit=_sharded)(_data_and_model)
+case(usual, "donated_and_sharded", jit=lambda: {**_sharded(), "donate_argnums": 0})(_data_and_model)
+case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_model)
+
+
+@case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
+def private_function_per_device(ck: Around) -> Any:
+    """A jitted function inside of the bodies, called twice."""
+    half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
+
+    def block(w: Any, x: Any) -> Any:
+        return half(half(x @ w)) + lax.pmean(x, "d")
+
+    return mapped(block, ck)

@@ -1,0 +1,109 @@
+"""Steps that call the host: prints, pure callbacks and ordered writes, in blocks and in loops."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jax.experimental.compute_on import compute_on
+
+from .case import Around, case, descend, layer, scanned, stacked, usual
+
+
+def _ignore(*_: Any) -> None:
+    return None
+
+
+def _host(function: Any, x: jax.Array) -> jax.Array:
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.pure_callback(lambda x: np.asarray(function(np.asarray(x)), x.dtype), shape, x)
+
+
+@jax.custom_vjp
+def host_sine(x: jax.Array) -> jax.Array:
+    return _host(np.sin, x)
+
+
+host_sine.defvjp(lambda x: (host_sine(x), x), lambda x, g: (_host(np.cos, x) * g,))
+
+
+@case(usual)
+def debug_in_block(ck: Around) -> Any:
+    def block(w: Any, x: Any) -> Any:
+        y = layer(w, x)
+        jax.debug.callback(_ignore, y.sum())
+        return jnp.sin(y) * y
+
+    return descend(block, ck)
+
+
+@case(usual)
+def print_in_step(ck: Around) -> Any:
+    step = descend(layer, ck)
+
+    def printing(ws: Any, x: Any) -> Any:
+        value, ws = step(ws, x)
+        jax.debug.print("", ordered=True)
+        return value, ws
+
+    return printing
+
+
+@case(usual)
+def pure_callback_in_block(ck: Around) -> Any:
+    return descend(lambda w, x: jnp.tanh(host_sine(jnp.exp(jnp.sin(x @ w)))), ck)
+
+
+@case(usual, twin=False)
+def ordered_io(ck: Around) -> Any:
+    """Token-ordered writes between the blocks, and one after the update."""
+
+    def block(w: Any, x: Any) -> Any:
+        y = layer(w, x)
+        io_callback(_ignore, None, jax.lax.stop_gradient(y.mean()), ordered=True)
+        return y
+
+    step = descend(block, lambda f: f)
+
+    def writing(ws: Any, x: Any) -> Any:
+        value, ws = step(ws, x)
+        io_callback(_ignore, None, value, ordered=True)
+        return value, ws
+
+    return writing
+
+
+@case(stacked)
+def callbacks_in_scan(ck: Around) -> Any:
+    def body(w: Any, x: Any) -> Any:
+        y = host_sine(jnp.exp(jnp.sin(x @ w)))
+        jax.debug.callback(_ignore, y[0, 0])
+        return jnp.tanh(y)
+
+    return scanned(ck(body))
+
+
+@case(stacked, twin=False)
+def ordered_debug_in_scan(ck: Around) -> Any:
+    def body(w: Any, x: Any) -> Any:
+        y = layer(w, x)
+        jax.debug.callback(_ignore, jax.lax.stop_gradient(y[0, 0]), ordered=True)
+        return jnp.sin(y)
+
+    return scanned(body)
+
+
+@case(usual)
+def on_the_host(ck: Around) -> Any:
+    """A part of each block in `compute_on`, which is a call with attributes."""
+
+    def part(x: Any) -> Any:
+        with compute_on("device_host"):
+            return jax.jit(lambda x: jnp.sin(x) * 2)(x)
+
+    return descend(lambda w, x: jnp.tanh(part(jnp.exp(jnp.sin(x @ w)))), ck)

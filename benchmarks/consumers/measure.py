@@ -1,0 +1,205 @@
+"""One step through `recompute-opt`, `recompute-check`, numpy and XLA, with each set of options."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from xdsl.utils.exceptions import DiagnosticException
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+from examples.closeness import Closeness
+from examples.with_jax import compile_keeping_barriers, with_module
+from recompute.dialects.parser import parse_module
+from recompute.dialects.printer import print_module
+from recompute.interpreters.execute_check import Pair
+from recompute.tools import recompute_check, recompute_opt
+
+from .case import Case, plain
+from .round_trip import INLINABLE, round_trip
+
+PASSES = {
+    "plain": "recompute",
+    "auto": 'recompute{loops="periodic(auto)"}',
+    "periodic": 'recompute{loops="periodic(2)"}',
+    "outputs": "recompute{outputs=true}",
+    "collectives": "recompute{collectives=true}",
+    "inline": "recompute-inline",
+}
+"""The options of the table by a short name; `collectives` where there are some, `inline` where calls are kept."""
+ALWAYS = ("plain", "auto", "periodic", "outputs")
+COLLECTIVES = re.compile(r"stablehlo\.(all_reduce|all_gather|reduce_scatter|collective_permute|all_to_all)\b")
+LOCATED = re.compile(r"\S+:\d+:\d+: error: ")
+UNCHANGED, WRITTEN, REFUSED, BUG = "unchanged", "written", "refused", "bug"
+
+
+@dataclass(frozen=True)
+class Row:
+    """`outcome`: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`. `reason`: of what is
+    not written, or not executed. `proof`: the tier, `text` where both programs are the same to the byte. `numpy`:
+    `equal`, or why not. `xla`: `compiled`, or the error. `ours`, `theirs`: distances from the plain step as XLA runs
+    both, in units of rounding and relatively; `-` where there is none."""
+
+    step: str
+    options: str
+    outcome: str
+    reason: str = ""
+    proof: str = "-"
+    numpy: str = "-"
+    xla: str = "-"
+    ours: str = "-"
+    theirs: str = "-"
+    far: bool = False
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether the row is not what the page promises."""
+        if self.outcome == REFUSED:
+            return False
+        is_equal = self.proof in ("1", "2", "text") and self.numpy in ("equal", "cannot")
+        return self.outcome == BUG or not is_equal or self.far or self.xla != "ok"
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Measured:
+    """A step, lowered and compiled as it is and with `jax.checkpoint`."""
+
+    def __init__(self, case: Case):
+        self.case = case
+        jax.config.update("jax_use_shardy_partitioner", case.shardy)
+        self.lowered = self._lower(plain)
+        self.text = self.lowered.as_text(debug_info=True)
+        if case.round_trip:
+            self.text = _crossed(self.text, case.round_trip)
+            self.lowered = with_module(self.lowered, self.text)
+        self.results = self._run(self.lowered)
+        self.theirs = Closeness.of(self.results, self._run(self._lower(jax.checkpoint))) if case.twin else None
+
+    def _lower(self, around: Any) -> jax.stages.Lowered:
+        function = jax.jit(self.case.build(around), keep_unused=True, **self.case.jit())
+        return function.lower(*self.case.arguments())
+
+    def _run(self, lowered: jax.stages.Lowered) -> Any:
+        return jax.block_until_ready(compile_keeping_barriers(lowered)(*self.case.arguments()))
+
+    def options(self) -> Sequence[str]:
+        found = [*ALWAYS]
+        if COLLECTIVES.search(self.text):
+            found.append("collectives")
+        if self.case.round_trip:
+            found.append("inline")
+        return found
+
+    def row(self, options: str) -> Row:
+        """Raises whatever a tool of ours raises: that is a bug."""
+        name = self.case.name
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
+            before.write_text(self.text)
+            arguments = [str(before), "-p", PASSES[options], "--print-debuginfo", "-o", str(after)]
+            code, _, said = _called(recompute_opt, arguments)
+            said = said.replace(f"{folder}/", "")
+            if code:
+                error = said.strip().splitlines()[-1]
+                is_refused = LOCATED.match(error) and "not proved" not in error
+                return Row(name, options, REFUSED if is_refused else BUG, error)
+            _, verdict, complaint = _called(recompute_check, [str(before), str(after)])
+            written = after.read_text()
+        changed = "recompute.copy" in written or _has_changed(verdict) or options == "inline"
+        proof = _tier(verdict) if verdict else complaint.strip()
+        numpy, reason = self._executed(written)
+        try:
+            ours = Closeness.of(self.results, self._run(with_module(self.lowered, written)))
+        except Exception as error:
+            return Row(name, options, BUG, reason, proof, numpy, f"failed: {str(error).splitlines()[0]}")
+        return Row(
+            name,
+            options,
+            WRITTEN if changed else UNCHANGED,
+            reason if changed else _why_unchanged(said) or reason,
+            proof,
+            numpy,
+            "ok",
+            _distance(ours),
+            _distance(self.theirs) if self.theirs is not None else "-",
+            _is_far(ours, self.theirs),
+        )
+
+    def _executed(self, written: str) -> tuple[str, str]:
+        leaves = [
+            jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+            for leaf in jax.tree.leaves(self.case.arguments())
+        ]
+        try:
+            pair = Pair.of(parse_module(self.text), parse_module(written))
+            found = pair.compare([np.asarray(leaf) for leaf in leaves])
+        except DiagnosticException as error:
+            return "cannot", str(error).partition("error: ")[2]
+        return ("equal" if found.equal else f"different: {found.difference}"), ""
+
+
+def _crossed(text: str, form: str) -> str:
+    """The program in a form in which it crosses HLO."""
+    if form == "inlinable":  # as exported after partitioning; the partitioner of old writes the rest of it
+        return text.replace("@shmap_body", f"@{INLINABLE}")
+    return print_module(round_trip(parse_module(text), stay=form == "stay"), debuginfo=True)
+
+
+def rows_of(case: Case, options: Sequence[str] = ()) -> Iterator[Row]:
+    measured = Measured(case)
+    for name in options or measured.options():
+        try:
+            yield measured.row(name)
+        except Exception:
+            yield Row(case.name, name, BUG, traceback.format_exc().strip().replace("\n", " | ")[-600:])
+
+
+def _called(tool: Any, arguments: Sequence[str]) -> tuple[int, str, str]:
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = tool.main(arguments)
+    return code, out.getvalue(), err.getvalue()
+
+
+def _tier(verdict: str) -> str:
+    if not verdict.startswith("proved equal"):
+        return verdict.strip()
+    if "the text is the same" in verdict:
+        return "text"
+    return "2" if "by the rules for loops" in verdict else "1"
+
+
+def _has_changed(verdict: str) -> bool:
+    """Whether there are more operations, or fewer: loops that hand on less."""
+    counts = re.search(r"(\d+) operations before, (\d+) after", verdict)
+    return counts is not None and counts[1] != counts[2]
+
+
+def _why_unchanged(said: str) -> str:
+    remarks = [line.partition("remark: ")[2] for line in said.splitlines() if "remark: " in line]
+    return "; ".join(dict.fromkeys(remarks))
+
+
+def _distance(found: Closeness) -> str:
+    return f"{found.units:.2g} / {found.relative:.1e}" if found.differing else "0"
+
+
+def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
+    """More than four times as far as `jax.checkpoint`, and more than 64 units of rounding."""
+    bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
+    return bool(ours.differing) and not ours.units <= bound

@@ -1,0 +1,63 @@
+"""The tables of docs/consumers.md: a line for each step, over all sets of options."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from .measure import REFUSED, UNCHANGED, Row
+
+HEAD = ("step", "outcome", "proof", "numpy", "XLA", "ours", "`jax.checkpoint`")
+
+
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """By the name of their place in the page."""
+    steps = [list(of) for _, of in groupby(rows, lambda row: row.step)]
+    reasons = [
+        (of[0].step, of[0].outcome, _short(of[0].reason)) for of in steps if of[0].outcome in (REFUSED, UNCHANGED)
+    ]
+    return {
+        "consumers": _table(HEAD, (_cells(of) for of in steps)),
+        "reasons": _table(("step", "outcome", "reason"), reasons),
+    }
+
+
+def with_tables(page: str, made: dict[str, str]) -> str:
+    for name, text in made.items():
+        before, place, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert place and end, f"the page has no place for {name}"
+        page = f"{before}{place}{text}\n{end}{after}"
+    return page
+
+
+def _cells(rows: Sequence[Row]) -> list[str]:
+    """One step with all options: what happened how often, and the farthest distances."""
+    outcomes = Counter(row.outcome for row in rows)
+    outcome = ", ".join(f"{count} {name}" for name, count in outcomes.items()) if len(outcomes) > 1 else rows[0].outcome
+    shared = [_all(row.proof for row in rows), _all(row.numpy for row in rows), _all(row.xla for row in rows)]
+    return [rows[0].step, outcome, *shared, _farthest(row.ours for row in rows), rows[0].theirs]
+
+
+def _all(cells: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(cells))
+
+
+def _farthest(distances: Iterable[str]) -> str:
+    return max(distances, key=lambda distance: float(distance.split(" / ")[0].replace("-", "-1")))
+
+
+def _short(reason: str) -> str:
+    """The first remark, or what is behind the place of an error."""
+    return reason.partition("error: ")[2] or reason.split("; ")[0]
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    def written() -> Iterator[str]:
+        for line in (head, ["---"] * len(head), *lines):
+            yield f"| {' | '.join(line)} |"
+
+    return "\n".join(written())

@@ -1,0 +1,6 @@
+"""All steps of the table."""
+
+from . import arithmetic, control, devices, effects, structure
+from .case import CASES
+
+__all__ = ["CASES", "arithmetic", "control", "devices", "effects", "structure"]

@@ -1,0 +1,191 @@
+"""Steps that are put together in an unusual way: names, donation, optimizers, `jax.checkpoint` inside, exports."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import export
+from jax.ad_checkpoint import checkpoint_name
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from .case import BATCH, WIDTH, Around, case, descend, layer, mesh, normal, usual, weights
+
+
+def _adam() -> tuple[Any, ...]:
+    return weights(), _OPTIMIZER.init(weights()), normal(9, BATCH, WIDTH)
+
+
+_OPTIMIZER = optax.chain(
+    optax.clip_by_global_norm(1.0),
+    optax.scale_by_adam(),
+    optax.add_decayed_weights(0.01),
+    optax.scale_by_schedule(optax.cosine_decay_schedule(-0.1, 100)),
+)
+
+
+def _optimized(ck: Around) -> Any:
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(layer)(w, x)
+        return jnp.mean(x**2)
+
+    def step(ws: Any, state: Any, x: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss)(ws, x)
+        updates, state = _OPTIMIZER.update(gradient, state, ws)
+        return value, optax.apply_updates(ws, updates), state
+
+    return step
+
+
+case(_adam, "optax_chain")(_optimized)
+case(_adam, "donated", jit=lambda: {"donate_argnums": (0, 1)})(_optimized)
+
+
+@case(usual, jit=lambda: {"donate_argnums": (0, 1)})
+def aliased_results(ck: Around) -> Any:
+    """The same value twice among the results, an argument as a result, and donated arguments."""
+    step = descend(layer, ck)
+
+    def twice(ws: Any, x: Any) -> Any:
+        value, new = step(ws, x)
+        return value, value, new, [new[0], x], x
+
+    return twice
+
+
+@case(usual)
+def functions_with_odd_names(ck: Around) -> Any:
+    """Private functions whose names need quotes, hold dots, or look like numbered ones."""
+
+    def named(name: str, function: Any) -> Any:
+        function.__name__ = name
+        return jax.jit(function)
+
+    sine = named("sin é.wave-1", lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
+    main = named("main", lambda x: sine(jnp.tanh(x)))
+    first = named("f_1", lambda x: main(x) + 1)
+    again = named("f", lambda x: first(sine(x)))
+    return descend(lambda w, x: again(x @ w) * main(x), ck)
+
+
+@case(usual)
+def scopes_with_odd_names(ck: Around) -> Any:
+    def loss(ws: Any, x: Any) -> Any:
+        for name, w in zip(('a "quoted" one', "tab\tand\\back", "über/jvp(x) {b}"), ws, strict=True):
+            with jax.named_scope(name):
+                x = ck(layer)(w, x)
+        return jnp.mean(x**2)
+
+    return jax.value_and_grad(loss)
+
+
+@case(usual, twin=False)
+def checkpoints_inside(ck: Around) -> Any:
+    """`jax.checkpoint` with two policies, one in another, around some of the blocks."""
+    policies = jax.checkpoint_policies
+
+    def inner(w: Any, x: Any) -> Any:
+        return checkpoint_name(jnp.sin(jnp.exp(jnp.sin(x @ w))), "inner")
+
+    def outer(w: Any, x: Any) -> Any:
+        kept = jax.checkpoint(inner, policy=policies.save_only_these_names("inner"))
+        return jnp.tanh(kept(w, layer(w, x)))
+
+    blocks = [jax.checkpoint(layer, policy=policies.dots_saveable), jax.checkpoint(outer), layer]
+
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = blocks[index](w, x)
+        return jnp.mean(x**2)
+
+    return jax.value_and_grad(loss)
+
+
+@case(usual)
+def exported_inside(ck: Around) -> Any:
+    """A block that is a function exported by `jax.export`, with its exported gradient."""
+    shapes = (jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((BATCH, WIDTH), jnp.float32))
+    called = export.export(jax.jit(layer))(*shapes).call
+    return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), ck)
+
+
+@case(usual)
+def nested_jit(ck: Around) -> Any:
+    """Functions in functions, called in several blocks, one of them with a constant."""
+    scale = jnp.arange(float(WIDTH))
+    inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))) * scale)
+    outer = jax.jit(lambda w, x: jnp.tanh(inner(x @ w)) + inner(x))
+    return descend(outer, ck)
+
+
+@case(usual)
+def inner_shardings(ck: Around) -> Any:
+    """Jitted functions with shardings of their own inside of the blocks: attributes of private functions."""
+    rows = NamedSharding(mesh(), P("d"))
+    inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
+    return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), ck)
+
+
+@case(usual)
+def metadata_of_xla(ck: Around) -> Any:
+    """Operations and calls with frontend attributes."""
+    inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
+
+    def block(w: Any, x: Any) -> Any:
+        with set_xla_metadata(inlineable="false", my_hint="a"):
+            return jnp.tanh(inner(x @ w))
+
+    return descend(block, ck)
+
+
+@case(usual, twin=False)
+def composite(ck: Around) -> Any:
+    """`jax.lax.composite`, which names its decomposition: refused as text."""
+    act = jax.lax.composite(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), name="my.act")
+    named = jax.custom_vjp(act)
+    named.defvjp(lambda x: (act(x), x), lambda x, g: (g * jnp.cos(x),))
+    return descend(lambda w, x: named(x @ w) * jnp.tanh(x), ck)
+
+
+@case(usual, twin=False)
+def two_gradients(ck: Around) -> Any:
+    """A step that takes one gradient after the other: refused."""
+
+    def loss(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = layer(w, x)
+        return jnp.mean(x**2)
+
+    def step(ws: Any, x: Any) -> Any:
+        for _ in range(2):
+            ws = jax.tree.map(lambda w, g: w - 0.1 * g, ws, jax.grad(loss)(ws, x))
+        return ws
+
+    return step
+
+
+@case(usual)
+def gradient_of_gradient(ck: Around) -> Any:
+    """The slope of the loss by the input is a part of the loss."""
+
+    def net(ws: Any, x: Any) -> Any:
+        for index, w in enumerate(ws):
+            with jax.named_scope(f"block{index}"):
+                x = ck(layer)(w, x)
+        return x.sum()
+
+    def loss(ws: Any, x: Any) -> Any:
+        value, slope = jax.value_and_grad(net, 1)(ws, x)
+        return value + jnp.mean(slope**2)
+
+    return jax.value_and_grad(loss)

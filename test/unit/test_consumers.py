@@ -1,0 +1,100 @@
+"""A part of `benchmarks/consumers`: what is written of unusual steps is proved, compiled by XLA, and has equal bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="the benchmark runs JAX")
+pytest.importorskip("optax", reason="the benchmark has steps with optax")
+
+from recompute.benchmarks.consumers.measure import BUG, REFUSED, UNCHANGED, WRITTEN, Row
+from recompute.benchmarks.consumers.page import tables, with_tables
+from recompute.benchmarks.consumers.steps import CASES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
+OPTIONS = ("plain", "outputs", "inline")
+# By step, in the order of the options.
+EXPECTED = {
+    "blocks_around_a_map_round_trip": (WRITTEN, WRITTEN, WRITTEN),
+    "psum": (WRITTEN, WRITTEN, WRITTEN),
+    "psum_gspmd": (UNCHANGED, UNCHANGED, WRITTEN),
+    "on_the_host": (WRITTEN, WRITTEN, WRITTEN),
+    "ordered_io": (WRITTEN, WRITTEN, WRITTEN),
+    "callbacks_in_scan": (UNCHANGED, UNCHANGED, WRITTEN),
+    "functions_with_odd_names": (WRITTEN, WRITTEN, WRITTEN),
+    "composite": (REFUSED, REFUSED, REFUSED),
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """In another process, which has two devices; an abort of XLA ends it."""
+    command = [sys.executable, "-m", "recompute.benchmarks.consumers", "--json", *EXPECTED, "--options", *OPTIONS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [Row(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def test_each_step_is_written_or_refused_as_expected(rows: list[Row]) -> None:
+    found = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
+    assert found == EXPECTED
+
+
+def test_what_is_written_is_proved_compiled_and_equal(rows: list[Row]) -> None:
+    written = [row for row in rows if row.outcome != REFUSED]
+    assert {row.xla for row in written} == {"ok"}
+    assert {row.proof for row in written} <= {"1", "2", "text"}
+    assert {row.numpy for row in written if row.step in ("on_the_host", "functions_with_odd_names")} == {"equal"}
+    assert not any(row.is_bug for row in rows)
+
+
+def test_refusals_are_located(rows: list[Row]) -> None:
+    refused = [row.reason for row in rows if row.outcome == REFUSED]
+    assert refused and all(reason.startswith("composite.mlir:") for reason in refused)
+
+
+GOOD = Row("step", "plain", WRITTEN, "", "1", "equal", "ok", "0", "0")
+
+
+def test_a_good_row_is_no_bug() -> None:
+    assert not GOOD.is_bug
+    assert not replace(GOOD, proof="2", numpy="cannot").is_bug
+    assert not Row("step", "plain", REFUSED, "a.py:1:2: error: no gradient found").is_bug
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcome": BUG},
+        {"proof": "not proved: result #0 of @main differs"},
+        {"numpy": "different: result #0 [0]"},
+        {"xla": "failed: INTERNAL"},
+        {"far": True},
+    ],
+)
+def test_a_row_that_breaks_a_promise_is_a_bug(change: dict[str, Any]) -> None:
+    assert Row(**{**GOOD.as_data(), **change}).is_bug
+
+
+def test_the_tables_have_a_line_for_each_step() -> None:
+    refused = Row("other", "plain", REFUSED, "a.py:1:2: error: no gradient found")
+    made = tables([GOOD, replace(GOOD, options="auto", proof="2", ours="1.5 / 2.0e-08"), refused])
+    assert made["consumers"].splitlines()[2:] == [
+        "| step | written | 1, 2 | equal | ok | 1.5 / 2.0e-08 | 0 |",
+        "| other | refused | - | - | - | - | - |",
+    ]
+    assert made["reasons"].splitlines()[2:] == ["| other | refused | no gradient found |"]
+    with pytest.raises(AssertionError, match="no place for consumers"):
+        with_tables("# Page\n", made)
+
+
+def test_the_page_has_a_line_for_each_step() -> None:
+    table = PAGE.read_text().split("<!-- consumers -->\n", 1)[1].partition("<!-- end -->")[0]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]] == list(CASES)
