@@ -60,6 +60,21 @@ def test_refusals_are_located(rows: list[Row]) -> None:
     assert refused and all(reason.startswith("composite.mlir:") for reason in refused)
 
 
+WITHOUT_RESERVED_NAMES = """
+import recompute.dialects.reserved_names as names
+names.RESERVED_NAMES = ()
+import runpy, sys
+sys.argv = ["consumers", "blocks_around_a_map_round_trip", "--json", "--options", "inline"]
+runpy.run_module("recompute.benchmarks.consumers", run_name="__main__")
+"""
+
+
+def test_xla_aborts_where_no_name_is_reserved() -> None:
+    """The control: the benchmark notices, and the table is needed."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False)
+    assert done.returncode not in (0, 1) and "Check failed" in done.stderr, done.stdout + done.stderr
+
+
 GOOD = Row("step", "plain", WRITTEN, "", "1", "equal", "ok", "0", "0")
 
 
