@@ -135,26 +135,27 @@ def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
 
 
 def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
-    """How many operations the functions have once calls are inlined: each is counted once, however often it is called.
+    """The number of operations of these functions once calls are inlined.
 
     Raises `Refusal` where a function calls itself.
     """
-    sizes: dict[str, int] = {}
-    active: list[str] = []
-
-    def size(name: str) -> int:
-        if name not in sizes:
-            active.append(name)
-            sizes[name] = sum(map(cost, every_operation(functions[name]))) - 1
-            active.pop()
-        return sizes[name]
-
-    def cost(op: Operation) -> int:
-        if name_of(op) != "func.call":
-            return 1
-        name = callee_of(op, functions)
-        if name in active:
-            raise Refusal(op, f"@{name} calls itself: recursion is not compared")
-        return 1 + size(name)
-
-    return sum(map(size, roots))
+    sizes, active = dict[str, int](), dict[str, list[tuple[Operation, str]]]()
+    wanted = list(roots)
+    pending = list(reversed(wanted))
+    while pending:
+        name = pending[-1]
+        if name in sizes:
+            pending.pop()
+            continue
+        if name not in active:
+            calls = [op for op in every_operation(functions[name]) if name_of(op) == "func.call"]
+            active[name] = [(op, callee_of(op, functions)) for op in calls]
+        for op, callee in active[name]:
+            if callee in active:
+                raise Refusal(op, f"@{callee} calls itself: recursion is not compared")
+        if missing := [callee for _, callee in active[name] if callee not in sizes]:
+            pending.extend(missing)
+            continue
+        inlined = sum(sizes[callee] for _, callee in active.pop(name))
+        sizes[name] = len(every_operation(functions[name])) - 1 + inlined
+    return sum(sizes[name] for name in wanted)

@@ -96,7 +96,9 @@ What no proof can see, because the numbers do not change, is memory: a missing t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import sys
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -118,6 +120,8 @@ from .scope import Exchange, Outcome
 from .signature import signature, signature_difference
 from .terms import ENDLESS, Terms
 from .value_numbering import Numbering
+
+FRAMES_PER_CALL, DEEPEST = 10, 200_000
 
 
 def prove(
@@ -141,7 +145,8 @@ def prove(
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
     try:
-        return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
+        with _deep_calls(before, after):
+            return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
     except Refusal as refusal:
         if one_source and same_text(before, after):
             return proof_of_identity(before)
@@ -151,6 +156,18 @@ def prove(
         return Proof(False, f"the program {side} cannot be compared{at}: {refusal.reason}")
     except RecursionError:
         return Proof(False, "regions, calls or attributes are nested too deeply to be compared")
+
+
+@contextmanager
+def _deep_calls(*modules: ModuleOp) -> Generator[None]:
+    """Let calls be inlined as deep as there are functions: each level takes a few frames of Python."""
+    limit = sys.getrecursionlimit()
+    functions = max(len(functions_of(module)) for module in modules)
+    sys.setrecursionlimit(max(limit, min(FRAMES_PER_CALL * functions, DEEPEST)))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _compare(

@@ -3,19 +3,23 @@
     %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
 
 An attribute may refer to a value by its position, or to several values together. So each value becomes a result of one
-term over all of them, in their order.
+term over all of them, in their order. Only the attributes in `_FOR_EACH_VALUE` are known to apply to each value alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.placements import FRONTEND
 from .anatomy import position_attributes
 from .heads import Heads
 from .terms import Head, Terms
 
+_FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
+"""Frontend attributes that say how every operation of a call is executed (XLA: xla/side_effect_util.h)."""
 Part = tuple[str, Operation, Mapping[str, Attribute]]
 """What carries the attributes, the operation for error messages, and the attributes that are compared."""
 
@@ -37,6 +41,9 @@ class Wrapping:
         """The values, each as the result at its position of a term over all of them."""
         values = tuple(numbers)
         for head in around:
+            if self._is_for_each_value(head):
+                values = tuple(self._terms.term(head, (value,)) for value in values)
+                continue
             term = self._terms.term(head, values)
             values = tuple(self._terms.term(Head("result", str(index)), (term,)) for index in range(len(values)))
         return list(values)
@@ -44,8 +51,16 @@ class Wrapping:
     def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
         """The state, with the values that pass the boundary at the same time."""
         for head in around:
-            state = self._terms.term(head, (state, *numbers))
+            together = () if self._is_for_each_value(head) else numbers
+            state = self._terms.term(head, (state, *together))
         return state
+
+    def _is_for_each_value(self, head: Head) -> bool:
+        """Whether the attributes apply to each value alone, whatever its position."""
+        attributes = {name: self._terms.attributes.attribute(number) for name, number in head.attributes}
+        frontend = attributes.pop(FRONTEND, None)
+        is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
+        return is_known and not attributes
 
     def by_position(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
         """The values with `arg_attrs` or `res_attrs` (`name`) of the function that is called."""

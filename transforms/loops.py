@@ -24,7 +24,7 @@ from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
 from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.exchanges import holds_collective
-from ..analysis.step.functions import functions_of
+from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.stacks import Link, links_of
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
@@ -57,15 +57,15 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     """Cut every pair of loops that hands on stacks, in place, from the outside in. loops: `False` for none of them;
     "periodic(8)" or "periodic(auto)": those that are left keep their carries every so many iterations.
 
-    Raises `UnknownPolicy` and `BadSchedule`.
+    Raises `UnknownPolicy`, `BadSchedule`, and `Refusal` for a function of several blocks.
     """
     if (schedule := schedule_of(loops)).kind == "none":
         return NOTHING_ROLLED
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
-        pending = [function.body.block]
-        corner = corner_within(function.body.block, may_repeat, schedule.keep) if schedule.keep else None
+        pending = [single_block(function)]
+        corner = corner_within(single_block(function), may_repeat, schedule.keep) if schedule.keep else None
         find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
         while pending:
             block = pending.pop()

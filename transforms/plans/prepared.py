@@ -19,6 +19,7 @@ from ...dialects.names import Names
 from ...dialects.stopwatch import part
 from ...planning.offload import NOTHING_MOVED, Offload
 from ..calls.origins import Origins
+from ..calls.reserved import gather_reserved
 from ..inline import inline, why_calls_stay
 from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
@@ -27,7 +28,6 @@ from ..offload import offered
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps, state_phases
-from ..reserved_calls import gather_reserved
 from .nested_steps import NestedStep, outline_nested_steps, put_back
 from .segment_budgets import Demands, mark_segment_budgets, of_rest
 

@@ -118,6 +118,8 @@ def test_the_inputs_of_lit():
             assert NOT_MLIRS.search(str(error)), (name, str(error))
             refused[True] += 1
         else:
+            if "stablehlo.composite" in text:  # MLIR's own assembly of it is not read.
+                continue
             crosses(module)
             refused[False] += 1
     assert refused[False] >= 88, refused

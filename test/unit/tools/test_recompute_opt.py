@@ -202,7 +202,7 @@ def test_an_unproved_result_is_not_written(
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
     source.write_text(STEP)
 
-    def refuse(before: ModuleOp, after: ModuleOp, one_source: bool) -> Proof:
+    def refuse(before: ModuleOp, after: ModuleOp, one_source: bool, added_constraints: bool) -> Proof:
         return Proof(False, "result #0 differs")
 
     monkeypatch.setattr(road, "prove", refuse)
@@ -245,3 +245,12 @@ def test_no_plan_without_a_pass_that_makes_one(tmp_path: Path, capsys: pytest.Ca
 def test_a_plan_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(EXAMPLE), "-p", f"recompute{{plan={tmp_path / 'none.json'}}}"]) == 1
     assert "none.json cannot be read: No such file" in capsys.readouterr().err
+
+
+def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Several blocks are refused at the function, whatever operation ends the first one."""
+    path = tmp_path / "blocks.mlir"
+    branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
+    path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
+    assert recompute_opt.main([str(path), "-p", "recompute"]) != 0
+    assert f"{path}:1:1: error: function 'two' has 2 blocks" in capsys.readouterr().err
