@@ -252,5 +252,5 @@ def test_an_unknown_branch_is_located(capsys: pytest.CaptureFixture[str], tmp_pa
     path = tmp_path / "blocks.mlir"
     branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
-    assert recompute_opt.main([str(path), "-p", "recompute"]) != 0
+    assert main([str(path), "-p", "recompute"]) != 0
     assert f"{path}:1:1: error: function 'two' has 2 blocks" in capsys.readouterr().err
