@@ -111,7 +111,7 @@ from .collectives import newly_shared
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
-from .loop_rules.numbering import WHILE, LoopNumbering
+from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import Rules
 from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
@@ -194,7 +194,8 @@ def _compare(
 
 
 def _has_loops(module: ModuleOp) -> bool:
-    return any(name_of(op) == WHILE for op in every_operation(module))
+    """Whether the rules of tier 2 have anything to say."""
+    return any(name_of(op) == WHILE or name_of(op) in BRANCHES for op in every_operation(module))
 
 
 def _compared(terms: Terms, one: Numbering, other: Numbering) -> Proof:

@@ -47,11 +47,18 @@ def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Cl
 
     Returns the terms that are noted.
     """
-    noted = list[int]()
     decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
-    for index, region in enumerate(regions):
-        for body, captures in region.risks:
-            head = Head("risk", f"{name_of(op)}, region {index}", bodies=(body,))
+    return note_closures(terms, scope, name_of(op), [region.risks for region in regions], decides)
+
+
+def note_closures(
+    terms: Terms, scope: Scope, name: str, regions: Iterable[Iterable[Closure]], decides: int
+) -> list[int]:
+    """As `note_regions`, for an operation of this name. `decides`: the term that says which region runs, and when."""
+    noted = list[int]()
+    for index, closures in enumerate(regions):
+        for body, captures in closures:
+            head = Head("risk", f"{name}, region {index}", bodies=(body,))
             noted.append(terms.term(head, (decides, *captures)))
             note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
     return noted

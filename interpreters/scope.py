@@ -20,7 +20,8 @@ class Scope:
     may fail or not end; `ran`: the operations behind them, and whether the effects before
     them count. `exchanges`: the channel of each operation that has one, and
     what it exchanges. `literal`: the meaning of the region is unknown, so that everything in it counts, and in this
-    order. `is_alike`: all devices come here, equally often and in the same order.
+    order. `is_alike`: all devices come here, equally often and in the same order. `chosen`: the branches around, as the
+    term that decides and the region that runs; only tier 2 looks at them.
     """
 
     depth: int
@@ -35,6 +36,7 @@ class Scope:
     risks: dict[int, None] = field(default_factory=dict[int, None])
     ran: dict[int, bool] = field(default_factory=dict[int, bool])
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    chosen: dict[int, int] = field(default_factory=dict[int, int])
 
     def find(self, value: SSAValue) -> int | None:
         scope: Scope | None = self

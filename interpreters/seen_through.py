@@ -1,7 +1,6 @@
 """Operations that values are seen through: what comes out of them is what went in, or what their bodies return.
 
 %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-%1 = stablehlo.reshape %0                           %2 = stablehlo.reshape %1, of the type of %0, is %0
 %1 = recompute.segment { … yield %0 }               %1 is %0: it groups for the reader
 %2 = @annotate_device_placement("device", %1)       %2 is %0 where %1 is %0, put into the host's memory
 %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
@@ -16,11 +15,11 @@ from dataclasses import replace
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.diagnostics import Refusal
-from ..dialects.guards import is_tensor
 from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from .anatomy import attributes_of, name_of
 from .blocks import body_of, is_known_end
 from .heads import Heads
+from .identities import Identities
 from .memory_spaces import MemorySpaces
 from .per_device import PerDevice
 from .scope import Scope
@@ -36,6 +35,7 @@ class SeenThrough(ABC):
         self._terms = terms
         self._wrapping = Wrapping(terms, self.heads)
         self._memory_spaces = MemorySpaces(terms)
+        self._identities = Identities(terms, self.heads)
         self._origins = terms.origins[side]
 
     @abstractmethod
@@ -66,19 +66,6 @@ class SeenThrough(ABC):
         if inner.state != entered:
             scope.state = self._wrapping.wrapped_state(around, inner.state, numbers)
         return self._wrapping.wrapped(around, numbers)
-
-    def _reshaped_back(self, op: Operation, scope: Scope) -> int | None:
-        """What was reshaped before, if the operation gives it back the type that it had."""
-        (number, *_), types = self._operands(op, scope), self.heads.types(op.results, op)
-        made = self._terms.head_of(number)
-        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), ()) or attributes_of(op):
-            return None
-        (source,) = self._terms.operands_of(number)
-        if self._terms.types_of(source) != types:
-            return None
-        # Of two of a type with unknown extents each may have its own.
-        type_ = self._terms.attributes.attribute(types[0])
-        return source if is_tensor(type_) and type_.has_static_shape() else None
 
     def _fetched(self, op: Operation, scope: Scope) -> int | None:
         """The value that lay on the device before it was moved to the host, if the operation only moves it back."""

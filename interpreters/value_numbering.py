@@ -141,8 +141,6 @@ class Numbering(SeenThrough):
                 results = self._identity(op, op.operands[:-1], scope)
             case "recompute.segment" | "recompute.gradient" if not scope.literal:
                 results = self._group(op, scope)
-            case "stablehlo.reshape" if not scope.literal and (same := self._reshaped_back(op, scope)) is not None:
-                results = (same,)
             case "sdy.manual_computation" if not scope.literal and (body := per_device(op)) is not None:
                 results = self._on_each_device(body, scope)
             case _:
@@ -154,6 +152,8 @@ class Numbering(SeenThrough):
         known = None if scope.literal else self._known.get(op)
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
+        if not scope.literal and (value := self._identities.value(op, operands)) is not None:
+            return (value,)
         if name in OF_THE_REGION and not scope.literal:
             parent = op.parent_op()
             if parent is None or not name_of(parent).startswith("linalg."):

@@ -8,6 +8,8 @@ As `value_numbering.py`, and besides, in both programs alike:
 * Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
   of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
+* Each result of a conditional without effects is a term of its own, of the condition and the results of the regions.
+  Inside of a region, a result that the same condition decides is what the same region of that conditional returns.
 * A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
 * What happens in the iterations without being read (a sharding constraint, an operation that may fail, an exchange over
   a channel) belongs to the loop, and to the values that it is applied to in each iteration (`patterns.py`).
@@ -21,7 +23,7 @@ two loops shared would let the one be taken for the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -30,15 +32,18 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
 from ..conditions import why_endless
-from ..risks import all_that_ran, note
+from ..risks import all_that_ran, closed_risks, note, note_closures
 from ..scope import Scope
-from ..terms import ENDLESS, Side
+from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
 from .handed_on import HandedOn
 from .integers import whole
 from .opened import WHILE, Counter, Opened, carries_behind, counter_of, numbered, reaches
 from .patterns import Patterns
 from .rules import Rules
+
+BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
+"""Conditionals that run one of their regions, which their operand decides."""
 
 
 class LoopNumbering(Numbering):
@@ -61,6 +66,8 @@ class LoopNumbering(Numbering):
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         if name_of(op) == WHILE and not scope.literal and (results := self._loop(op, scope)) is not None:
             return results
+        if name_of(op) in BRANCHES and not scope.literal and (results := self._branches(op, scope)) is not None:
+            return results
         results = super()._apply(op, scope)
         if op.regions or scope.literal or len(results) != 1:
             return results
@@ -68,6 +75,53 @@ class LoopNumbering(Numbering):
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
         self._origins.setdefault(made, op)
         return (made,)
+
+    def _operands(self, op: Operation, scope: Scope) -> tuple[int, ...]:
+        numbers = super()._operands(op, scope)
+        if not scope.chosen:
+            return numbers
+        return tuple(self._chosen(number, scope.chosen) for number in numbers)
+
+    def _chosen(self, number: int, chosen: Mapping[int, int]) -> int:
+        """The value of the branch that runs here, of a result that the same condition decides."""
+        while self._terms.head_of(number).kind == "branch":
+            decides, *results = self._terms.operands_of(number)
+            if decides not in chosen or chosen[decides] >= len(results):
+                break
+            number = results[chosen[decides]]
+        return number
+
+    def _branches(self, op: Operation, scope: Scope) -> Sequence[int] | None:
+        """The results of a conditional without effects, each of the results of its regions; None for a conditional that
+        is compared as it stands."""
+        refuse_symbols(op, self.module)
+        if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
+            return None
+        types, (decides,) = self.heads.types(op.results, op), self._operands(op, scope)
+        scopes, results = list[Scope](), list[tuple[int, ...]]()
+        for index, region in enumerate(op.regions):
+            block = single_block(op, region)
+            end = block.last_op
+            if block.args or end is None or not is_known_end(end) or attributes_of(end):
+                return None
+            if self.heads.types(end.operands, end) != types:
+                return None
+            inner = self._scope(block, (), self._terms.bound("state", (), scope.depth + 1), scope)
+            inner.chosen = {**scope.chosen, decides: index}
+            results.append(self._block(block, inner)[1])
+            if inner.state != inner.entry or inner.kept:
+                return None
+            scopes.append(inner)
+        closures = [closed_risks(self._terms, inner, (inner.entry,), ()) for inner in scopes]
+        for number in note_closures(self._terms, scope, name_of(op), closures, decides):
+            self._origins.setdefault(number, op)
+        for inner in scopes:
+            scope.exchanges.extend(inner.exchanges)
+        head = Head("branch", name_of(op))
+        return [
+            self._terms.term(head._replace(types=(type_,)), (decides, *each))
+            for type_, each in zip(types, zip(*results, strict=True), strict=True)
+        ]
 
     def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
         """The results of a loop without effects; None for a loop that is compared as it stands."""
@@ -235,6 +289,7 @@ class LoopNumbering(Numbering):
 
     def _scope(self, block: Block, bound: Sequence[int], state: int, around: Scope) -> Scope:
         scope = Scope(around.depth + 1, state, state, place=around.place, around=around, is_alike=False)
+        scope.chosen = around.chosen
         scope.values.update(zip(block.args, bound, strict=True))
         return scope
 

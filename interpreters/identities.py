@@ -1,0 +1,122 @@
+"""Operations that give back the elements that they are given: equal to something simpler, bit for bit.
+
+    reshape(reshape(x))                     one reshape, or x if the type is that of x
+    transpose(transpose(x))                 one transpose, or x if every dimension is back in its place
+    reduce_precision(x) to its own format   x
+    broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
+
+All only without other attributes, and for types without an encoding whose extents are known: two values of a type
+with unknown extents may differ in them.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    NoneAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Operation
+
+from ..dialects.dense import DenseAttr
+from ..dialects.guards import is_integer_array, is_tensor
+from .anatomy import attributes_of, name_of
+from .heads import Heads
+from .terms import Terms
+
+RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"
+_FORMATS: dict[type[Attribute], tuple[int, int]] = {
+    Float16Type: (5, 10),
+    BFloat16Type: (8, 7),
+    Float32Type: (8, 23),
+    Float64Type: (11, 52),
+}
+"""Bits of the exponent and of the mantissa (IEEE 754; bfloat16)."""
+
+
+class Identities:
+    def __init__(self, terms: Terms, heads: Heads):
+        self._terms = terms
+        self._heads = heads
+
+    def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
+        """The term that the operation is equal to, or None if it is a term of its own."""
+        if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
+            return None
+        attributes, operand, types = attributes_of(op), operands[0], self._heads.types(op.results, op)
+        match name_of(op), attributes.keys():
+            case "stablehlo.reshape", keys if not keys:
+                return self._reshaped(op, operand, types)
+            case "stablehlo.transpose", keys if keys == {"permutation"}:
+                return self._transposed(op, operand, types, attributes["permutation"])
+            case "stablehlo.reduce_precision", keys if keys == {"exponent_bits", "mantissa_bits"}:
+                stated = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
+                return operand if stated == _format_of(op.operands[0].type) else None
+            case "stablehlo.broadcast_in_dim", keys if keys == {"broadcast_dimensions"}:
+                return self._splat(op, operand)
+            case _:
+                return None
+
+    def _reshaped(self, op: Operation, operand: int, types: tuple[int, ...]) -> int | None:
+        if (splat := self._splat(op, operand)) is not None:
+            return splat
+        source = operand
+        if self._is_plain(operand, RESHAPE) and self._is_static(self._terms.operands_of(operand)[0]):
+            (source,) = self._terms.operands_of(operand)
+        if self._terms.types_of(source) == types:
+            return source
+        return None if source == operand else self._terms.term(self._heads.of("operation", op, {}), (source,))
+
+    def _transposed(self, op: Operation, operand: int, types: tuple[int, ...], outer: Attribute) -> int | None:
+        if (splat := self._splat(op, operand)) is not None:
+            return splat
+        if not self._is_plain(operand, TRANSPOSE, "permutation") or not is_integer_array(outer):
+            return None
+        inner = self._terms.attributes.attribute(self._terms.head_of(operand).attributes[0][1])
+        (source,) = self._terms.operands_of(operand)
+        if not is_integer_array(inner):
+            return None
+        order = [inner.get_values()[dimension] for dimension in outer.get_values()]
+        if order == sorted(order):
+            return source if self._terms.types_of(source) == types else None
+        permutation = DenseArrayBase.from_list(i64, order)
+        return self._terms.term(self._heads.of("operation", op, {"permutation": permutation}), (source,))
+
+    def _splat(self, op: Operation, operand: int) -> int | None:
+        """The constant of the result's type, if the operand is one whose elements are all alike."""
+        type_ = op.results[0].type
+        if not self._is_plain(operand, CONSTANT, "value") or not is_tensor(type_):
+            return None
+        constant = self._terms.attributes.attribute(self._terms.head_of(operand).attributes[0][1])
+        if not isinstance(constant, DenseAttr) or not constant.is_splat:
+            return None
+        head = self._terms.head_of(operand)
+        value = self._heads.attributes(op, {"value": DenseAttr(type_, constant.data)})
+        return self._terms.term(head._replace(attributes=value, types=self._heads.types(op.results, op)))
+
+    def _is_plain(self, number: int, name: str, *attributes: str) -> bool:
+        """Whether a term is an operation of this name with these attributes and no others."""
+        head = self._terms.head_of(number)
+        names = tuple(each for each, _ in head.attributes)
+        return (head.kind, head.name, names, head.bodies) == ("operation", name, attributes, ())
+
+    def _is_static(self, number: int) -> bool:
+        types = self._terms.types_of(number)
+        return len(types) == 1 and _is_static(self._terms.attributes.attribute(types[0]))
+
+
+def _is_static(type_: Attribute) -> bool:
+    return is_tensor(type_) and type_.has_static_shape() and isinstance(type_.encoding, NoneAttr)
+
+
+def _integer(attribute: Attribute) -> int | None:
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def _format_of(type_: Attribute) -> tuple[int, int] | None:
+    return _FORMATS.get(type(type_.element_type)) if is_tensor(type_) else None
