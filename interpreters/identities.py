@@ -3,6 +3,7 @@
     reshape(reshape(x))                     one reshape, or x if the type is that of x
     transpose(transpose(x))                 one transpose, or x if every dimension is back in its place
     reduce_precision(x) to its own format   x
+    convert(x) to its own type              x
     broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
 
 All only without other attributes, and for types without an encoding whose extents are known: two values of a type
@@ -57,6 +58,8 @@ class Identities:
             case "stablehlo.reduce_precision", keys if keys == {"exponent_bits", "mantissa_bits"}:
                 stated = tuple(_integer(attributes[name]) for name in ("exponent_bits", "mantissa_bits"))
                 return operand if stated == _format_of(op.operands[0].type) else None
+            case "stablehlo.convert", keys if not keys:
+                return operand if self._terms.types_of(operand) == types else None
             case "stablehlo.broadcast_in_dim", keys if keys == {"broadcast_dimensions"}:
                 return self._splat(op, operand)
             case _:

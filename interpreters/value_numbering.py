@@ -33,6 +33,7 @@ from .anatomy import (
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, channels_of, is_exchange, what_counts
 from .conditions import RunTimeConditions, why_endless
+from .meshes import unused_meshes
 from .per_device import per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import closed_risks, note, note_regions
@@ -109,8 +110,9 @@ class Numbering(SeenThrough):
         """The state after everything at the top level that is not a function, taken literally. Raises `Refusal`."""
         scope = self._outermost("start of the module")
         scope.literal = True
+        unused = unused_meshes(self.module)
         for op in self.module.ops:
-            if name_of(op) != "func.func":
+            if name_of(op) != "func.func" and op not in unused:
                 self._operation(op, scope)
         return scope.state
 

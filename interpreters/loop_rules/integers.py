@@ -5,16 +5,18 @@ Modulo a power of two sums and products with constants obey the laws of algebra:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from xdsl.dialects.builtin import i1
 
 from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.guards import is_integer_type, is_tensor
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]
+CONSTANT = "stablehlo.constant"
 LARGEST = 2**31 - 1
 """No counter, and no number of an iteration, is larger."""
 
@@ -130,6 +132,37 @@ class Integers:
             case _:
                 return self.written(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
+    def compared(self, head: Head, operands: tuple[int, ...]) -> int | None:
+        """The constant that a comparison of two scalar integers comes to, where their ranges decide it."""
+        terms = [self._terms.head_of(operand) for operand in operands]
+        if len(operands) != 2 or any(self.width(each) is None for each in terms) or head.bodies:
+            return None
+        said = {name: self._terms.attributes.text(number).strip("<>").split()[-1] for name, number in head.attributes}
+        direction, kind = said.pop("comparison_direction", ""), said.pop("compare_type", "SIGNED")
+        decide, intervals = _DIRECTIONS.get(direction), [self.interval(self.sum_of(operand)) for operand in operands]
+        if said or decide is None or intervals[0] is None or intervals[1] is None:
+            return None
+        if kind != "SIGNED" and not (kind == "UNSIGNED" and min(intervals[0][0], intervals[1][0]) >= 0):
+            return None
+        verdict = decide(intervals[0], intervals[1])
+        return None if verdict is None else self._written_truth(verdict, head)
+
+    def truth(self, number: int) -> bool | None:
+        """The value of a constant of type i1, a scalar; None for any other term."""
+        head = self._terms.head_of(number)
+        if (head.kind, head.name, [name for name, _ in head.attributes]) != ("operation", CONSTANT, ["value"]):
+            return None
+        value = self._terms.attributes.attribute(head.attributes[0][1])
+        is_scalar = isinstance(value, DenseAttr) and not value.type.get_shape() and value.type.element_type == i1
+        return bool(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) and is_scalar else None
+
+    def _written_truth(self, value: bool, like: Head) -> int | None:
+        type_ = self._terms.attributes.attribute(like.types[0])
+        if not is_tensor(type_) or type_.get_shape() or type_.element_type != i1:
+            return None
+        key = self._terms.attributes.number(DenseAttr.from_numpy(np.array(value), i1))
+        return self._terms.term(Head("operation", CONSTANT, (("value", key),), like.types))
+
     def interval(self, one: Sum) -> Interval | None:
         """Between which numbers it lies, both inclusive, as far as that is known, and if nothing overflows."""
         low = high = one.offset
@@ -141,6 +174,22 @@ class Integers:
         return (low, high) if low >= -LARGEST and high <= LARGEST else None
 
 
+def _less(one: Interval, other: Interval) -> bool | None:
+    if one[1] < other[0]:
+        return True
+    return False if one[0] >= other[1] else None
+
+
+def _negated(verdict: bool | None) -> bool | None:
+    return None if verdict is None else not verdict
+
+
+_DIRECTIONS: dict[str, Callable[[Interval, Interval], bool | None]] = {
+    "LT": _less,
+    "GT": lambda one, other: _less(other, one),
+    "GE": lambda one, other: _negated(_less(one, other)),
+    "LE": lambda one, other: _negated(_less(other, one)),
+}
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
 
 

@@ -24,7 +24,8 @@ two loops shared would let the one be taken for the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -164,11 +165,11 @@ class LoopNumbering(Numbering):
             return self._rules.result(loop, index)
         counter, integers = counted.counter, self._rules.integers
         like = self._terms.head_of(counted.number)
-        if index == counter.index:
-            return integers.written(whole(counter.start + counter.trips), like)
-        without = numbered(loop, counter, counted.number)
+        if (progression := counted.progressions.get(index)) is not None:
+            return integers.written(whole(progression.start + progression.step * counter.trips), like)
+        without = numbered(loop, counted.progressions, counted.number)
         trips = integers.written(whole(counter.trips), like)
-        return self._rules.history(without, index - (index > counter.index), trips)
+        return self._rules.history(without, index - sum(one < index for one in counted.progressions), trips)
 
     def _numbered(
         self,
@@ -203,45 +204,68 @@ class LoopNumbering(Numbering):
         ):
             return None
         loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth)
-        loop, scopes = self._with_invariants(loop, counted, (asked, done))
+        loop, counted, scopes = self._with_known_carries(loop, counted, (asked, done))
         if any(loop.next[index] != loop.initial[index] for index in invariant):
             return None
         return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
 
-    def _with_invariants(
+    def _with_known_carries(
         self, loop: Opened, counted: _Counted | None, scopes: Sequence[Scope]
-    ) -> tuple[Opened, Sequence[Scope]]:
-        """The loop, with the initial value in place of each carry that comes out as the term that it went in as; and
-        the same for what is noted in its regions."""
-        while unchanged := frozenset(
-            index
-            for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True))
-            if bound == following != loop.initial[index]
-        ):
-            bound = [one for index, one in enumerate(loop.bound) if index in unchanged]
-            substitution = dict(zip(bound, (loop.initial[index] for index in sorted(unchanged)), strict=True))
+    ) -> tuple[Opened, _Counted | None, Sequence[Scope]]:
+        """The loop, with the initial value in place of each carry that comes out as the term that it went in as, and a
+        sum in place of each that grows by a constant; and the same for what is noted in its regions."""
+        while True:
+            counted = None if counted is None else self._with_more_counters(loop, counted)
+            substitution = {
+                bound: loop.initial[index]
+                for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True))
+                if bound == following != loop.initial[index]
+            }
+            if counted is not None:
+                values = {loop.bound[index]: self._at(counted, each) for index, each in counted.others.items()}
+                substitution |= {bound: value for bound, value in values.items() if bound != value}
+            if not substitution:
+                return loop, counted, scopes
             noted = [term for scope in scopes for term in (*scope.kept, *scope.ran)]
             lead, *rest = self._rules.substituted((loop.lead, *loop.next, *noted), substitution, loop.depth)
-            following, rest = tuple(rest[: len(loop.next)]), iter(rest[len(loop.next) :])
+            following, left = tuple(rest[: len(loop.next)]), iter(rest[len(loop.next) :])
             scopes = [
                 replace(
                     scope,
-                    kept=dict.fromkeys(next(rest) for _ in scope.kept),
-                    ran={next(rest): ordered for ordered in scope.ran.values()},
+                    kept=dict.fromkeys(next(left) for _ in scope.kept),
+                    ran={next(left): ordered for ordered in scope.ran.values()},
                 )
                 for scope in scopes
             ]
             # What is computed from them may come out as it went in, too.
             bound = tuple(substitution.get(one, one) for one in loop.bound)
             loop = replace(loop, lead=lead, bound=bound, next=following)
-        return loop, scopes
+
+    def _with_more_counters(self, loop: Opened, counted: _Counted) -> _Counted:
+        """Also the carries that begin as a constant and grow by a constant in each iteration."""
+        integers, like = self._rules.integers, self._terms.head_of(counted.number).types
+        others = dict(counted.others)
+        for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True)):
+            start, head = integers.constant(loop.initial[index]), self._terms.head_of(bound)
+            if index == counted.counter.index or index in others or start is None or head.types != like:
+                continue
+            growth = integers.sum_of(following).minus(integers.sum_of(bound))
+            if head.kind == "bound" and not growth.parts:
+                others[index] = Progression(start, growth.offset)
+        return replace(counted, others=others)
+
+    def _at(self, counted: _Counted, progression: Progression) -> int:
+        """The value in the iteration of a counted loop."""
+        integers = self._rules.integers
+        total = integers.sum_of(counted.number).times(progression.step).plus(whole(progression.start))
+        return integers.written(total, self._terms.head_of(counted.number))
 
     def _note_unread(
         self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[Scope], scope: Scope
     ) -> bool:
         """Note in the scope around a loop what happens in its iterations without being read. False where a sharding
         constraint belongs to the loop alone: neither does its operand depend on the iteration, nor is it read."""
-        without = loop if counted is None else numbered(loop, counted.counter, counted.number)
+        without = loop if counted is None else numbered(loop, counted.progressions, counted.number)
         kept = [(part, term) for part, one in zip(("condition", "body"), inside, strict=True) for term in one.kept]
         live = [index for index, result in enumerate(op.results) if any(result.uses)]
         if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
@@ -314,13 +338,26 @@ class LoopNumbering(Numbering):
         return integers.written(integers.sum_of(value).plus(whole(1)), self._terms.head_of(value))
 
 
+class Progression(NamedTuple):
+    """The values `start`, `start + step`, … of a carry."""
+
+    start: int
+    step: int
+
+
 @dataclass(frozen=True)
 class _Counted:
-    """`number`: of the iteration. `value`: what the counter is then."""
+    """`number`: of the iteration. `value`: what the counter is then. `others`: the carries that grow beside it."""
 
     counter: Counter
     number: int
     value: int
+    others: Mapping[int, Progression] = field(default_factory=dict[int, Progression])
+
+    @property
+    def progressions(self) -> dict[int, Progression]:
+        """All carries that are known from the number of the iteration alone."""
+        return {self.counter.index: Progression(self.counter.start, 1), **self.others}
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:

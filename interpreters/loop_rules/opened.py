@@ -12,6 +12,7 @@ loops a result is a `loop` term, which the condition is part of.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from ..terms import Head, Inside, Terms
@@ -67,12 +68,11 @@ def _is_less(terms: Terms, head: Head) -> bool:
     return said.pop("comparison_direction", "").strip("<>").split()[-1:] == ["LT"] and set(said) <= {"compare_type"}
 
 
-def numbered(loop: Opened, counter: Counter, number: int) -> Opened:
-    """A loop of which it is known that it counts, without its counter."""
-    index = counter.index
+def numbered(loop: Opened, counters: Container[int], number: int) -> Opened:
+    """A loop of which it is known that it counts, without the carries that count."""
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
-        return listed[:index] + listed[index + 1 :]
+        return tuple(one for index, one in enumerate(listed) if index not in counters)
 
     return Opened(
         without(loop.bound),

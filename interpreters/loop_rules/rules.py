@@ -53,6 +53,11 @@ class Rules:
             case "operation", "stablehlo.constant":  # As a sum that comes to the same is written.
                 value = self.integers.constant(self.terms.term(head))
                 found = None if value is None else self.integers.written(whole(value), head)
+            case "operation", "stablehlo.compare":
+                found = self.integers.compared(head, operands)
+            case "operation", "stablehlo.select" if not head.attributes:
+                truth = self.integers.truth(operands[0])
+                found = None if truth is None else operands[1 if truth else 2]
             case "operation", "stablehlo.dynamic_slice":
                 found = self._read(head, operands)
             case "operation", "stablehlo.reshape":

@@ -1,0 +1,300 @@
+"""Equal pairs that frameworks write, each with the nearest pairs that are not equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from recompute.dialects.parser import parse_module
+from recompute.interpreters.prove import Proof, prove
+
+M, T, W = "tensor<2x3xf32>", "tensor<6xf32>", "tensor<3x2xf32>"
+
+
+def function(body: str, arguments: str = f"%x: {M}, %y: {M}", result: str = M) -> str:
+    return f"func.func public @main({arguments}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
+
+
+def proof(before: str, after: str) -> Proof:
+    return prove(parse_module(before), parse_module(after))
+
+
+def reshape(result: str, operand: str, before: str, after: str) -> str:
+    return f"{result} = stablehlo.reshape {operand} : ({before}) -> {after}\n"
+
+
+def transpose(result: str, operand: str, order: str, before: str, after: str) -> str:
+    return f"{result} = stablehlo.transpose {operand}, dims = {order} : ({before}) -> {after}\n"
+
+
+def rounded(bits: str, type_: str = M) -> str:
+    return f"%r = stablehlo.reduce_precision %x, format = {bits} : {type_}"
+
+
+def splat(value: str, type_: str = "tensor<f32>", dims: str = "[]", into: str = M) -> str:
+    constant = f"%c = stablehlo.constant dense<{value}> : {type_}\n"
+    return f"{constant}%r = stablehlo.broadcast_in_dim %c, dims = {dims} : ({type_}) -> {into}"
+
+
+NOTHING = "%r = stablehlo.optimization_barrier %x : " + M
+C, S = "tensor<2x3x4xf32>", "tensor<2x2x2xf32>"
+EQUAL: dict[str, tuple[str, str]] = {
+    "reduce_precision to the format that it is": (function(NOTHING), function(rounded("e8m23"))),
+    "reduce_precision of bf16": (
+        function("%r = stablehlo.optimization_barrier %x : tensor<2xbf16>", "%x: tensor<2xbf16>", "tensor<2xbf16>"),
+        function(rounded("e8m7", "tensor<2xbf16>"), "%x: tensor<2xbf16>", "tensor<2xbf16>"),
+    ),
+    "two reshapes": (
+        function(reshape("%r", "%x", M, W), result=W),
+        function(reshape("%a", "%x", M, T) + reshape("%r", "%a", T, W), result=W),
+    ),
+    "two transposes that cancel": (
+        function(NOTHING),
+        function(transpose("%a", "%x", "[1, 0]", M, W) + transpose("%r", "%a", "[1, 0]", W, M)),
+    ),
+    "two transposes in one": (
+        function(transpose("%r", "%x", "[2, 0, 1]", C, "tensor<4x2x3xf32>"), f"%x: {C}", "tensor<4x2x3xf32>"),
+        function(
+            transpose("%a", "%x", "[1, 2, 0]", C, "tensor<3x4x2xf32>")
+            + transpose("%r", "%a", "[1, 2, 0]", "tensor<3x4x2xf32>", "tensor<4x2x3xf32>"),
+            f"%x: {C}",
+            "tensor<4x2x3xf32>",
+        ),
+    ),
+    "a constant spread out": (function(f"%r = stablehlo.constant dense<0.5> : {M}"), function(splat("0.5"))),
+    "a constant spread along a dimension": (
+        function(f"%r = stablehlo.constant dense<0.5> : {M}"),
+        function(splat("0.5", "tensor<3xf32>", "[1]")),
+    ),
+    "a convert to the type that it is": (
+        function(NOTHING),
+        function(f"%r = stablehlo.convert %x : ({M}) -> {M}"),
+    ),
+    "a mesh that nothing refers to": (function(NOTHING), f'sdy.mesh @unused = <["a"=2]>\n{function(NOTHING)}'),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal(name: str) -> None:
+    before, after = EQUAL[name]
+    for verdict in (proof(before, after), proof(after, before)):
+        assert verdict.proved, verdict.reason
+
+
+SHARDED = f'%x: {M} {{sdy.sharding = #sdy.sharding<@used, [{{"a"}}, {{}}]>}}'
+D = "tensor<?xf32>"
+UNEQUAL: dict[str, tuple[str, str]] = {
+    "reduce_precision to fewer bits of the mantissa": (function(NOTHING), function(rounded("e8m22"))),
+    "reduce_precision to fewer bits of the exponent": (function(NOTHING), function(rounded("e7m23"))),
+    "reduce_precision to a larger format": (function(NOTHING), function(rounded("e11m52"))),
+    "reduce_precision with an attribute": (
+        function(NOTHING),
+        function(rounded("e8m23").replace(" : ", ' {acme.hint = "x"} : ')),
+    ),
+    "reshapes of another value": (
+        function(reshape("%r", "%y", M, W), result=W),
+        function(reshape("%a", "%x", M, T) + reshape("%r", "%a", T, W), result=W),
+    ),
+    "a reshape with an attribute": (
+        function(reshape("%r", "%x", M, W), result=W),
+        function(reshape("%a", "%x", M, T).replace(" : ", " {acme.hint} : ") + reshape("%r", "%a", T, W), result=W),
+    ),
+    "a reshape for a transpose": (
+        function(reshape("%r", "%x", M, W), result=W),
+        function(transpose("%r", "%x", "[1, 0]", M, W), result=W),
+    ),
+    "reshapes with unknown extents": (
+        function(f"%r = stablehlo.optimization_barrier %x : {D}", f"%x: {D}", D),
+        function(
+            f'%a = "stablehlo.reshape"(%x) : ({D}) -> {M}\n%r = "stablehlo.reshape"(%a) : ({M}) -> {D}', f"%x: {D}", D
+        ),
+    ),
+    "one transpose more": (
+        function(NOTHING.replace(M, "tensor<2x2xf32>"), "%x: tensor<2x2xf32>", "tensor<2x2xf32>"),
+        function(
+            transpose("%r", "%x", "[1, 0]", "tensor<2x2xf32>", "tensor<2x2xf32>"),
+            "%x: tensor<2x2xf32>",
+            "tensor<2x2xf32>",
+        ),
+    ),
+    "two transposes in the other order": (
+        function(transpose("%r", "%x", "[1, 2, 0]", S, S), f"%x: {S}", S),
+        function(transpose("%a", "%x", "[1, 2, 0]", S, S) + transpose("%r", "%a", "[1, 2, 0]", S, S), f"%x: {S}", S),
+    ),
+    "another constant": (function(f"%r = stablehlo.constant dense<0.25> : {M}"), function(splat("0.5"))),
+    "zero with another sign": (function(f"%r = stablehlo.constant dense<0.0> : {M}"), function(splat("-0.0"))),
+    "a constant whose elements differ": (
+        function(f"%r = stablehlo.constant dense<0.5> : {M}"),
+        function(splat("[0.5, 0.5, 0.25]", "tensor<3xf32>", "[1]")),
+    ),
+    "a mesh that a sharding refers to": (
+        f'sdy.mesh @used = <["a"=2]>\n{function(NOTHING, SHARDED)}',
+        f'sdy.mesh @used = <["a"=4]>\n{function(NOTHING, SHARDED)}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_unequal(name: str) -> None:
+    before, after = UNEQUAL[name]
+    assert before != after
+    assert proof(before, before).proved and proof(after, after).proved
+    assert not proof(before, after).proved and not proof(after, before).proved
+
+
+def branches(decides: str, *results: str, types: str) -> str:
+    regions = ", ".join(f"{{\n{result}\n}}" for result in results)
+    return f'"stablehlo.case"({decides}) ({regions}) : (tensor<i32>) -> {types}'
+
+
+def sine(result: str, operand: str, name: str = "sine") -> str:
+    return f"{result} = stablehlo.{name} {operand} : {M}\n"
+
+
+def handed_on(first: str = "%a", second: str = "%b", decides: str = "%i") -> str:
+    """The second conditional reads what the first one hands on."""
+    one = sine("%a", "%x") + f"stablehlo.return {first} : {M}"
+    other = sine("%b", "%x", "cosine") + f"stablehlo.return {second} : {M}"
+    reads = [sine("%c", "%k", name) + f"stablehlo.return %c : {M}" for name in ("tanh", "logistic")]
+    body = f"%k = {branches('%i', one, other, types=M)}\n%r = {branches(decides, *reads, types=M)}"
+    return function(body, f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>")
+
+
+def computed_again(first: str = "sine", second: str = "cosine", decides: str = "%i") -> str:
+    one = sine("%a", "%x", first) + sine("%c", "%a", "tanh") + f"stablehlo.return %c : {M}"
+    other = sine("%a", "%x", second) + sine("%c", "%a", "logistic") + f"stablehlo.return %c : {M}"
+    return function(
+        f"%r = {branches(decides, one, other, types=M)}", f"%x: {M}, %y: {M}, %i: tensor<i32>, %j: tensor<i32>"
+    )
+
+
+def test_a_branch_reads_what_the_same_branch_handed_on() -> None:
+    assert proof(handed_on(), computed_again()).proved and proof(computed_again(), handed_on()).proved
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        computed_again("cosine", "sine"),
+        computed_again("sine", "sine"),
+        computed_again(decides="%j"),
+        handed_on(decides="%j"),
+        handed_on("%x"),
+        handed_on(second="%x"),
+    ],
+    ids=["branches swapped", "one branch for both", "decided otherwise", "read otherwise", "first", "second"],
+)
+def test_another_branch(other: str) -> None:
+    before = handed_on()
+    assert other != before and proof(other, other).proved
+    assert not proof(before, other).proved and not proof(other, before).proved
+
+
+def test_an_effect_in_a_branch_stays() -> None:
+    call = f'%e = "stablehlo.custom_call"(%x) {{call_target_name = "log", has_side_effect = true}} : ({M}) -> {M}\n'
+    printing = handed_on().replace(sine("%a", "%x"), call + sine("%a", "%x"))
+    assert proof(printing, printing).proved
+    assert not proof(printing, handed_on()).proved and not proof(printing, computed_again()).proved
+
+
+Function = Callable[..., Any]
+
+
+def plain(function: Function, **_: Any) -> Function:
+    return function
+
+
+def block(x: Any, w: Any, decides: Any) -> Any:
+    return jax.lax.cond(decides, lambda x: jnp.sin(x @ w) * jnp.cos(x), lambda x: jnp.tanh(x * 2) + jnp.exp(x), x)
+
+
+def one_of_three(x: Any, w: Any, decides: Any) -> Any:
+    functions = [lambda x: jnp.sin(x @ w), lambda x: jnp.tanh(x) * jnp.exp(x), lambda x: x * x * x]
+    return jax.lax.switch(decides, functions, x)
+
+
+def conditionals(chosen: Function, decides: Any) -> Function:
+    def step(again: Function) -> Any:
+        def loss(w: Any, x: Any) -> Any:
+            return again(chosen)(again(chosen)(x, w[0], decides(x)), w[1], decides(x)).sum()
+
+        return jax.value_and_grad(loss, (0, 1))
+
+    return step
+
+
+def in_a_scan(again: Function) -> Any:
+    def body(h: Any, w: Any) -> Any:
+        return block(h, w, h.sum() > 0), None
+
+    def loss(w: Any, x: Any) -> Any:
+        return jax.lax.scan(again(body, prevent_cse=False), x, w)[0].sum()
+
+    return jax.value_and_grad(loss, (0, 1))
+
+
+def saving_products(again: Function) -> Any:
+    def layer(x: Any, one: Any, other: Any) -> Any:
+        return jnp.sin(jnp.tanh(x @ one) @ other)
+
+    def loss(w: Any, x: Any) -> Any:
+        policy = jax.checkpoint_policies.dots_saveable
+        return again(layer, policy=policy)(again(layer, policy=policy)(x, w[0], w[1]), w[2], w[3]).sum()
+
+    return jax.value_and_grad(loss, (0, 1))
+
+
+def lowered(step: Any, *arguments: Any) -> str:
+    return jax.jit(step).lower(*arguments).as_text()
+
+
+STEPS: dict[str, Function] = {
+    "cond": conditionals(block, lambda x: x.sum() > 0),
+    "switch": conditionals(one_of_three, lambda x: (x.sum() > 0).astype(int)),
+    "a cond in a scan": in_a_scan,
+    "dots_saveable": saving_products,
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_checkpointed(name: str) -> None:
+    arguments = jnp.ones((4, 3, 3)), jnp.ones(3)
+    before, after = (lowered(STEPS[name](again), *arguments) for again in (plain, jax.checkpoint))
+    verdict = proof(before, after)
+    assert before != after and verdict.proved, verdict.reason
+    for old, new in (("stablehlo.cosine", "stablehlo.sine"), ("stablehlo.exponential", "stablehlo.tanh")):
+        if old in after:
+            assert not proof(before, after[::-1].replace(old[::-1], new[::-1], 1)[::-1]).proved
+
+
+def loop(first: int = 0, step: int = 1) -> Function:
+    """A loop that reads `w[i]` by a counter of its own."""
+
+    def run(w: Any, x: Any) -> Any:
+        def body(_: Any, carry: Any) -> Any:
+            i, h = carry
+            return i + step, jnp.sin(h @ w[i])
+
+        return jax.lax.fori_loop(0, 4, body, (first, x))[1]
+
+    return run
+
+
+def scan(w: Any, x: Any) -> Any:
+    return jax.lax.scan(lambda h, w: (jnp.sin(h @ w), None), x, w)[0]
+
+
+def test_a_loop_that_indexes_is_a_scan() -> None:
+    arguments = jnp.ones((4, 3, 3)), jnp.ones(3)
+    indexed = jax.jit(lambda w, x: jax.lax.fori_loop(0, 4, lambda i, h: jnp.sin(h @ w[i]), x))
+    texts = [indexed.lower(*arguments).as_text(), lowered(loop(), *arguments), lowered(scan, *arguments)]
+    texts = [text.replace("@jit__lambda", "@jit").replace("@jit_run", "@jit") for text in texts]
+    for before in texts:
+        for after in texts:
+            assert proof(before, after).proved
+    for other in (loop(1), loop(step=2), loop(3, -1), loop(-1)):
+        assert not proof(texts[2], lowered(other, *arguments)).proved
