@@ -55,8 +55,8 @@ The rules, each used in both programs alike
   computes from the parts of its operands (`per_device.py`): a part of a whole that was put together in the same way is
   what was put there. A sharding that leaves out an axis is taken at its word: all devices along it have the same.
 * Identities (`identities.py`), for known extents and without other attributes: reshapes in a row are one, and so are
-  transposes; `reduce_precision` to the format of its type, and `convert` to its type, are their operand; a constant whose
-  elements are alike, broadcast, reshaped or transposed, is the constant of that type.
+  transposes; `reduce_precision` to the format of its type, and `convert` to its type, are their operand; a constant
+  whose elements are alike, broadcast, reshaped or transposed, is the constant of that type.
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called, its arguments, results or return: the values that go in and come
   out are those of one term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
@@ -71,8 +71,8 @@ The rules, each used in both programs alike
   them and outside of it.
 * Signature: the attributes of the modules; every operation at the top level that is not a function, but for meshes that
   nothing refers to; and of every public function name, type, argument attributes (donation: `tf.aliasing_output`,
-  `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries are as good as
-  none.
+  `jax.buffer_donor`; shardings), result attributes, all others and those of its return. Empty dictionaries are as good
+  as none.
 * Names: locations, names of SSA values, of private functions and of the module itself, the order of functions, private
   functions that are not called, and discardable attributes that start with `recompute.` do not count.
 * Reserved names (`dialects/reserved_names.py`): a function that a consumer finds by its name is compared as a public
@@ -89,12 +89,12 @@ without a body.
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified but what
 the rules name, `custom_call` cloned, and collectives cloned inside of branches and loops.
 
-Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops or conditionals: a result of a loop without effects and
-attributes is what its own carries compute, whatever else the loop carries, and reading a stack is computing what was
-stored there. A loop with attributes, or with one that changes the type of a carry, is compared as it stands. Each result
-of a conditional without effects and attributes is its condition and what its regions return; a region reads the result of
-another conditional with the same condition as what the same region returns there. Comparisons of loop counters whose
-ranges decide them are constants, and so are choices by such a constant.
+Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops or conditionals: a result of a loop
+without effects and attributes is what its own carries compute, whatever else the loop carries, and reading a stack is
+computing what was stored there. A loop with attributes, or with one that changes the type of a carry, is compared as it
+stands. Each result of a conditional without effects and attributes is its condition and what its regions return; a
+region reads the result of another conditional with the same condition as what the same region returns there.
+Comparisons of loop counters whose ranges decide them are constants, and so are choices by such a constant.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.
