@@ -70,12 +70,12 @@ def flattened(rules: Known, loop: Opened, index: int, at: int) -> int | None:
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
         return None
-    inner, order = rules.opened(loop.next[index]), _carries_of(rules, loop, index)
-    if order is None or not _are_alike(rules, loop, order, inner):
-        return None
     runs = terms.operands_of(loop.next[index])[0]
     trips, reached = integers.constant(runs), integers.interval(integers.sum_of(at))
     if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
+        return None
+    inner, order = rules.opened(loop.next[index]), _carries_of(rules, loop, index)
+    if order is None or not _are_alike(rules, loop, order, inner):
         return None
     if [rules.history(inner, position, runs) for position in range(len(order))] != [loop.next[one] for one in order]:
         return None

@@ -167,9 +167,10 @@ class LoopNumbering(Numbering):
         like = self._terms.head_of(counted.number)
         if (progression := counted.progressions.get(index)) is not None:
             return integers.written(whole(progression.start + progression.step * counter.trips), like)
-        without = numbered(loop, counted.progressions, counted.number)
+        known = _known_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
-        return self._rules.history(without, index - sum(one < index for one in counted.progressions), trips)
+        without = numbered(loop, known, counted.number)
+        return self._rules.history(without, index - sum(one < index for one in known), trips)
 
     def _numbered(
         self,
@@ -265,7 +266,7 @@ class LoopNumbering(Numbering):
     ) -> bool:
         """Note in the scope around a loop what happens in its iterations without being read. False where a sharding
         constraint belongs to the loop alone: neither does its operand depend on the iteration, nor is it read."""
-        without = loop if counted is None else numbered(loop, counted.progressions, counted.number)
+        without = loop if counted is None else numbered(loop, _known_carries(loop, counted), counted.number)
         kept = [(part, term) for part, one in zip(("condition", "body"), inside, strict=True) for term in one.kept]
         live = [index for index, result in enumerate(op.results) if any(result.uses)]
         if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
@@ -358,6 +359,12 @@ class _Counted:
     def progressions(self) -> dict[int, Progression]:
         """All carries that are known from the number of the iteration alone."""
         return {self.counter.index: Progression(self.counter.start, 1), **self.others}
+
+
+def _known_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
+    """The carries that grow by a constant, and those that no iteration changes."""
+    pairs = enumerate(zip(loop.bound, loop.initial, strict=True))
+    return frozenset(counted.progressions) | {index for index, (bound, initial) in pairs if bound == initial}
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:

@@ -68,11 +68,11 @@ def _is_less(terms: Terms, head: Head) -> bool:
     return said.pop("comparison_direction", "").strip("<>").split()[-1:] == ["LT"] and set(said) <= {"compare_type"}
 
 
-def numbered(loop: Opened, counters: Container[int], number: int) -> Opened:
-    """A loop of which it is known that it counts, without the carries that count."""
+def numbered(loop: Opened, known: Container[int], number: int) -> Opened:
+    """A loop of which it is known that it counts, without the carries that are known already."""
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(one for index, one in enumerate(listed) if index not in counters)
+        return tuple(one for index, one in enumerate(listed) if index not in known)
 
     return Opened(
         without(loop.bound),
