@@ -19,17 +19,24 @@ MESH = "sdy.mesh"
 _WORD = re.compile(r"[\w$.-]+")
 
 
-def unused_meshes(module: ModuleOp) -> frozenset[Operation]:
+def symbol_of(op: Operation) -> str | None:
+    name = attributes_of(op).get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def meshes_of(module: ModuleOp) -> dict[str, Operation]:
+    """The meshes of a module by name. Raises `Refusal`."""
+    return {name: op for op in module.ops if name_of(op) == MESH and (name := symbol_of(op)) is not None}
+
+
+def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
     """The meshes whose name is in no attribute and no type of the module, quoted or not. Raises `Refusal`."""
-    named = dict[str, Operation]()
-    for op in module.ops:
-        if name_of(op) == MESH and isinstance(name := attributes_of(op).get("sym_name"), StringAttr):
-            named[name.data] = op
-    if named:
-        for text in {str(attribute) for attribute in _attributes(module, frozenset(named.values()))}:
+    unused = meshes_of(module)
+    if unused:
+        for text in {str(attribute) for attribute in _attributes(module, frozenset(unused.values()))}:
             for word in _WORD.findall(text):
-                named.pop(word, None)
-    return frozenset(named.values())
+                unused.pop(word, None)
+    return unused
 
 
 def _attributes(module: ModuleOp, meshes: frozenset[Operation]) -> Iterator[Attribute]:

@@ -226,7 +226,7 @@ def _compared(terms: Terms, one: Numbering, other: Numbering) -> Proof:
         results += len(outcomes[0].results) if name in public else 0
     if (channel := newly_shared(*exchanges)) is not None:
         return Proof(False, f"operations of the program after share a channel, {channel}, and did not share one before")
-    if (number := one.top_level()) != (other_number := other.top_level()):
+    if (number := one.top_level(after)) != (other_number := other.top_level(before)):
         return _different(terms, "the top level of the module", number, other_number)
     believed = tuple(sorted(one.believed | other.believed))
     added = len(other.added_constraints)

@@ -33,7 +33,7 @@ from .anatomy import (
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, channels_of, is_exchange, what_counts
 from .conditions import RunTimeConditions, why_endless
-from .meshes import unused_meshes
+from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .per_device import per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
 from .risks import closed_risks, note, note_regions
@@ -106,13 +106,14 @@ class Numbering(SeenThrough):
         """Whether the others hold all that a term stands for."""
         return term in others
 
-    def top_level(self) -> int:
-        """The state after everything at the top level that is not a function, taken literally. Raises `Refusal`."""
+    def top_level(self, other: ModuleOp) -> int:
+        """The state after everything at the top level that is not a function, taken literally, but for unused meshes
+        that the other program does not have. Raises `Refusal`."""
         scope = self._outermost("start of the module")
         scope.literal = True
-        unused = unused_meshes(self.module)
+        ignored = unused_meshes(self.module).keys() - meshes_of(other).keys()
         for op in self.module.ops:
-            if name_of(op) != "func.func" and op not in unused:
+            if name_of(op) != "func.func" and not (name_of(op) == MESH and symbol_of(op) in ignored):
                 self._operation(op, scope)
         return scope.state
 
