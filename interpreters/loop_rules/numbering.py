@@ -38,7 +38,7 @@ from ..scope import Scope
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
 from .handed_on import HandedOn
-from .integers import whole
+from .integers import Sum, whole
 from .opened import WHILE, Counter, Opened, carries_behind, counter_of, numbered, reaches
 from .patterns import Patterns
 from .rules import Rules
@@ -166,7 +166,7 @@ class LoopNumbering(Numbering):
         counter, integers = counted.counter, self._rules.integers
         like = self._terms.head_of(counted.number)
         if (progression := counted.progressions.get(index)) is not None:
-            return integers.written(whole(progression.start + progression.step * counter.trips), like)
+            return integers.written(progression.start.plus(whole(progression.step * counter.trips)), like)
         known = _known_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
         without = numbered(loop, known, counted.number)
@@ -243,22 +243,22 @@ class LoopNumbering(Numbering):
             loop = replace(loop, lead=lead, bound=bound, next=following)
 
     def _with_more_counters(self, loop: Opened, counted: _Counted) -> _Counted:
-        """Also the carries that begin as a constant and grow by a constant in each iteration."""
+        """Also the carries that grow by a constant in each iteration."""
         integers, like = self._rules.integers, self._terms.head_of(counted.number).types
         others = dict(counted.others)
         for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True)):
-            start, head = integers.constant(loop.initial[index]), self._terms.head_of(bound)
-            if index == counted.counter.index or index in others or start is None or head.types != like:
+            head = self._terms.head_of(bound)
+            if index == counted.counter.index or index in others or head.types != like:
                 continue
             growth = integers.sum_of(following).minus(integers.sum_of(bound))
             if head.kind == "bound" and not growth.parts:
-                others[index] = Progression(start, growth.offset)
+                others[index] = Progression(integers.sum_of(loop.initial[index]), growth.offset)
         return replace(counted, others=others)
 
     def _at(self, counted: _Counted, progression: Progression) -> int:
         """The value in the iteration of a counted loop."""
         integers = self._rules.integers
-        total = integers.sum_of(counted.number).times(progression.step).plus(whole(progression.start))
+        total = integers.sum_of(counted.number).times(progression.step).plus(progression.start)
         return integers.written(total, self._terms.head_of(counted.number))
 
     def _note_unread(
@@ -342,7 +342,7 @@ class LoopNumbering(Numbering):
 class Progression(NamedTuple):
     """The values `start`, `start + step`, … of a carry."""
 
-    start: int
+    start: Sum
     step: int
 
 
@@ -358,7 +358,7 @@ class _Counted:
     @property
     def progressions(self) -> dict[int, Progression]:
         """All carries that are known from the number of the iteration alone."""
-        return {self.counter.index: Progression(self.counter.start, 1), **self.others}
+        return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
 
 
 def _known_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
