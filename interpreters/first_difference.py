@@ -123,6 +123,8 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "pattern":
             origin = terms.origins[side].get(number)
             return "what a loop runs" if origin is None else f"{name_of(origin)} at {position_of(origin)}, in a loop,"
+        case "rows":
+            return "a stack that a loop writes"
         case "branch":
             return "what a branch computes"
         case "place":

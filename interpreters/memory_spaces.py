@@ -30,7 +30,7 @@ _WITHOUT_MEMORY = frozenset(
 _ON_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cusolver_", "lapack_", "tpu_custom_call")
 """Prefixes of custom calls that compute on the device that their operands lie on (jaxlib, XLA)."""
 _EFFECTS_ON_DEVICE = frozenset({"stablehlo.rng"})
-_BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch"})
+_BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch", "rows"})
 
 
 class MemorySpaces:

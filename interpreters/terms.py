@@ -41,6 +41,7 @@ Kind = Literal[
     "whole",
     "pattern",
     "branch",
+    "rows",
 ]
 Attributes = tuple[tuple[str, int], ...]
 ENDLESS = "may not end"
@@ -52,8 +53,8 @@ class Head(NamedTuple):
 
     `properties`: the names of those attributes that are properties, where these are two things. `operand_types`: of an
     effect. An `effect` reads the state before it as its first operand, and is itself the state after it. `loop`,
-    `history`, `index`, `pattern` and `branch` are of the rules for loops (`loop_rules`), `place`, `part` and `whole` of
-    what runs on each device (`per_device.py`).
+    `history`, `index`, `pattern`, `branch` and `rows` are of the rules for loops (`loop_rules`), `place`, `part` and
+    `whole` of what runs on each device (`per_device.py`).
     """
 
     kind: Kind

@@ -5,8 +5,8 @@ As `value_numbering.py`, and besides, in both programs alike:
 * A carry that an iteration hands on as it got it is its initial value.
 * Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
   others, dead stacks among them, do not count, nor does the order of the carries.
-* Reading a stack is computing what was stored (`stored.py`), loops in pieces are one loop (`chunks.py`); and two rules
-  of shapes (`rules.py`).
+* Reading a stack is computing what was stored (`stored.py`), a stack that is written as a whole is its rows
+  (`rows.py`), loops in pieces are one loop (`chunks.py`); and two rules of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
 * Each result of a conditional without effects is a term of its own, of the condition and the results of the regions.
   Inside of a region, a result that the same condition decides is what the same region of that conditional returns.
@@ -170,7 +170,8 @@ class LoopNumbering(Numbering):
         known = _known_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
         without = numbered(loop, known, counted.number)
-        return self._rules.history(without, index - sum(one < index for one in known), trips)
+        history = self._rules.history(without, index - sum(one < index for one in known), trips)
+        return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
     def _numbered(
         self,

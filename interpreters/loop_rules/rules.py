@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 
 from ..terms import Body, Head, Inside, Terms
 from .chunks import continued, flattened
-from .integers import LARGEST, Integers, Interval, whole
+from .integers import LARGEST, Integers, Interval, Sum, whole
 from .opened import Opened, Slice, sliced
-from .stored import Stored, keeps_order, stored_by
+from .rows import Rows, part_of_part
+from .stored import Stored, extents, keeps_order, stored_by
 
 
 class Rules:
@@ -26,6 +27,7 @@ class Rules:
     def __init__(self, terms: Terms):
         self.terms = terms
         self.integers = Integers(terms)
+        self.rows = Rows(self)
         self._opened = dict[int, Opened]()
         self._stored = dict[int, Stored | None]()
         self._slices = dict[int, Slice]()
@@ -46,6 +48,8 @@ class Rules:
                 return self.result(self._open(head, operands), 0)
             case "history", _:
                 return self.history(self._open(head, operands), 0, operands[0])
+            case "rows", _:
+                return self.rows.again(head, operands)
             case "index", _:
                 found = self.integers.written(self.integers.expanded(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
@@ -136,23 +140,41 @@ class Rules:
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """The slice of a stack, as it was stored; None where that is not known."""
-        source, place, *others = operands
-        if self.terms.head_of(source).kind != "history" or (stored := self._stored_in(source)) is None:
-            return None
-        if head.types != stored.types or {name for name, _ in head.attributes} != {"slice_sizes"}:
+        source, index, *others = operands
+        if {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
         if any(self.integers.constant(one) != 0 for one in others):
             return None
-        number = stored.written_at(self.integers.sum_of(place))
+        place = self.integers.sum_of(index)
+        match self.terms.head_of(source).kind:
+            case "rows":
+                return self.rows.read(source, place, head.types)
+            case "history":
+                return self._read_stored(source, place, head.types)
+            case _:
+                pass
+        shape = extents(self.terms, self.terms.types_of(source))
+        if not shape or extents(self.terms, head.types) != (1, *shape[1:]):
+            return None
+        if (found := part_of_part(self, source, place)) is None:
+            return None
+        array, place = found
+        at = self.integers.written(place, self.terms.head_of(index))
+        return self.make(head, (array, at, *others))
+
+    def _read_stored(self, source: int, place: Sum, types: tuple[int, ...]) -> int | None:
+        if (stored := self.stored_in(source)) is None or types != stored.types:
+            return None
+        number = stored.written_at(place)
         within = self.integers.interval(number)
         if within is None or within[0] < 0 or within[1] >= stored.trips:
             return None
         like = self.terms.head_of(stored.loop.lead)
         if any(self.terms.head_of(base).types != like.types for base, _ in number.parts):
             return None
-        return self._at(stored, self.integers.written(number, like))
+        return self.at(stored, self.integers.written(number, like))
 
-    def _at(self, stored: Stored, number: int) -> int:
+    def at(self, stored: Stored, number: int) -> int:
         """What is stored in the iteration of this number."""
         loop, read = (
             stored.loop,
@@ -165,7 +187,7 @@ class Rules:
         numbers = self.instance(stored.body, [number, *carried, loop.state], stored.captures)
         return numbers[stored.body.roots[0]]
 
-    def _stored_in(self, source: int) -> Stored | None:
+    def stored_in(self, source: int) -> Stored | None:
         if source not in self._stored:
             trips = self.integers.constant(self.terms.operands_of(source)[0])
             if trips is None or not 0 < trips <= LARGEST:
@@ -177,6 +199,8 @@ class Rules:
     def _reshaped(self, head: Head, operand: int) -> int | None:
         """A reshape of what is a reshape, or of what has dimensions of extent 1 more."""
         inner = self.terms.head_of(operand)
+        if inner.kind == "rows" and not head.attributes:
+            return self.rows.joined(operand, head.types)
         if inner.kind != "operation" or not keeps_order(self.terms, operand) or head.attributes:
             return None
         source = self.terms.operands_of(operand)[0]

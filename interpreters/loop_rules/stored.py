@@ -49,7 +49,7 @@ def stored_by(terms: Terms, integers: Integers, loop: Opened, trips: int) -> Sto
     if reaches(terms, (slice_, place, *loop.next[1:]), frozenset(loop.bound[:1]), loop.depth):
         return None
     types = terms.types_of(slice_)
-    shape, part = _shape(terms, loop.types[:1]), _shape(terms, types)
+    shape, part = extents(terms, loop.types[:1]), extents(terms, types)
     if not shape or part is None or part != (1, *shape[1:]):
         return None
     where = integers.sum_of(place)
@@ -67,7 +67,7 @@ def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
     return all(0 <= scale * number + place.offset < extent for number in (0, trips - 1))
 
 
-def _shape(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
+def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
     """The extents; None where one is not known: two of the same type may have different ones."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
     return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
@@ -79,7 +79,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         return False
-    before, after = _shape(terms, terms.types_of(terms.operands_of(number)[0])), _shape(terms, head.types)
+    before, after = extents(terms, terms.types_of(terms.operands_of(number)[0])), extents(terms, head.types)
     if before is None or after is None:
         return False
     if head.name == "stablehlo.reshape":

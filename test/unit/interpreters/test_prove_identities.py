@@ -298,3 +298,67 @@ def test_a_loop_that_indexes_is_a_scan() -> None:
             assert proof(before, after).proved
     for other in (loop(1), loop(step=2), loop(3, -1), loop(-1)):
         assert not proof(texts[2], lowered(other, *arguments)).proved
+
+
+def in_two_levels(
+    order: Callable[[Any], Any] = lambda w: w, reverse: bool = False, inner_reverse: bool = False
+) -> Function:
+    """A scan of scans, checkpointed at both levels."""
+
+    def loss(w: Any, x: Any) -> Any:
+        def inner(h: Any, w: Any) -> Any:
+            return jnp.sin(h @ w), None
+
+        @jax.checkpoint
+        def outer(h: Any, part: Any) -> Any:
+            return jax.lax.scan(jax.checkpoint(inner), h, part, reverse=inner_reverse)[0], None
+
+        return jax.lax.scan(outer, x, order(w.reshape(2, 4, 3, 3)), reverse=reverse)[0].sum()
+
+    return jax.value_and_grad(loss, (0, 1))
+
+
+def test_a_scan_in_two_levels_is_a_scan() -> None:
+    arguments = jnp.ones((8, 3, 3)), jnp.ones(3)
+    before = lowered(jax.value_and_grad(lambda w, x: scan(w, x).sum(), (0, 1)), *arguments)
+    before = before.replace("@jit__lambda", "@jit_loss")
+    after = lowered(in_two_levels(), *arguments)
+    assert proof(before, after).proved and proof(after, before).proved
+    others = [
+        in_two_levels(reverse=True),
+        in_two_levels(inner_reverse=True),
+        in_two_levels(lambda w: w[::-1]),
+        in_two_levels(lambda w: w.reshape(4, 2, 3, 3).swapaxes(0, 1)),
+    ]
+    for other in others:
+        text = lowered(other, *arguments)
+        assert proof(text, text).proved
+        assert not proof(before, text).proved and not proof(text, before).proved
+    for old, new in (("stablehlo.cosine", "stablehlo.sine"), ("dense<1>", "dense<2>"), ("dense<4>", "dense<3>")):
+        assert old in after
+        assert not proof(before, after[::-1].replace(old[::-1], new[::-1], 1)[::-1]).proved
+
+
+def test_a_loop_may_write_its_stack_in_another_order() -> None:
+    """The rows are the same; with another value, place, or row left out they are not."""
+
+    def stack(place: Function, value: Function = jnp.sin, trips: int = 6) -> str:
+        def step(x: Any) -> Any:
+            def body(i: Any, rows: Any) -> Any:
+                at = place(i)
+                return jax.lax.dynamic_update_index_in_dim(rows, value(x * at.astype(x.dtype)), at, 0)
+
+            return jax.lax.fori_loop(0, trips, body, jnp.zeros((6, 3)))
+
+        return lowered(step, jnp.ones(3))
+
+    before = stack(lambda i: i)
+    assert proof(before, stack(lambda i: 5 - i)).proved
+    for other in (
+        stack(lambda i: 4 - i),
+        stack(lambda i: i + 1),
+        stack(lambda i: i, jnp.cos),
+        stack(lambda i: i, trips=5),
+        stack(lambda i: 5 - i, trips=5),
+    ):
+        assert not proof(before, other).proved and not proof(other, before).proved

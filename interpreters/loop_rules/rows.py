@@ -1,0 +1,158 @@
+"""Stacks that a loop writes as a whole: arrays of rows, each a function of its place.
+
+    history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
+
+So stacks are the same that have the same rows, in whatever order a loop writes them. A stack of stacks, reshaped to
+one, has the rows of both, if these depend on the two places only as one place in all:
+
+    reshape(rows(2: p -> rows(4: j -> u(4 * p + j))))         rows(8: t -> u(t))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..terms import Body, Head, Inside, Terms
+from .integers import Integers, Sum
+from .opened import reaches
+from .stored import Stored, extents, keeps_order
+
+
+class Known(Protocol):
+    """What the rules for rows need of those for terms."""
+
+    terms: Terms
+    integers: Integers
+
+    def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]: ...
+
+    def stored_in(self, source: int) -> Stored | None: ...
+
+    def at(self, stored: Stored, number: int) -> int: ...
+
+
+class Rows:
+    def __init__(self, rules: Known):
+        self._rules = rules
+        self._terms = rules.terms
+        self._integers = rules.integers
+        self._no_state = rules.terms.term(Head("state", "nothing"))
+        self._of_histories = dict[int, int]()
+
+    def of_history(self, number: int) -> int:
+        """The stack that a loop has written, as its rows; the term itself where it does not write all of them."""
+        if number not in self._of_histories:
+            self._of_histories[number] = self._of_stored(number)
+        return self._of_histories[number]
+
+    def again(self, head: Head, operands: tuple[int, ...]) -> int:
+        """The rows with other values from outside."""
+        depth = 1 + max(map(self._terms.depth_of, operands), default=0)
+        place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
+        return self._closed(place, self._instance(head, operands, place), head.types, depth)
+
+    def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
+        """The row at a place, of these types; None where it is not known that the place is within the array."""
+        head = self._terms.head_of(number)
+        index = self._terms.bodies[head.bodies[0]].types
+        within = self._integers.interval(place)
+        if within is None or within[0] < 0 or within[1] >= self._extent(head):
+            return None
+        if any(self._terms.head_of(base).types != index for base, _ in place.parts):
+            return None
+        at = self._integers.written(place, Head("bound", "", types=index))
+        row = self._instance(head, self._terms.operands_of(number), at)
+        return row if self._terms.types_of(row) == types else None
+
+    def joined(self, number: int, types: tuple[int, ...]) -> int | None:
+        """A stack of stacks, reshaped to one of these types."""
+        head = self._terms.head_of(number)
+        outer, result = extents(self._terms, head.types), extents(self._terms, types)
+        if outer is None or result is None or len(outer) < 2 or result != (outer[0] * outer[1], *outer[2:]):
+            return None
+        index, depth = self._terms.bodies[head.bodies[0]].types, 1 + self._terms.depth_of(number)
+        place, total = self._place(index, depth, outer[0]), self._place(index, depth, result[0])
+        row = self._instance(head, self._terms.operands_of(number), place)
+        while keeps_order(self._terms, row):
+            (row,) = self._terms.operands_of(row)
+        inner = self._terms.head_of(row)
+        if inner.kind != "rows" or extents(self._terms, inner.types) != outer[1:]:
+            return None
+        if self._terms.bodies[inner.bodies[0]].types != index:
+            return None
+        rest = self._integers.sum_of(total).minus(self._integers.sum_of(place).times(outer[1]))
+        at = self._integers.written(rest, self._terms.head_of(total))
+        value = self._instance(inner, self._terms.operands_of(row), at)
+        if reaches(self._terms, (value,), frozenset({place}), depth):
+            return None
+        return self._closed(total, value, types, depth)
+
+    def _of_stored(self, number: int) -> int:
+        types = self._terms.types_of(number)
+        stored, shape = self._rules.stored_in(number), extents(self._terms, types)
+        if stored is None or shape is None or stored.trips != shape[0]:
+            return number
+        like, depth = self._terms.head_of(stored.loop.lead), 1 + self._terms.depth_of(number)
+        place = self._place(like.types, depth, shape[0])
+        iteration = self._integers.written(stored.written_at(self._integers.sum_of(place)), like)
+        return self._closed(place, self._rules.at(stored, iteration), types, depth)
+
+    def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
+        """A new number of a row."""
+        place = self._terms.bound("bound", types, depth)
+        self._integers.ranges[place] = 0, extent - 1
+        return place
+
+    def _extent(self, head: Head) -> int:
+        shape = extents(self._terms, head.types)
+        assert shape, "rows are of a stack of known extents"
+        return shape[0]
+
+    def _instance(self, head: Head, operands: tuple[int, ...], place: int) -> int:
+        body = self._terms.bodies[head.bodies[0]]
+        return self._rules.instance(body, [place, self._no_state], operands)[body.roots[0]]
+
+    def _closed(self, place: int, row: int, types: tuple[int, ...], depth: int) -> int:
+        inside = Inside((place, self._terms.bound("state", (), depth)), (row,))
+        body, captures = self._terms.close(inside, self._terms.head_of(place).types, -1, depth)
+        return self._terms.term(Head("rows", "of a stack", types=types, bodies=(body,)), captures)
+
+
+def part_of_part(rules: Known, source: int, place: Sum) -> tuple[int, Sum] | None:
+    """An array and the place in it of a slice of extent 1, if it is read from one that was read itself:
+
+    dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)
+    """
+    terms, integers = rules.terms, rules.integers
+    part = _operand(terms, source, "stablehlo.reshape")
+    shape = extents(terms, terms.types_of(source))
+    if part is None or not shape or extents(terms, terms.types_of(part)) != (1, *shape):
+        return None
+    head = terms.head_of(part)
+    if (head.kind, head.name, [name for name, _ in head.attributes]) != (
+        "operation",
+        "stablehlo.dynamic_slice",
+        ["slice_sizes"],
+    ):
+        return None
+    split, first, *others = terms.operands_of(part)
+    array, parts = _operand(terms, split, "stablehlo.reshape"), extents(terms, terms.types_of(split))
+    if array is None or parts is None or any(integers.constant(one) != 0 for one in others):
+        return None
+    if extents(terms, terms.types_of(array)) != (parts[0] * shape[0], *shape[1:]) or parts[1:] != shape:
+        return None
+    outer = integers.sum_of(first)
+    for number, extent in ((outer, parts[0]), (place, shape[0])):
+        within = integers.interval(number)
+        if within is None or within[0] < 0 or within[1] >= extent:
+            return None
+    return array, outer.times(shape[0]).plus(place)
+
+
+def _operand(terms: Terms, number: int, name: str) -> int | None:
+    """What an operation of this name without attributes is applied to."""
+    head = terms.head_of(number)
+    if (head.kind, head.name, head.attributes) != ("operation", name, ()):
+        return None
+    return terms.operands_of(number)[0]
