@@ -1,5 +1,8 @@
 """Equal pairs that frameworks write, each with the nearest pairs that are not equal."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
