@@ -22,12 +22,13 @@ from .lexer import Lexer
 from .locations import location_pieces, parts_first
 from .printer import attribute_text
 
-_STRING = r'"(?:[^"\\\n]|\\.)*"'
+# All repetitions are possessive: a group that can give back what it took keeps a state for each repetition.
+_STRING = r'"(?:[^"\\\n]++|\\.)*+"'
 _VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
 _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
-_GAP = r"(?:[ \t\r\n]|//[^\n]*(?:\n|\Z))*"
+_GAP = r"(?:[ \t\r\n]++|//[^\n]*+(?:\n|\Z))*+"
 _SKIPPED = re.compile(_GAP)
-_DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
+_DEFINITION = re.compile(rf"{_STRING}|{_VALUE}|//[^\n]*+|({_NAME}){_GAP}=(?!=){_GAP}", re.ASCII)
 _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NAME})(?![\w$.-]|{_GAP}<)", re.ASCII)
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,11 @@ Nested: TypeAlias = "str | list[Nested]"
 _LITERAL = re.compile(r'<(?:[^>"/]++|"[^"\n]*+"|//[^\n]*+|/)*+>')
 _COMMENT = re.compile(r"//[^\n]*")
 _AFTER_MINUS = re.compile(r"-\s+")
+# A possessive repetition of one class of characters: a repeated group keeps a state for each repetition.
+_HEXADECIMAL_STRING = re.compile(r'[ \t\r\n]*+"0x([0-9A-Fa-f]*+)"[ \t\r\n]*+')
+_NOT_HEXADECIMAL = "expected a string of hexadecimal digits, two for each byte, that starts with 0x"
+PIECE = 1 << 20
+"""Bytes that are converted to or from text at a time, so that no further copy of a large constant is made."""
 LONGEST_LIST = 100
 """Elements that are printed one by one; more are printed as a hexadecimal string."""
 
@@ -29,8 +35,18 @@ def count_of(type: ShapedType) -> int:
 
 def shortest(raw: bytes, dtype: DType) -> bytes:
     first = raw[: dtype.itemsize]
-    is_splat = raw[-dtype.itemsize :] == first and raw == first * (len(raw) // dtype.itemsize)
-    return first if is_splat else raw
+    return first if raw and _repeats(raw, first) else raw
+
+
+def _repeats(raw: bytes, element: bytes) -> bool:
+    """Whether the data are the element, over and over."""
+    piece = element * min(PIECE, len(raw) // len(element))
+    whole = len(raw) - len(raw) % len(piece)
+    return (
+        raw.endswith(element)
+        and all(raw.startswith(piece, start) for start in range(0, whole, len(piece)))
+        and raw[whole:] == piece[: len(raw) - whole]
+    )
 
 
 def masked(raw: bytes, dtype: DType) -> bytes:
@@ -65,21 +81,27 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
     if not is_shaped(type) or DYNAMIC_INDEX in type.get_shape():
         parser.raise_error(f"a dense attribute has a type of static shape, not {type}", start, end + 1)
     try:
-        return type, literal_bits(content[start + 1 : end], type)
+        return type, literal_bits(content, type, start + 1, end)
     except ValueError as error:
         parser.raise_error(str(error), start, end + 1)
 
 
-def literal_bits(literal: str, type: AnyShaped) -> bytes:
-    """The bits that the text between `dense<` and `>` stands for; `ValueError` if it does not fit `type`.
+def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
+    """The bits of the literal between `dense<` and `>`, which stands at `content[start:end]`.
 
-    A tensor without elements may be written as a splat, and keeps the element, as in MLIR.
+    A tensor without elements may be written as a splat, and keeps the element, as in MLIR. Raises `ValueError` if the
+    literal does not fit `type`.
     """
     element_type = type.element_type
     dtype = dtype_of(element_type)
-    literal = _COMMENT.sub("", literal)
-    if '"' in literal:
-        raw = masked(_hexadecimal_string(literal), dtype)
+    digits = _HEXADECIMAL_STRING.fullmatch(content, start, end)
+    literal = "" if digits else _COMMENT.sub("", content[start:end])
+    if digits is None and '"' in literal:
+        digits = _HEXADECIMAL_STRING.fullmatch(literal)
+        if digits is None:
+            raise ValueError(_NOT_HEXADECIMAL)
+    if digits is not None:
+        raw = masked(_bytes_of_digits(digits.string, *digits.span(1)), dtype)
         if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
             raise ValueError(f"{len(raw)} bytes of data do not fill {type}")
         return shortest(raw, dtype)
@@ -91,11 +113,13 @@ def literal_bits(literal: str, type: AnyShaped) -> bytes:
     return shortest(encode(elements, element_type), dtype)
 
 
-def _hexadecimal_string(literal: str) -> bytes:
-    text = literal.strip()
-    if not re.fullmatch(r'"0x(?:[0-9A-Fa-f]{2})*"', text):
-        raise ValueError("expected a string of hexadecimal digits, two for each byte, that starts with 0x")
-    return bytes.fromhex(text[3:-1])
+def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
+    """The bytes of the hexadecimal digits at `content[start:end]`."""
+    if (end - start) % 2:
+        raise ValueError(_NOT_HEXADECIMAL)
+    length = 2 * PIECE
+    pieces = (bytes.fromhex(content[at : min(at + length, end)]) for at in range(start, end, length))
+    return b"".join(pieces)
 
 
 def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
@@ -135,7 +159,18 @@ def _element(text: str) -> Element:
 
 def dense_text(type: AnyShaped, raw: bytes) -> str:
     """`dense<…>` without the type, such that MLIR reads the same bits. `raw` holds one element or all."""
-    return f"dense<{_literal(type, raw)}>"
+    return "".join(dense_pieces(type, raw))
+
+
+def dense_pieces(type: AnyShaped, raw: bytes) -> Iterator[str]:
+    """The text of `dense_text`, in pieces of bounded length where it is a hexadecimal string."""
+    if len(raw) <= LONGEST_LIST * dtype_of(type.element_type).itemsize:
+        yield f"dense<{_literal(type, raw)}>"
+        return
+    yield 'dense<"0x'
+    for start in range(0, len(raw), PIECE):
+        yield raw[start : start + PIECE].hex().upper()
+    yield '">'
 
 
 def _literal(type: AnyShaped, raw: bytes) -> str:
@@ -146,8 +181,6 @@ def _literal(type: AnyShaped, raw: bytes) -> str:
     if len(raw) == size:
         # One element of a tensor may stand for all of them: no brackets.
         return text(raw)
-    if len(raw) > LONGEST_LIST * size:
-        return f'"0x{raw.hex().upper()}"'
     parts = [text(raw[start : start + size]) for start in range(0, len(raw), size)]
     for extent in reversed(type.get_shape()):
         parts = [f"[{', '.join(parts[start : start + extent])}]" for start in range(0, len(parts), extent)]

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
-_STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+_STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 # Nine tokens of ten: one character that begins no longer token, a word, or the name of a value.
 _COMMON = re.compile(
     r"[ \t\r\n]*(?:([:,()}\[\]<>=+*?|])|([a-zA-Z_][a-zA-Z0-9_$.]*)|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)))"
@@ -25,7 +25,7 @@ _KIND_OF_GROUP = (None, None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_ID
 
 
 class Lexer(MLIRLexer):
-    _whitespace_regex = re.compile(r"(//[^\n]*\n?|[ \t\r\n]+)*")
+    _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
         """xDSL looks at each character in turn; here one pattern finds the most common tokens."""

@@ -43,7 +43,7 @@ repair_symbols()
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
-_GAP = r"(?:[ \t\r\n]|//[^\n]*\n)*"
+_GAP = r"(?:[ \t\r\n]++|//[^\n]*+\n)*+"
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource, with its name."""
 NAME_OF_UNKNOWN = "op_name__"
