@@ -15,6 +15,7 @@ from xdsl.utils.target import Target
 
 from ..driver.pipeline import BadPipeline, Passes, did_you_mean, passes_known, resolve, specs
 from ..universe import UNIVERSE
+from .files import demand_different_files
 from .options import options_of, spelled
 from .rule_files import add_rules_option
 from .start import version_of
@@ -144,6 +145,13 @@ def _without_module(pipeline: str) -> str:
 def _emit_plan(options: argparse.Namespace) -> str | None:
     if options.emit_plan is not None and options.split_input_file:
         raise UsageError("--emit-plan writes the plan of one module, and --split-input-file makes several")
+    if options.emit_plan is not None and options.verify_diagnostics:
+        raise UsageError("--emit-plan writes a plan beside its program, and --verify-diagnostics writes none")
+    if options.emit_plan is not None:
+        try:
+            demand_different_files({"-o": options.output_file, "--emit-plan": options.emit_plan})
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     return options.emit_plan
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 TEMPORARY = ".recompute-tmp"
@@ -31,10 +33,83 @@ def read_text(path: str | None) -> tuple[str, str]:
 
 def write_text(path: str | None, text: str) -> None:
     """Write to standard output, or replace the file in one step. Raises `FileError` and leaves the old file then."""
-    if path is None or path == "-":
-        _print(text)
-    else:
-        write_bytes(path, text.encode())
+    write_outputs([(path, text.encode())])
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Replace the file in one step. Raises `FileError` and leaves the old file then."""
+    write_outputs([(path, data)])
+
+
+def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
+    """Write several outputs together: files are replaced only when everything else is written.
+
+    A path of None or `-` is standard output. Devices and pipes are written to as they are. Raises `FileError`; then all
+    files are as they were.
+    """
+    staged = list[tuple[str, Path, Path]]()
+    try:
+        for path, data in outputs:
+            if path is not None and path != "-" and (target := _regular(path)) is not None:
+                with _errors_of(path):
+                    staged.append((path, _staged(target, data), target))
+        for path, data in outputs:
+            if path is None or path == "-":
+                _print(data.decode())
+            elif _regular(path) is None:
+                with _errors_of(path):
+                    Path(path).write_bytes(data)
+        for path, temporary, target in staged:
+            with _errors_of(path):
+                os.replace(temporary, target)
+    finally:
+        for _, temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+
+
+def demand_different_files(outputs: Mapping[str, str | None]) -> None:
+    """Raise `ValueError` if two options name one file, whatever the spelling: by links too.
+
+    `outputs`: option -> path. Standard output may be named once, devices as often as wanted.
+    """
+    seen = list[tuple[str, str | None]]()
+    for option, path in outputs.items():
+        for other, before in seen:
+            if _is_same(before, path):
+                name = "standard output" if path in (None, "-") else f"'{path}'"
+                raise ValueError(f"{other} and {option} both name {name}: give each a file of its own")
+        seen.append((option, path))
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    if one in (None, "-") or other in (None, "-"):
+        return one in (None, "-") and other in (None, "-")
+    paths = Path(one or ""), Path(other or "")
+    try:
+        if any(path.exists() and not path.is_file() for path in paths):
+            return False
+        return os.path.realpath(paths[0]) == os.path.realpath(paths[1]) or os.path.samefile(*paths)
+    except OSError:
+        return False
+
+
+def _regular(path: str) -> Path | None:
+    """The file behind links, which may not exist yet; None for a device or a pipe."""
+    target = Path(path)
+    with _errors_of(path):
+        return None if target.exists() and not target.is_file() else target.resolve()
+
+
+@contextmanager
+def _errors_of(path: str) -> Generator[None]:
+    """Turn what the system raises into `FileError`."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+    except RuntimeError as error:
+        # What pathlib makes of a symbolic link that leads to itself.
+        raise FileError(f"{path}: error: cannot be written: {error}") from error
 
 
 def _print(text: str) -> None:
@@ -49,25 +124,10 @@ def _print(text: str) -> None:
         raise FileError(f"<stdout>: error: cannot be written: {error.strerror}") from error
 
 
-def write_bytes(path: str, data: bytes) -> None:
-    """Replace the file in one step. Raises `FileError` and leaves the old file then."""
-    target = Path(path)
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a device or a pipe: there is nothing to keep whole
-            return
-        _replace(target.resolve(), data)
-    except OSError as error:
-        raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
-    except RuntimeError as error:
-        # What pathlib makes of a symbolic link that leads to itself.
-        raise FileError(f"{path}: error: cannot be written: {error}") from error
+def _staged(target: Path, data: bytes) -> Path:
+    """A neighbour of the file with the data, flushed to disk, with the rights of the file.
 
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write a neighbour, flush it to disk, then rename: whoever looks sees the old file or the new one.
-
-    Only a process that is killed leaves the neighbour behind, `.<name>.<random>.recompute-tmp`.
+    Only a process that is killed leaves it behind, `.<name>.<random>.recompute-tmp`.
     """
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:
@@ -76,10 +136,10 @@ def _replace(target: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+    return Path(temporary)
 
 
 def _umask() -> int:

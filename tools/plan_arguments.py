@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ..planning.solvers.effort import EFFORTS, Effort
 from ..planning.solvers.registry import NAMES
 from ..planning.solvers.result import Progress
-from .files import write_text
+from .files import demand_different_files, write_text
 from .start import version_of
 
 MODELS = "order", "xla"
@@ -29,6 +29,11 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         parser.error("--curve and --beside are for --sweep")
     if options.time_limit is not None and not options.time_limit >= 0:
         parser.error(f"--time-limit is {options.time_limit:g}: seconds from 0 on")
+    files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
+    try:
+        demand_different_files({option: path for option, path in files.items() if path is not None})
+    except ValueError as error:
+        parser.error(str(error))
     return options
 
 

@@ -20,7 +20,7 @@ from .collection import rare_collections
 from .command_line import CHUNK, Request, UsageError, parse_arguments
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
-from .files import FileError, read_text, write_text
+from .files import FileError, read_text, write_outputs, write_text
 from .pipeline import Run
 from .rule_files import loaded_rules
 
@@ -61,7 +61,9 @@ def run(request: Request) -> int:
     with loaded_rules(request.rules):
         results = [process(request, chunk, name) for chunk in chunks(request, text)]
     if not request.verify_diagnostics:
-        write_text(request.output, f"{CHUNK}\n".join(results))
+        written = f"{CHUNK}\n".join(result for result, _ in results)
+        plans = [(request.emit_plan, plan.encode()) for _, plan in results if plan is not None]
+        write_outputs([(request.output, written.encode()), *plans])
     return 0
 
 
@@ -73,8 +75,9 @@ def chunks(request: Request, text: str) -> Iterator[str]:
         line += chunk.count("\n")
 
 
-def process(request: Request, text: str, name: str) -> str:
-    """One module in, its text out. Raises `Failed`; with --verify-diagnostics when what was expected was not said."""
+def process(request: Request, text: str, name: str) -> tuple[str, str | None]:
+    """One module in, its text out, and its plan if one is asked for. Raises `Failed`; with --verify-diagnostics when
+    what was expected was not said."""
     one, result, errors = Run(request, name), "", list[Diagnostic]()
     try:
         result = one.process(text)
@@ -87,9 +90,7 @@ def process(request: Request, text: str, name: str) -> str:
             print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
     if errors:
         raise Failed(errors)
-    if request.emit_plan is not None:
-        write_text(request.emit_plan, _plan_of(one))
-    return result
+    return result, None if request.emit_plan is None else _plan_of(one)
 
 
 def _plan_of(one: Run) -> str:

@@ -43,7 +43,7 @@ from ..planning.solvers.sequence import evaluate, order_text, read_order, sequen
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
 from .curves import demand_format, markers_of, with_named_views, write_curves
-from .files import FileError, read_text, write_text
+from .files import FileError, read_text, write_outputs
 from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
@@ -143,11 +143,13 @@ def _written(task: _Task, outcome: Outcome) -> int:
     if isinstance(outcome, Refusal):
         say([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
+    files = list[tuple[str | None, bytes]]()
     if options.output is not None:
-        write_text(options.output, result_text(outcome, task.name))
+        files.append((options.output, result_text(outcome, task.name).encode()))
     if options.sequence is not None:
         order = sequence_of(outcome.problem, outcome.pairs)
-        write_text(options.sequence, order_text(outcome.problem, order.tolist()))
+        files.append((options.sequence, order_text(outcome.problem, order.tolist()).encode()))
+    write_outputs(files)
     say([*lines, *result_lines(outcome, task.plain_peak)], aside)
     return PLANNED
 

@@ -34,14 +34,20 @@ from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
 from .diagnostics import parse_error_line
 from .execution import add_input_options, inputs_from
-from .files import FileError, read_text, write_bytes, write_text
+from .files import FileError, demand_different_files, read_text, write_outputs
 from .rule_files import add_rules_option, loaded_rules
 from .start import version_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
-    options = argument_parser().parse_args(arguments)
+    parser = argument_parser()
+    options = parser.parse_args(arguments)
+    if options.results is not None and options.trace is not None:
+        try:
+            demand_different_files({"--results": options.results, "--trace": options.trace})
+        except ValueError as error:
+            parser.error(str(error))
     try:
         return run(options)
     except ParseError as error:
@@ -68,11 +74,12 @@ def _run(options: argparse.Namespace) -> int:
         inputs = random_inputs(function, options.seed, options.kind)
     results, metered = meter(function, inputs)
     modelled = timeline(function)
+    files = list[tuple[str | None, bytes]]()
     if options.results is not None:
-        write_bytes(options.results, archive(results))
+        files.append((options.results, archive(results)))
     if options.trace is not None:
-        write_text(options.trace, trace(function, metered, modelled))
-    write_text(None, summary(function, results, metered, modelled))
+        files.append((options.trace, trace(function, metered, modelled).encode()))
+    write_outputs([*files, (None, summary(function, results, metered, modelled).encode())])
     return 0
 
 

@@ -16,7 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from recompute.tools.files import TEMPORARY, FileError, write_bytes, write_text
+from recompute.tools.files import (
+    TEMPORARY,
+    FileError,
+    demand_different_files,
+    write_bytes,
+    write_outputs,
+    write_text,
+)
 from recompute.tools.recompute_opt import main
 
 MODULE = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  func.return %x : tensor<4xf32>\n}\n"
@@ -229,3 +236,52 @@ def test_an_error_before_writing_leaves_the_output(
     """Output = input, and the passes refuse: the input is not lost."""
     assert "no gradient found" in refused([str(source), "-p", "recompute", "-o", str(source)], capsys)
     assert source.read_text() == MODULE
+
+
+def spellings(path: Path) -> list[str]:
+    """The same file by other names."""
+    linked, hard = path.with_name("linked"), path.with_name("hard")
+    path.touch()
+    linked.symlink_to(path)
+    hard.hardlink_to(path)
+    return [
+        str(path),
+        f"{path.parent}/./{path.name}",
+        f"{path.parent}/../{path.parent.name}/{path.name}",
+        str(linked),
+        str(hard),
+    ]
+
+
+def test_a_plan_and_its_program_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "source.mlir"
+    source.write_text(MODULE)
+    for name in spellings(tmp_path / "out"):
+        assert main([str(source), "-p", "recompute", "--emit-plan", str(tmp_path / "out"), "-o", name]) == 2
+        assert "-o and --emit-plan both name" in capsys.readouterr().err
+        assert (tmp_path / "out").read_text() == ""
+    assert main([str(source), "-p", "recompute", "--emit-plan", "-"]) == 2
+
+
+def test_names_of_one_file(tmp_path: Path) -> None:
+    for name in spellings(tmp_path / "a"):
+        with pytest.raises(ValueError, match="both name"):
+            demand_different_files({"-o": name, "--other": str(tmp_path / "a")})
+    demand_different_files({"-o": str(tmp_path / "a"), "--other": str(tmp_path / "b"), "--more": None})
+    demand_different_files({"-o": "/dev/null", "--other": "/dev/null"})
+
+
+@on_linux
+@pytest.mark.parametrize("bad", ["/dev/full", "missing/plan"])
+def test_a_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None:
+    """Neither file changes if one of them cannot be written."""
+    good = tmp_path / "good"
+    good.write_text("old")
+    bad = bad if bad.startswith("/") else str(tmp_path / bad)
+    for outputs in ([(str(good), b"new"), (bad, b"data")], [(bad, b"data"), (str(good), b"new")]):
+        with pytest.raises(FileError, match="cannot be written"):
+            write_outputs(outputs)
+        assert good.read_text() == "old"
+        assert [path.name for path in tmp_path.iterdir()] == ["good"]
+    write_outputs([(str(good), b"new"), (str(tmp_path / "plan"), b"data")])
+    assert good.read_text() == "new" and (tmp_path / "plan").read_bytes() == b"data"
