@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..support.strict_json import why_no_amount
+
 
 class BadPlan(ValueError):
     """A plan that cannot be read, or that does not fit the graph; the words name the culprit."""
@@ -35,15 +37,20 @@ class Fields:
         return value
 
     def number(self, name: str) -> int:
+        """A whole number from 0 to 2**53 - 1: of bytes, FLOPs, or an operation."""
         value = self._value(name)
-        if type(value) is not int:
-            raise self.wrong(name, "number")
-        return value
+        if (reason := why_no_amount(value)) is not None:
+            raise BadPlan(f"{self.where}.{name} {reason}: {value!r}"[:200])
+        return cast(int, value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
+        """A list of such numbers."""
         value = self._value(name)
-        if not isinstance(value, list) or any(type(one) is not int for one in cast(list[object], value)):
+        if not isinstance(value, list):
             raise self.wrong(name, "list of numbers")
+        for index, one in enumerate(cast(list[object], value)):
+            if (reason := why_no_amount(one)) is not None:
+                raise BadPlan(f"{self.where}.{name}[{index}] {reason}: {one!r}"[:200])
         return tuple(cast(list[int], value))
 
     def flag(self, name: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import cast
 
+from ..support.strict_json import BadJson, parsed
 from .json_fields import BadPlan as BadPlan
 from .json_fields import Fields
 from .offload import NOTHING_MOVED, Offload
@@ -79,11 +80,9 @@ def _note_data(note: Note) -> dict[str, object]:
 def from_json(text: str) -> tuple[StepPlan, ...]:
     """Raises `BadPlan`."""
     try:
-        data: object = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadPlan(f"line {error.lineno}: the plan is no JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadPlan(f"the plan is no JSON: {error}") from error
+        data = parsed(text)
+    except BadJson as error:
+        raise BadPlan(f"line {error.line}: the plan is no JSON: {error.reason}") from error
     plan = Fields.of(data, "plan", ("recompute_plan", "steps"))
     if plan.number("recompute_plan") != VERSION:
         raise BadPlan(f"this is a plan of version {plan.number('recompute_plan')}, and version {VERSION} is read here")

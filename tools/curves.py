@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.sequence import evaluate, read_order
 from ..planning.solvers.view_copies import with_copies
 from ..reports.curve import Curve, Marker, to_json
 from ..reports.curve_html import to_html
+from ..support.strict_json import EXACT, BadJson, parsed
 from .files import FileError, read_text, write_bytes
 
 TITLE = "What memory costs"
@@ -82,9 +82,20 @@ def with_named_views(problem: Problem, text: str) -> Problem:
 
 def _listed(problem: Problem, text: str, name: str) -> Iterable[Marker]:
     try:
-        rows: list[dict[str, Any]] = json.loads(text)
-        return [Marker(str(one["tag"]), int(one["peak_bytes"]), problem.percent(one["rec_cost"])) for one in rows]
-    except json.JSONDecodeError as error:
-        raise FileError(f"{name}:{error.lineno}:{error.colno}: error: this is no JSON: {error.msg}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"{name}:1:1: error: no list of points with tag, peak_bytes and rec_cost") from error
+        rows = parsed(text)
+    except BadJson as error:
+        raise FileError(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
+    if not isinstance(rows, list):
+        raise FileError(f"{name}:1:1: error: no list of points with tag, peak_bytes and rec_cost")
+    return [_marker(problem, one, f"{name}:1:1: error: point {at}") for at, one in enumerate(cast(list[object], rows))]
+
+
+def _marker(problem: Problem, point: object, where: str) -> Marker:
+    if not isinstance(point, dict):
+        raise FileError(f"{where} is no object")
+    fields = cast(dict[str, Any], point)
+    amounts = [fields.get(name) for name in ("peak_bytes", "rec_cost")]
+    for name, amount in zip(("peak_bytes", "rec_cost"), amounts, strict=True):
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < EXACT:
+            raise FileError(f"{where}: {name} is no number from 0 to 2**53: {amount!r}")
+    return Marker(str(fields.get("tag", "")), int(fields["peak_bytes"]), problem.percent(fields["rec_cost"]))

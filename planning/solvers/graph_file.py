@@ -10,11 +10,11 @@ inputs and tangents, and what looks at them, are not counted.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
+from ...support.strict_json import BadJson, parsed, why_no_amount
 from .problem import OperationRow, Problem, View, problem_of
 
 LARGEST = 2**53
@@ -76,11 +76,9 @@ def read_graph(text: str, name: str = "graph") -> Problem:
 
 def _nodes(text: str, name: str) -> list[Node]:
     try:
-        data: object = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadGraph(f"{name}:{error.lineno}:{error.colno}: error: this is no JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadGraph(f"{name}:1:1: error: this is no JSON: {error}") from error
+        data = parsed(text)
+    except BadJson as error:
+        raise BadGraph(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
     found: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
     if not isinstance(found, list):
         raise BadGraph(f'{name}: error: a graph is an object with a list of nodes: {{"nodes": […]}}')
@@ -90,9 +88,25 @@ def _nodes(text: str, name: str) -> list[Node]:
             raise BadGraph(f"{name}: error: nodes[{at}] is no object with a number as its id")
         if type(cast(Node, node).get("alias", -1)) is not int:
             raise BadGraph(f"{name}: error: nodes[{at}]: alias is no whole number")
-        if not isinstance(cast(Node, node).get("split", False), bool | None):
-            raise BadGraph(f"{name}: error: nodes[{at}]: split is neither true nor false")
+        for flag in ("split", "bwd"):
+            if not isinstance(cast(Node, node).get(flag, False), bool | None):
+                raise BadGraph(f"{name}: error: nodes[{at}]: {flag} is neither true nor false")
+        for text_field in ("name", "target"):
+            if not isinstance(cast(Node, node).get(text_field, ""), str | None):
+                raise BadGraph(f"{name}: error: nodes[{at}]: {text_field} is no string")
+        if (reason := _why_no_shape(cast(Node, node).get("shape"))) is not None:
+            raise BadGraph(f"{name}: error: nodes[{at}]: shape {reason}")
     return cast(list[Node], nodes)
+
+
+def _why_no_shape(shape: object) -> str | None:
+    """Why the extents of a node are none; None for those that are, and for a node of which they are unknown."""
+    if shape is None:
+        return None
+    if not isinstance(shape, list):
+        return "is no list of extents"
+    reasons = map(why_no_amount, cast(list[object], shape))
+    return next((f"has an extent that {reason}" for reason in reasons if reason is not None), None)
 
 
 def _read_node(reading: _Reading, node: Node) -> None:

@@ -11,7 +11,6 @@ All but one of `operations`, `steps` and `otherwise` may be missing. Costs are n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -22,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.diagnostics import Refusal
+from ...support.strict_json import EXACT, parsed
 from ..names import name_of
 from ..registry import facts_named
 from .bad_cost import BadCost
@@ -47,7 +47,7 @@ class CostFile:
     def read(cls, path: str) -> CostFile:
         """Raises `BadCost` for a file that cannot be read, or that holds no costs."""
         try:
-            return cls.of(json.loads(Path(path).read_text()), path)
+            return cls.of(parsed(Path(path).read_text()), path)
         except OSError as error:
             raise BadCost(f"the costs {path} cannot be read: {error.strerror}") from error
         except ValueError as error:
@@ -135,4 +135,6 @@ def _by_number(given: object, where: str) -> Mapping[int, int]:
 def _cost(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
         raise BadCost(f"{where} is no number >= 0: {value!r}")
+    if value * SCALE >= EXACT:
+        raise BadCost(f"{where} is too large: {value!r}; give all costs in a larger unit")
     return round(value * SCALE)

@@ -33,8 +33,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
+from ...support.strict_json import parsed
 from .bad_cost import BadCost
 
+LARGEST_RATE = 1e21
+"""Of FLOPs or bytes per second; a machine of today's largest size has less."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
 """Element types that products have rates for."""
 _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")
@@ -92,7 +95,7 @@ DEVICES: Mapping[str, Device] = {
 def read_device(path: str) -> Device:
     """Raises `BadCost` for a file that cannot be read, or that holds no device."""
     try:
-        return device_from(json.loads(Path(path).read_text()), path)
+        return device_from(parsed(Path(path).read_text()), path)
     except OSError as error:
         raise BadCost(f"the device {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -148,4 +151,6 @@ def _optional(fields: Mapping[str, object], name: str, where: str) -> float | No
 def _rate(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
         raise BadCost(f"{where} is no number above 0: {value!r}")
+    if value > LARGEST_RATE:
+        raise BadCost(f"{where} is more than {LARGEST_RATE:g} per second: {value!r}")
     return float(value)

@@ -115,7 +115,7 @@ def test_points_that_are_none(graph: str, tmp_path: Path, capsys: pytest.Capture
     path = tmp_path / "theirs.json"
     for text, reason in (
         ("[1, ]", ":1:5: error: this is no JSON"),
-        ('[{"tag": "x"}]', ":1:1: error: no list of points"),
+        ('[{"tag": "x"}]', ":1:1: error: point 0: peak_bytes is no number from 0 to 2**53: None"),
     ):
         path.write_text(text)
         assert main([graph, "--sweep", "2", "-q", "--beside", str(path)]) == 2

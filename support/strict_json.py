@@ -1,0 +1,66 @@
+"""JSON as the files of this project hold it: nothing is dropped or changed in silence.
+
+Python's reader keeps the last of two values with one key, and reads `NaN`, `Infinity` and `1e999`, which JSON does not
+have. Here they are errors, as is text that is nested too deeply or whose numbers have thousands of digits.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+EXACT = 2**53
+"""Whole numbers below it are exact as doubles, too."""
+
+
+class BadJson(ValueError):
+    """Text that is not JSON; `line` and `column` where they are known, counted from 1."""
+
+    def __init__(self, reason: str, line: int = 1, column: int = 1):
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+def parsed(text: str) -> object:
+    """The value that a text holds. Raises `BadJson`."""
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    except BadJson:
+        raise
+    except json.JSONDecodeError as error:
+        raise BadJson(error.msg, error.lineno, error.colno) from error
+    except RecursionError:
+        raise BadJson("it is nested too deeply") from None
+    except ValueError as error:
+        raise BadJson(str(error)) from error
+
+
+def why_no_amount(value: object) -> str | None:
+    """Why a value is no whole number from 0 to 2**53 - 1, or None if it is one."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return "is not a whole number"
+    if value < 0:
+        return "is negative"
+    return "is 2**53 or more" if value >= EXACT else None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadJson(f"the key '{twice}' occurs twice in one object")
+    return data
+
+
+def _constant(name: str) -> float:
+    raise BadJson(f"{name} is not a number of JSON")
+
+
+def _float(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise BadJson(f"the number {text} is too large")
+    return number
