@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import i1
 
 from ...dialects.dense import DenseAttr, to_numpy
-from ...dialects.guards import is_integer_type, is_tensor
+from ...dialects.guards import is_integer_type, is_tensor, is_unsigned
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]
@@ -142,10 +142,16 @@ class Integers:
         decide, intervals = _DIRECTIONS.get(direction), [self.interval(self.sum_of(operand)) for operand in operands]
         if said or decide is None or intervals[0] is None or intervals[1] is None:
             return None
-        if kind != "SIGNED" and not (kind == "UNSIGNED" and min(intervals[0][0], intervals[1][0]) >= 0):
+        # Below 0 an unsigned number is a large one.
+        is_signed = kind == "SIGNED" and not any(self._is_unsigned(each) for each in terms)
+        if kind not in ("SIGNED", "UNSIGNED") or not (is_signed or min(intervals[0][0], intervals[1][0]) >= 0):
             return None
         verdict = decide(intervals[0], intervals[1])
         return None if verdict is None else self._written_truth(verdict, head)
+
+    def _is_unsigned(self, head: Head) -> bool:
+        type_ = self._terms.attributes.attribute(head.types[0])
+        return is_tensor(type_) and is_unsigned(type_.element_type)
 
     def truth(self, number: int) -> bool | None:
         """The value of a constant of type i1, a scalar; None for any other term."""

@@ -365,3 +365,32 @@ def test_a_loop_may_write_its_stack_in_another_order() -> None:
         stack(lambda i: 5 - i, trips=5),
     ):
         assert not proof(before, other).proved and not proof(other, before).proved
+
+
+def counted(type_: str, body: str) -> str:
+    """Four iterations, counted in this type from 0."""
+    n, v = f"tensor<{type_}>", "tensor<f32>"
+    constants = "".join(
+        f"%{name} = stablehlo.constant dense<{value}> : {n}\n"
+        for name, value in (("zero", 0), ("one", 1), ("four", 4), ("five", 5))
+    )
+    return (
+        f"func.func public @main(%x: {v}) -> {v} {{\n{constants}"
+        f"%r:2 = stablehlo.while(%i = %zero, %a = %x) : {n}, {v}\ncond {{\n"
+        f"%p = stablehlo.compare LT, %i, %four : ({n}, {n}) -> tensor<i1>\nstablehlo.return %p : tensor<i1>\n}} do {{\n"
+        f"{body.replace('N', n).replace('V', v)}\n%k = stablehlo.add %i, %one : {n}\n"
+        f"stablehlo.return %k, %n : {n}, {v}\n}}\nreturn %r#1 : {v}\n}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "chosen"), [("i32", "sine"), ("i64", "sine"), ("ui32", "neither"), ("i16", "neither")]
+)
+def test_a_comparison_that_ranges_decide(type_: str, chosen: str) -> None:
+    """`i - 5 < 5` holds for signed numbers; an unsigned one wraps around, and of short ones nothing is known."""
+    body = "%d = stablehlo.subtract %i, %five : N\n%c = stablehlo.compare LT, %d, %five : (N, N) -> tensor<i1>\n"
+    body += "%s = stablehlo.sine %a : V\n%t = stablehlo.cosine %a : V\n%n = stablehlo.select %c, %s, %t : tensor<i1>, V"
+    compared = counted(type_, body)
+    assert proof(compared, compared).proved
+    for name in ("sine", "cosine"):
+        assert proof(compared, counted(type_, f"%n = stablehlo.{name} %a : V")).proved == (name == chosen)
