@@ -31,12 +31,12 @@ def meshes_of(module: ModuleOp) -> dict[str, Operation]:
 
 def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
     """The meshes whose name is in no attribute and no type of the module, quoted or not. Raises `Refusal`."""
-    unused = meshes_of(module)
-    if unused:
-        for text in {str(attribute) for attribute in _attributes(module, frozenset(unused.values()))}:
-            for word in _WORD.findall(text):
-                unused.pop(word, None)
-    return unused
+    meshes = meshes_of(module)
+    texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
+    # In a text another name may stand otherwise than it is.
+    return {
+        name: op for name, op in meshes.items() if _WORD.fullmatch(name) and not any(name in text for text in texts)
+    }
 
 
 def _attributes(module: ModuleOp, meshes: frozenset[Operation]) -> Iterator[Attribute]:

@@ -52,13 +52,13 @@ def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Cl
 
 
 def note_closures(
-    terms: Terms, scope: Scope, name: str, regions: Iterable[Iterable[Closure]], decides: int
+    terms: Terms, scope: Scope, name: str, regions: Sequence[Iterable[Closure]], decides: int
 ) -> list[int]:
     """As `note_regions`, for an operation of this name. `decides`: the term that says which region runs, and when."""
     noted = list[int]()
     for index, closures in enumerate(regions):
         for body, captures in closures:
-            head = Head("risk", f"{name}, region {index}", bodies=(body,))
+            head = Head("risk", f"{name}, region {index} of {len(regions)}", bodies=(body,))
             noted.append(terms.term(head, (decides, *captures)))
             note(terms, scope, noted[-1], ordered=_is_ordered(terms, body))
     return noted

@@ -11,6 +11,13 @@ Exchange = tuple[int, int | tuple[str, int]]
 """A channel, and what goes through it: a term, or the head of a term that depends on a region's arguments."""
 
 
+class Branch(NamedTuple):
+    """One of the regions of a conditional, and how many it has."""
+
+    region: int
+    regions: int
+
+
 @dataclass
 class Scope:
     """The values of this region, then those of the regions around it; and the state.
@@ -36,7 +43,7 @@ class Scope:
     risks: dict[int, None] = field(default_factory=dict[int, None])
     ran: dict[int, bool] = field(default_factory=dict[int, bool])
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    chosen: dict[int, int] = field(default_factory=dict[int, int])
+    chosen: dict[int, Branch] = field(default_factory=dict[int, Branch])
 
     def find(self, value: SSAValue) -> int | None:
         scope: Scope | None = self

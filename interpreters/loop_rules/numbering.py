@@ -34,7 +34,7 @@ from ..anatomy import attributes_of, name_of
 from ..blocks import is_known_end, refuse_symbols, single_block
 from ..conditions import why_endless
 from ..risks import all_that_ran, closed_risks, note, note_closures
-from ..scope import Scope
+from ..scope import Branch, Scope
 from ..terms import ENDLESS, Head, Side
 from ..value_numbering import Numbering
 from .handed_on import HandedOn
@@ -83,13 +83,16 @@ class LoopNumbering(Numbering):
             return numbers
         return tuple(self._chosen(number, scope.chosen) for number in numbers)
 
-    def _chosen(self, number: int, chosen: Mapping[int, int]) -> int:
-        """The value of the branch that runs here, of a result that the same condition decides."""
+    def _chosen(self, number: int, chosen: Mapping[int, Branch]) -> int:
+        """The value of the branch that runs here, of a result that the same condition decides.
+
+        Only of as many branches: the last one runs for all numbers that are too large.
+        """
         while self._terms.head_of(number).kind == "branch":
             decides, *results = self._terms.operands_of(number)
-            if decides not in chosen or chosen[decides] >= len(results):
+            if decides not in chosen or chosen[decides].regions != len(results):
                 break
-            number = results[chosen[decides]]
+            number = results[chosen[decides].region]
         return number
 
     def _branches(self, op: Operation, scope: Scope) -> Sequence[int] | None:
@@ -108,7 +111,7 @@ class LoopNumbering(Numbering):
             if self.heads.types(end.operands, end) != types:
                 return None
             inner = self._scope(block, (), self._terms.bound("state", (), scope.depth + 1), scope)
-            inner.chosen = {**scope.chosen, decides: index}
+            inner.chosen = {**scope.chosen, decides: Branch(index, len(op.regions))}
             results.append(self._block(block, inner)[1])
             if inner.state != inner.entry or inner.kept:
                 return None

@@ -159,6 +159,9 @@ class Rules:
         if (found := part_of_part(self, source, place)) is None:
             return None
         array, place = found
+        types = self.terms.types_of(index)
+        if any(self.terms.types_of(base) != types for base, _ in place.parts):
+            return None
         at = self.integers.written(place, self.terms.head_of(index))
         return self.make(head, (array, at, *others))
 

@@ -197,6 +197,15 @@ def test_another_branch(other: str) -> None:
     assert not proof(before, other).proved and not proof(other, before).proved
 
 
+def test_the_last_branch_runs_for_all_numbers_that_are_too_large() -> None:
+    """Region 1 of two runs for 2 as well; of three it does not."""
+    two = handed_on()
+    read = sine("%c", "%x", "exponential") + f"stablehlo.return %c : {M}"
+    three = two.replace(f"}}) : (tensor<i32>) -> {M}\n%r", f"}}, {{\n{read}\n}}) : (tensor<i32>) -> {M}\n%r")
+    assert three != two and proof(three, three).proved
+    assert not proof(three, computed_again()).proved and not proof(computed_again(), three).proved
+
+
 def test_an_effect_in_a_branch_stays() -> None:
     call = f'%e = "stablehlo.custom_call"(%x) {{call_target_name = "log", has_side_effect = true}} : ({M}) -> {M}\n'
     printing = handed_on().replace(sine("%a", "%x"), call + sine("%a", "%x"))

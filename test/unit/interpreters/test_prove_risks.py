@@ -94,3 +94,19 @@ func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {
     inside = called.replace("BODY", "%s = call @g(%x, %x) : (i32, i32) -> i32")
     assert proof(called.replace("BODY", ""), plain) and proof(plain, called.replace("BODY", ""))
     assert not proof(plain, inside) and proof(inside, plain)
+
+
+def test_one_region_of_two_and_one_of_three() -> None:
+    """Region 1 of two runs for 2 as well."""
+
+    def case(count: int) -> str:
+        value = "stablehlo.constant dense<1> : tensor<i32>"
+        plain = f"{{\n%v = {value}\nstablehlo.return %v : tensor<i32>\n}}"
+        divided = f"{{\n%q = stablehlo.divide %x, %y : tensor<i32>\n%v = {value}\nstablehlo.return %v : tensor<i32>\n}}"
+        regions = ", ".join([plain, divided, plain][:count])
+        body = f'%r = "stablehlo.case"(%i) ({regions}) : (tensor<i32>) -> tensor<i32>'
+        arguments = "%i: tensor<i32>, %x: tensor<i32>, %y: tensor<i32>"
+        return f"func.func @f({arguments}) -> tensor<i32> {{\n%o = {value}\n{body}\nreturn %o : tensor<i32>\n}}"
+
+    assert proof(case(2), case(2)) and proof(case(3), case(3))
+    assert not proof(case(3), case(2))
