@@ -12,8 +12,8 @@ inlines them to decide, as it calls them again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -46,12 +46,11 @@ def inline(module: ModuleOp, origins: Origins | None = None) -> int:
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     inlined = _Inlined(functions, _staying(functions.values()), Inherited(module), origins)
-    sizes: dict[str, int] = {}
-    for function in functions.values():
-        inlined.size(function, sizes)
+    order = inlined.callees_first()
+    inlined.demand_bounded_size(order)
     if origins is not None:
         origins.number(functions.values())
-    count = sum(inlined.in_place(function) for name, function in functions.items() if name not in inlined.staying)
+    count = sum(inlined.in_place(function) for function in order if function.sym_name.data not in inlined.staying)
     _drop_uncalled(module, inlined.staying)
     return count
 
@@ -76,45 +75,60 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 @dataclass
 class _Inlined:
-    """The functions of a module, of which those in `done` hold no calls to inline any more."""
+    """The functions of a module, and which of them stay as they are."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
     inherited: Inherited
     origins: Origins | None
-    done: set[str] = field(default_factory=set[str])
 
-    def size(self, function: FuncOp, sizes: dict[str, int]) -> int:
-        """How many operations the function will have, by `sizes` where it is known. Raises `Refusal` for too many."""
-        name = function.sym_name.data
-        if name in sizes:
-            return sizes[name]
-        sizes[name] = 0  # a function that calls itself is refused when it is inlined
-        total = 0
-        for op in every_operation(function):
-            total += 1
-            if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
-                total += self.size(callee, sizes)
-            if total > MAX_OPERATIONS:
-                raise Refusal(op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined")
-        sizes[name] = total
-        return total
+    def callees_first(self) -> list[FuncOp]:
+        """All functions, each behind those that it calls. Raises `Refusal` for a function that calls itself."""
+        order, active = list[FuncOp](), dict[str, list[FuncOp]]()
+        known, pending = set[str](), list(self.functions.values())[::-1]
+        while pending:
+            name = pending[-1].sym_name.data
+            if name in known:
+                pending.pop()
+                continue
+            if name not in active:
+                calls = (op for op in every_operation(pending[-1]) if isinstance(op, CallOp))
+                active[name] = [callee for call in calls if (callee := self._callee(call)) is not None]
+            for callee in active[name]:
+                if callee.sym_name.data in active:
+                    raise Refusal(
+                        callee, f"function '{callee.sym_name.data}' calls itself; recursive functions cannot be inlined"
+                    )
+            if missing := [callee for callee in active[name] if callee.sym_name.data not in known]:
+                pending.extend(missing)
+                continue
+            del active[name]
+            known.add(name)
+            order.append(pending.pop())
+        return order
 
-    def in_place(self, function: FuncOp, callers: tuple[str, ...] = ()) -> int:
-        """Callees first, so that each body is copied only once it holds no more calls."""
-        name = function.sym_name.data
-        if name in self.done:
-            return 0
-        if name in callers:
-            raise Refusal(function, f"function '{name}' calls itself; recursive functions cannot be inlined")
+    def demand_bounded_size(self, order: Sequence[FuncOp]) -> None:
+        """Raises `Refusal` for a function that would have too many operations. `order`: callees first."""
+        sizes = dict[str, int]()
+        for function in order:
+            name, total = function.sym_name.data, 0
+            for op in every_operation(function):
+                total += 1
+                if isinstance(op, CallOp) and (callee := self._callee(op)) is not None:
+                    total += sizes[callee.sym_name.data]
+                if total > MAX_OPERATIONS:
+                    raise Refusal(
+                        op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined"
+                    )
+            sizes[name] = total
+
+    def in_place(self, function: FuncOp) -> int:
+        """Inline the calls of functions that hold no more calls; returns how many."""
         inlined = 0
         for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
-            if (callee := self._callee(call)) is None:
-                continue
-            inlined += self.in_place(callee, (*callers, name))
-            _inline_call(call, callee, self.inherited, self.origins)
-            inlined += 1
-        self.done.add(name)
+            if (callee := self._callee(call)) is not None:
+                _inline_call(call, callee, self.inherited, self.origins)
+                inlined += 1
         return inlined
 
     def _callee(self, call: CallOp) -> FuncOp | None:
