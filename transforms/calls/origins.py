@@ -20,6 +20,8 @@ from ...analysis.step.copied import is_copy
 from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 
+MAX_DEPTH = 64
+
 
 @dataclass(frozen=True, eq=False)
 class Instance:
@@ -69,7 +71,8 @@ class Origins:
     ) -> None:
         """The operations of a body, which holds no calls any more, were cloned in place of the call.
 
-        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones.
+        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones. Calls in
+        more than `MAX_DEPTH` others stay inlined: each level copies what is known of all below it.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
@@ -77,7 +80,9 @@ class Origins:
         moved = dict[Instance, Instance]()
         for op, clone in body:
             for one, other in zip(every_operation(op), every_operation(clone), strict=True):
-                origin = self.of[one]
+                origin = self.of.get(one)
+                if origin is None or (origin.instance is not None and _is_deep(origin.instance)):
+                    continue
                 inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index)
 
@@ -123,6 +128,10 @@ class Origins:
             if (origin := self.of.get(one)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
                 self.of[other] = Origin(inner, origin.index, number.value.data)
+
+
+def _is_deep(instance: Instance) -> bool:
+    return any(depth >= MAX_DEPTH for depth, _ in enumerate(_around(instance), 1))
 
 
 def _around(instance: Instance) -> Iterator[Instance]:

@@ -30,3 +30,19 @@ def test_too_many_are_refused_before_any_is_inlined() -> None:
     with pytest.raises(Refusal, match="has more than 1000000 operations once calls are inlined"):
         inline(module)
     assert str(module) == str(parse_module(text))
+
+
+def test_a_chain_of_calls_of_any_depth() -> None:
+    """3,000 functions, each of which calls the next."""
+    count, type_ = 3000, "tensor<4xf32>"
+    ends = [f"%0 = call @f{n + 1}(%x) : ({type_}) -> {type_}" for n in range(count - 1)]
+    bodies = [*ends, f"%0 = stablehlo.sine %x : {type_}"]
+    functions = "\n".join(
+        f"func.func private @f{n}(%x: {type_}) -> {type_} {{\n{body}\nreturn %0 : {type_}\n}}"
+        for n, body in enumerate(bodies)
+    )
+    call = f"%0 = call @f0(%x) : ({type_}) -> {type_}"
+    module = parse_module(f"func.func @main(%x: {type_}) -> {type_} {{\n{call}\nreturn %0 : {type_}\n}}\n{functions}")
+    inline(module)
+    names = [op.name for op in module.walk()]
+    assert names == ["builtin.module", "func.func", "stablehlo.sine", "func.return"]
