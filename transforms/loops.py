@@ -9,7 +9,7 @@ as such. Loops inside of loops, branches and bodies per device are looked at too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,9 +23,10 @@ from ..analysis.copies.loop_prices import corner_within
 from ..analysis.request.in_loops import asked_whole, repeatable
 from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
 from ..analysis.request.selection import AUTO, BadSelection, Selection
+from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.functions import functions_of, single_block
-from ..analysis.step.stacks import Link, links_of
+from ..analysis.step.stacks import Link
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
@@ -64,22 +65,23 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
-        pending = [single_block(function)]
+        pending, crossings = [single_block(function)], Crossings(function.body.block, selection.outputs)
         corner = corner_within(single_block(function), may_repeat, schedule.keep) if schedule.keep else None
         find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
         while pending:
             block = pending.pop()
-            remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block))
-            whole = _run_again_whole(block, find, selection)
-            remarks.extend(_not_worth_it(block, may_repeat, find, whole))
-            while (cut := _next_cut(block, find, whole)) is not None:
+            remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block, crossings))
+            links = partial(crossings.links_of, block)
+            whole = _run_again_whole(links(), find, selection)
+            remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
+            while (cut := _next_cut(links(), find, whole)) is not None:
                 remarks.append(_said(cut))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":
             drop_dead_code(function.body)
-            for held in _held(function.body.block, schedule, may_repeat, remarks):
+            for held in _held(function.body.block, crossings, schedule, may_repeat, remarks):
                 extra += held.extra_flops
                 copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
@@ -93,14 +95,16 @@ LEFT = "the loop is left as it is: {reason}"
 EXCHANGES = "; {name} in it holds collectives, which run again with collectives=true only"
 
 
-def _next_cut(block: Block, find: Find, whole: Collection[Operation]) -> LoopCut | None:
+def _next_cut(links: Iterable[Link], find: Find, whole: Collection[Operation]) -> LoopCut | None:
     """A cut of the block that is worth it. It is found anew each time: loops are replaced when they are cut."""
-    cuts = (find(link) for link in links_of(block) if link.writer.op not in whole)
+    cuts = (find(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
 
-def _not_worth_it(block: Block, may_repeat: MayRepeat, find: Find, whole: Collection[Operation]) -> Iterator[Remark]:
-    for link in links_of(block):
+def _not_worth_it(
+    links: Iterable[Link], may_repeat: MayRepeat, find: Find, whole: Collection[Operation]
+) -> Iterator[Remark]:
+    for link in links:
         if link.writer.op in whole:
             yield Remark(link.writer.op, WHOLE)
         elif link.only_read and (reason := find(link).why_not) is not None:
@@ -112,14 +116,16 @@ def _not_worth_it(block: Block, may_repeat: MayRepeat, find: Find, whole: Collec
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
 
 
-def _held(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]) -> Iterator[Held]:
+def _held(
+    block: Block, crossings: Crossings, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]
+) -> Iterator[Held]:
     """Pairs of loops that hold less then, which the caller replaces before the next one is looked for: from the
     outside in, and not in what has been written for others."""
     seen, pending = set[Operation](), [block]
     while pending:
         block = pending.pop()
         looked_at = {op for op in block.ops if op not in seen}
-        while (held := _next_held(block, schedule, looked_at)) is not None:
+        while (held := _next_held(block, crossings, schedule, looked_at)) is not None:
             link = held.link
             looked_at.discard(link.writer.op)
             reason = held.why_not(may_repeat)
@@ -131,8 +137,8 @@ def _held(block: Block, schedule: Schedule, may_repeat: MayRepeat, remarks: list
         pending.extend(inner for op in looked_at for region in op.regions for inner in region.blocks)
 
 
-def _next_held(block: Block, schedule: Schedule, looked_at: Collection[Operation]) -> Held | None:
-    links = (link for link in links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
+def _next_held(block: Block, crossings: Crossings, schedule: Schedule, looked_at: Collection[Operation]) -> Held | None:
+    links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
     found = (held_of(link, block, schedule) for link in links)
     return next((held for held in found if held is not None), None)
 
@@ -143,10 +149,10 @@ HELD = (
 )
 
 
-def _run_again_whole(block: Block, find: Find, selection: Selection) -> frozenset[Operation]:
+def _run_again_whole(links: Iterable[Link], find: Find, selection: Selection) -> frozenset[Operation]:
     """Loops in segments that need less if they are computed again as a whole, one after the other, than if all that
     their cuts keep is held until each is done."""
-    links = [link for link in links_of(block) if asked_whole(link.writer.op, selection)]
+    links = [link for link in links if asked_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)
     largest = max((sum(stack.bytes for stack in link.stacks) for link in links), default=0)

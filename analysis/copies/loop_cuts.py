@@ -20,12 +20,17 @@ from ...planning.objective import WORTH_IT
 from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ..step.counted_loops import CountedLoop, counted_loop
+from ..step.crossings import Crossings
 from ..step.exchanges import all_come_alike, has_other_effects
 from ..step.order import Order, read_values
 from ..step.stacks import Link, Reading, Stack, keeps_order, links_of
 from ..step.storage import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
+
+TIES = 16
+"""Of sets of equal size, one that holds what the writing loop reads anyway lowers the peak while it runs: such bytes
+count a sixteenth less."""
 
 SMALLEST = "no smaller set of stacks makes those that the later loop reads"
 NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
@@ -100,19 +105,26 @@ def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -
     for stack in optional:
         flow.add(stack.slice)
     kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.priced(price))
-    stays = {stack.slice for stack in optional if stack.slice in kept}
-    by_value = {seen_through(stack.slice): stack for stack in link.standing}
+    stays = set[int]()
+    by_value = {
+        seen_through(stack.slice): stack for stack in sorted(link.standing, key=lambda one: _is_held(one, link))
+    }
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
         stack = by_value.get(seen_through(value))
         if stack is not None:
-            stays.add(stack.slice)
+            stays.add(stack.index)
             standing.append((value, stack))
         elif not _is_given(value, writer):
             new.append(value)
-    dropped = tuple(stack for stack in optional if stack.slice not in stays)
+    dropped = tuple(stack for stack in optional if stack.index not in stays)
     again = flow.closure([stack.slice for stack in dropped], kept)
     return LoopCut(link, again, tuple(standing), tuple(new), dropped)
+
+
+def _is_held(stack: Stack, link: Link) -> bool:
+    """Whether the stack is there anyway: of several that hold one value it is the one to read."""
+    return stack.index in link.outputs or stack.index not in link.only_read
 
 
 class _Flow:
@@ -133,7 +145,10 @@ class _Flow:
     def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
         """Of keeping each value, and of computing it again; of an operation with several results each its share."""
         if price is None:
-            return self.cost, {}
+            given = (value for value in self.cost if _is_given(value, self._link.writer))
+            return {value: size * TIES for value, size in self.cost.items()} | {
+                value: self.cost[value] * (TIES - 1) for value in given
+            }, {}
         cost = {value: size * price.numerator for value, size in self.cost.items()}
         made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._link.writer))
         often = self._link.reader.trips * price.denominator
@@ -220,25 +235,28 @@ def seen_through(value: SSAValue) -> SSAValue:
     return value
 
 
-def left_alone(block: Block) -> Iterator[tuple[Operation, str]]:
-    """Loops of the block that hand something on to a later loop and no stack, with the reason."""
+def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
+    """Loops of the block that hand something on to a backward loop and no stack, with the reason."""
     linked = {link.writer.op for link in links_of(block)}
     for op in block.ops:
-        if isinstance(op, WhileOp) and op not in linked and any(_goes_on(result) for result in op.results):
+        if (
+            isinstance(op, WhileOp)
+            and op not in linked
+            and any(crossings.may_cross(op, reader) for result in op.results for reader in _readers(result))
+        ):
             loop = counted_loop(op)
             yield op, NOT_COUNTED if loop is None else READ_WHOLE if loop.is_bare else WRITTEN_ON
 
 
-def _goes_on(value: SSAValue) -> bool:
-    """Whether a later loop gets a tensor from this one, and does not change it."""
+def _readers(value: SSAValue) -> Iterator[Operation]:
+    """Later loops that get a tensor from this one, and do not change it."""
     if not isinstance(value, OpResult) or not is_tensor(value.type) or len(value.type.get_shape()) < 2:
-        return False
+        return
     for use in value.uses:
         user, holder = use.operation, use.operation.parent_op()
         if isinstance(holder, WhileOp) and holder.parent is value.op.parent:
-            return True
+            yield holder
         if isinstance(user, WhileOp) and user.parent is value.op.parent:
             last = user.body.block.last_op
             if last is not None and last.operands[use.index] is user.body.block.args[use.index]:
-                return True
-    return False
+                yield user

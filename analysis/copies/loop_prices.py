@@ -13,7 +13,8 @@ from fractions import Fraction
 from xdsl.ir import Block
 
 from ...planning.solvers.budgets import budget_bytes
-from ..step.stacks import Link, links_of
+from ..step.crossings import Crossings
+from ..step.stacks import Link
 from .loop_cuts import LoopCut, MayRepeat, has_effects, loop_cut
 
 MOST = 16
@@ -63,10 +64,10 @@ def corner_within(block: Block, may_repeat: MayRepeat, keep: str) -> Corner | No
 
 
 def _links_in(block: Block) -> Iterator[Link]:
-    pending = [block]
+    pending, crossings = [block], Crossings(block)
     while pending:
         block = pending.pop()
-        yield from (link for link in links_of(block) if not has_effects(link))
+        yield from (link for link in crossings.links_of(block) if not has_effects(link))
         pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 

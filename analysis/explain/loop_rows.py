@@ -12,7 +12,7 @@ from ...dialects.diagnostics import position_of
 from ..copies.loop_cuts import left_alone, loop_cut
 from ..request.in_loops import repeatable
 from ..request.selection import Selection
-from ..step.stacks import links_of
+from ..step.crossings import Crossings
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class LoopRow:
 def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
     """Of all loops in the function, from the outside in. Raises `UnknownPolicy`."""
     may_repeat, pending, rows = repeatable(function, selection), [function.body.block], list[LoopRow]()
+    crossings = Crossings(function.body.block)
     while pending:
         block = pending.pop()
-        for link in links_of(block):
+        for link in crossings.links_of(block):
             cut = loop_cut(link, may_repeat)
             rows.append(
                 LoopRow(
@@ -52,7 +53,9 @@ def loop_rows(function: FuncOp, selection: Selection) -> tuple[LoopRow, ...]:
                     reason=cut.why_not,
                 )
             )
-        rows.extend(LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in left_alone(block))
+        rows.extend(
+            LoopRow(position_of(op), "", 0, 0, 0, 0, 0, 0, reason) for op, reason in left_alone(block, crossings)
+        )
         pending.extend(_inside(block))
     return tuple(rows)
 

@@ -118,6 +118,20 @@ def scope_of(location: Attribute) -> Scope:
 
 
 @lru_cache(maxsize=100_000)
+def transpositions(path: str) -> int | None:
+    """How many gradients deep the path stands; None where it tells of no differentiation.
+
+    What `jax.checkpoint` computes again stands in the backward pass, and belongs to the forward pass that it repeats.
+    """
+    if not _DIFFERENTIATED.search(path):
+        return None
+    return path.count("transpose(") - path.count("rematted_computation")
+
+
+_DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(|\brematted_computation\b|\bcheckpoint/")
+
+
+@lru_cache(maxsize=100_000)
 def as_backward(path: str) -> str:
     """The path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
     parts = split_path(path)
@@ -126,6 +140,21 @@ def as_backward(path: str) -> str:
         if _direction(wrappers) is Direction.FORWARD:
             return "/".join([*parts[:index], f"transpose({part})", "recompute", *parts[index + 1 :]])
     return "/".join([*parts[:-1], "transpose(jvp())", "recompute", parts[-1]])
+
+
+@lru_cache(maxsize=100_000)
+def as_read_by(path: str, reader: str) -> str:
+    """The path of a copy that a loop at `reader` makes: backward where the reader is, which may be inside of a loss.
+
+    `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
+    `jvp()/while/body/transpose(jvp())/recompute/sin`.
+    """
+    parts, readers = split_path(path), split_path(reader)
+    at = next((index for index, (part, other) in enumerate(zip(parts, readers, strict=False)) if part != other), None)
+    if at is None or "transpose" not in (wrappers := unwrap(readers[at])[0]):
+        return as_backward(path)
+    wrapped = f"transpose({parts[at]})" if wrappers[0] == "transpose" else readers[at]
+    return "/".join([*parts[:at], wrapped, "recompute", *parts[at + 1 :]])
 
 
 @lru_cache(maxsize=100_000)

@@ -52,13 +52,15 @@ class Reading:
 @dataclass(frozen=True)
 class Link:
     """A loop, and a later one that reads stacks of it. `standing`: all stacks that it writes. `only_read`: those of
-    which slices are read, here and in other loops, and nothing else is done with them."""
+    which slices are read, here and in other loops, and nothing else is done with them. `outputs`: those that a forward
+    loop reads, where it is known which loops are forward."""
 
     writer: CountedLoop
     reader: CountedLoop
     readings: tuple[Reading, ...]
     standing: tuple[Stack, ...]
     only_read: frozenset[int]
+    outputs: frozenset[int] = frozenset()
 
     @property
     def stacks(self) -> tuple[Stack, ...]:

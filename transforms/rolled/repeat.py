@@ -20,6 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.copies.loop_cuts import LoopCut, given
 from ...analysis.step.counted_loops import Affine, CountedLoop
+from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import read_values
 from ...analysis.step.stacks import Reading, Stack
 from ...dialects.channels import take_channels
@@ -111,7 +112,8 @@ class _Repeated:
         ops = {reading.op for reading in readings}
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)
         mapping = self._known(kept, place)
-        copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping) for op in self.cut.again]
+        reader = path_of(self.cut.link.reader.op.location)
+        copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping, reader) for op in self.cut.again]
         take_channels(copies, self.numbers.channels)
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:

@@ -14,7 +14,10 @@ from recompute.transforms.loops import recompute_loops
 from .test_binomial import INPUTS, STEP
 
 TEXT = STEP.format(n=30, last=29)
-SAME_DIRECTION = TEXT.replace("%at = stablehlo.subtract %last, %j", "%at = stablehlo.add %j, %o")
+BACKWARD = '} loc("jit(step)/transpose(jvp())/while")\n  func.return'
+SAME_DIRECTION = TEXT.replace("%at = stablehlo.subtract %last, %j", "%at = stablehlo.add %j, %o").replace(
+    "}\n  func.return", BACKWARD
+)
 
 
 def said_of(text: str, loops: str, selection: Selection = AUTO) -> str:

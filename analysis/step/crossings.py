@@ -1,0 +1,88 @@
+"""Which links between two loops lead from a forward pass to its gradient: the only ones that a rewrite pairs.
+
+    %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
+    …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder: no gradient lies between them
+    …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
+
+A value that a forward loop hands to another forward loop is read at once: to compute it again there saves nothing, and
+its copy would be no part of the gradient. The same holds for loops that only measure, and for those of the optimizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Block, Operation
+
+from ...dialects.every import every_operation
+from .direction import Direction
+from .jax_paths import path_of, transpositions
+from .phase_sources import ATTRIBUTE, JAX_PATH, sources
+from .stacks import Link, links_of
+
+
+class Crossings:
+    """The links of one function that cross from forward to backward.
+
+    Every differentiation in reverse wraps a path in one more `transpose`, so that the gradient of a gradient, and a
+    gradient inside of a loss, have crossings of their own. Where no operation of the function has a direction, loops
+    that read their stacks from the last iteration to the first are taken for backward loops.
+    """
+
+    def __init__(self, block: Block, outputs: bool = False):
+        """`outputs`: as in `Selection`; a stack that a forward loop reads is computed again too."""
+        function = block.parent_op()
+        self._outputs = outputs
+        operations = () if function is None else every_operation(function)
+        self._is_told = any(_has_direction(op) for op in operations)
+
+    def links_of(self, block: Block) -> list[Link]:
+        """As `stacks.links_of`, those that cross. A stack that a forward loop reads is an output of the loop that
+        writes it: it is saved for who reads outputs only, as the gradient of that forward loop does, and computed again
+        by the gradient of the loop that writes it."""
+        links = list(links_of(block))
+        crossing = [link for link in links if self.is_gradient(link)]
+        if self._outputs or len(crossing) == len(links):
+            return crossing
+        outputs = dict[Operation, set[int]]()
+        for link in links:
+            if not self.is_gradient(link):
+                outputs.setdefault(link.writer.op, set()).update(stack.index for stack in link.stacks)
+        return [_with_outputs(link, frozenset(outputs.get(link.writer.op, ()))) for link in crossing]
+
+    def is_gradient(self, link: Link) -> bool:
+        """Whether the loop that reads is backward, and the one that writes is not."""
+        if self._is_told:
+            return self.may_cross(link.writer.op, link.reader.op)
+        return link.reader.trips < 2 or any(one.written.scale < 0 for one in link.readings)
+
+    def may_cross(self, writer: Operation, reader: Operation) -> bool:
+        """The same of any two operations, as far as is known of them: true where nothing is."""
+        return not self._is_told or _depth(reader) > _depth(writer)
+
+
+def _with_outputs(link: Link, outputs: frozenset[int]) -> Link:
+    reads_residuals = any(stack.index not in outputs for stack in link.stacks)
+    return replace(link, outputs=outputs, only_read=link.only_read if reads_residuals else frozenset[int]())
+
+
+def _has_direction(op: Operation) -> bool:
+    return any(source.direction(op) is not None for source in sources())
+
+
+_DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direction.NESTED: 2}
+
+
+def _depth(op: Operation) -> int:
+    """How many gradients deep the operation stands. One that is silent stands where what holds it does."""
+    at: Operation | None = op
+    while at is not None:
+        if (stated := ATTRIBUTE.direction(at)) is not None:
+            return _DEPTHS[stated]
+        if (depth := transpositions(path_of(at.location))) is not None:
+            return depth
+        told = (source.direction(at) for source in sources() if source not in (ATTRIBUTE, JAX_PATH))
+        if (direction := next((one for one in told if one is not None), None)) is not None:
+            return _DEPTHS[direction]
+        at = at.parent_op()
+    return 0
