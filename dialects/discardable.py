@@ -116,7 +116,7 @@ KNOWN: dict[str, Known] = {
         "forward operation",
         "a unit attribute",
         _is_unit,
-        "it may run twice, though it is a collective, or draws from a hidden state",
+        "it may run twice, though it is a collective, a custom call, or draws from a hidden state",
     ),
     Names.CHECKPOINTS: Known(
         "function",

@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from ..dialects.collecting import no_collection
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
+from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..dialects.stopwatch import part
 from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import Proof, prove
@@ -78,7 +79,8 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
     # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
     adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
-    proof = prove(before, after, one_source=True, added_constraints=adds_constraints)
+    repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}
+    proof = prove(before, after, one_source=True, added_constraints=adds_constraints, repeatable=repeatable)
     if not proof.proved:
         raise NotProved(
             proof,
@@ -86,6 +88,11 @@ def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
             f"{_without_word(after)}(--no-proof writes it all the same)",
         )
     return proof
+
+
+def _is_declared(op: CustomCallOp) -> bool:
+    """Whether the option `repeatable`, or the step itself, says that the call returns the same each time."""
+    return Names.REPEATABLE in op.attributes
 
 
 def _without_word(module: ModuleOp) -> str:

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ..dialects.dense import DenseAttr, to_numpy
 from ..dialects.guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
+from ..dialects.placements import is_placement
 from .anatomy import attributes_of, name_of
 from .terms import Terms
 
@@ -57,6 +58,7 @@ _ALWAYS = {
     ),
     "stablehlo.cholesky": "its operand is positive definite",
     "chlo.ragged_dot": "the sizes of its groups fit",
+    "stablehlo.custom_call": "the call returns",
 }
 """Operations with a condition whatever their types are."""
 
@@ -88,7 +90,7 @@ class RunTimeConditions:
         """The condition under which the operation is defined for these operands (terms), or None if it always is."""
         name = name_of(op)
         if (condition := _ALWAYS.get(name)) is not None:
-            return condition
+            return None if is_placement(op) else condition
         if name in _INTEGER_DIVISION and self._may_divide_by_zero(op, operands):
             return _DIVISION
         if (flags := _BY_FLAG.get(name)) is not None:

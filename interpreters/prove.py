@@ -60,6 +60,8 @@ The rules, each used in both programs alike
 * Calls: `func.call` is the body of the function named. Recursion is refused.
 * Attributes of one of these, of the function called, its arguments, results or return: the values that go in and come
   out are those of one term with these attributes, each at its position (`wrapping.py`), and so are the effects between.
+* Custom calls (`custom_calls.py`): those without side effects, of targets on a list of its own or that the user vouches
+  for, are functions of their operands, which run only where the program before runs them; all others are effects.
 * Effects: everything else that is not on the list is an ordered effect: what it does may depend on all effects before
   it, and the types of its operands count. So effects keep their number and order, and what they return is equal only to
   itself. So is whatever takes or makes a memref, be it on the list or not, and whatever holds such an operation in a
@@ -87,11 +89,11 @@ in unregistered attributes, symbols that name functions (other than `callee`), s
 without a body.
 
 Equal programs that are not proved: operands of a commutative operation swapped, anything folded or simplified but what
-the rules name, `custom_call` cloned, and collectives cloned inside of branches and loops.
+the rules name, calls of unknown targets cloned, and collectives cloned inside of branches and loops.
 
 Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops or conditionals: a result of a loop
-without effects and attributes is what its own carries compute, whatever else the loop carries, and reading a stack is
-computing what was stored there. A loop with attributes, or with one that changes the type of a carry, is compared as it
+without attributes is what its own carries compute, whatever else the loop carries, and reading a stack is computing
+what was stored there; the effects of a loop are one carry more, which hands on the effects so far. A loop with attributes, or with one that changes the type of a carry, is compared as it
 stands. Each result of a conditional without effects and attributes is its condition and what its regions return; a
 region reads the result of another conditional with the same condition as what the same region returns there.
 Comparisons of loop counters whose ranges decide them are constants, and so are choices by such a constant.
@@ -112,8 +114,10 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
 from ..dialects.every import every_operation
+from ..dialects.names import Names
 from .anatomy import entry_functions, functions_of, name_of, public_functions
 from .collectives import newly_shared
+from .custom_calls import declared_target, target_of
 from .first_difference import AFTER, BEFORE, describe, first_difference
 from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
@@ -139,6 +143,7 @@ def prove(
     one_source: bool = False,
     loops: bool = True,
     added_constraints: bool = False,
+    repeatable: Collection[str] = (),
 ) -> Proof:
     """Try to prove that `after` computes the same as `before`. Never raises for what a module holds; changes nothing.
 
@@ -147,9 +152,11 @@ def prove(
     `one_source`: `after` was made from `before`, so that a name in one of them stands for the same in the other, also
     where it names what lies outside of the module. `loops`: where tier 1 finds no proof, tier 2 tries (`loop_rules`).
     `added_constraints`: take a sharding constraint that only the program after has, outside of regions, for its
-    operand; the proof counts them.
+    operand; the proof counts them. `repeatable`: targets of custom calls that the caller vouches for, as a call in
+    `before` does for its target by the attribute `recompute.repeatable`.
     """
     declared = registered_pure() if also_pure is None else frozenset(also_pure)
+    declared |= {declared_target(target) for target in (*repeatable, *_stated_repeatable(before))}
     try:
         with _deep_calls(before, after):
             return _compare(before, after, pure, declared.difference(pure), loops, added_constraints)
@@ -197,6 +204,13 @@ def _compare(
     second = _compared(rules.terms, one, other)
     # Where the results differ, the first names operations, and the second terms of its own.
     return replace(second if second or second.difference is None else first, tier=2)
+
+
+def _stated_repeatable(module: ModuleOp) -> Iterator[str]:
+    """The targets of custom calls that the program itself declares to be repeatable."""
+    for op in every_operation(module):
+        if Names.REPEATABLE in op.attributes and (target := target_of(op)) is not None:
+            yield target
 
 
 def _has_loops(module: ModuleOp) -> bool:

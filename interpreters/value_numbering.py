@@ -33,6 +33,7 @@ from .anatomy import (
 from .blocks import function_body, is_function, is_known_end, refuse_branches, refuse_symbols, single_block
 from .collectives import COLLECTIVES, channels_of, is_exchange, what_counts
 from .conditions import RunTimeConditions, why_endless
+from .custom_calls import CUSTOM_CALL, declared_name, is_listed
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .per_device import per_device
 from .pure_operations import COMPUTE_THEIR_REGIONS, KEPT, OF_THE_PLACE, OF_THE_REGION, RUN_ELSEWHERE, Memory
@@ -62,7 +63,7 @@ class Numbering(SeenThrough):
         side: Side,
         terms: Terms,
         pure: Collection[str],
-        declared: Collection[str] = (),
+        declared: frozenset[str] = frozenset(),
         constraints_before: Collection[int] | None = None,
     ):
         super().__init__(side, terms)
@@ -174,8 +175,8 @@ class Numbering(SeenThrough):
             if not op.regions and not scope.literal and name not in COLLECTIVES:
                 self._known[op] = known
         head, effect = known
-        if name in self._declared and not effect:
-            self.believed.add(name)
+        if not effect:
+            self.believed.update(self._declared.intersection((name, declared_name(op))))
         for region in regions:
             operands += region.captures
         term = self._terms.term(head, (scope.state, *operands) if effect else operands)
@@ -216,6 +217,8 @@ class Numbering(SeenThrough):
 
     def _has_effect(self, op: Operation, insides: Sequence[Inside], scope: Scope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
+        if name_of(op) == CUSTOM_CALL and not pure:
+            pure = is_listed(op) or declared_name(op) in self._declared
         if not pure or any(inside.has_effects for inside in insides):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)

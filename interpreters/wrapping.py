@@ -20,6 +20,9 @@ from .terms import Head, Terms
 
 _FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
 """Frontend attributes that say how every operation of a call is executed (XLA: xla/side_effect_util.h)."""
+_REPEAT_THE_TYPE = frozenset({"jax.token"})
+"""Attributes of the arguments and results of private functions that say no more than the type: JAX writes this one on
+each value that is a token (jax/_src/interpreters/mlir.py), and reads it of public functions only."""
 Part = tuple[str, Operation, Mapping[str, Attribute]]
 """What carries the attributes, the operation for error messages, and the attributes that are compared."""
 
@@ -65,7 +68,12 @@ class Wrapping:
     def by_position(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
         """The values with `arg_attrs` or `res_attrs` (`name`) of the function that is called."""
         extras = position_attributes(function, name, len(numbers))
-        attributes = {f"{index}: {key}": value for index, extra in enumerate(extras) for key, value in extra.items()}
+        attributes = {
+            f"{index}: {key}": value
+            for index, extra in enumerate(extras)
+            for key, value in extra.items()
+            if key not in _REPEAT_THE_TYPE
+        }
         return self.wrapped(self.around((what, function, attributes)), numbers)
 
 

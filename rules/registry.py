@@ -16,7 +16,9 @@ from xdsl.ir import Attribute, Operation
 
 from ..dialects.diagnostics import Refusal
 from ..dialects.placements import is_placement
+from ..dialects.stablehlo.custom_call import CustomCallOp
 from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
+from .custom_calls import custom_call_facts
 from .declarations import number_from, why_misfit, with_checked_counts
 from .facts import Facts
 from .names import name_of
@@ -85,8 +87,8 @@ def facts_named(name: str) -> Facts | None:
 def facts_of(op: Operation) -> Facts | None:
     """None for an operation that nobody has declared anything about. `Refusal` where what is declared does not fit."""
     name = name_of(op)
-    if name == _CALL and is_placement(op):
-        return stablehlo.placement_facts(op)
+    if name == _CALL and isinstance(op, CustomCallOp):
+        return stablehlo.placement_facts(op) if is_placement(op) else custom_call_facts(op)
     if (known := BUILT_IN.get(name)) is not None or (known := _declared.get(name)) is None:
         return known
     if (wrong := why_misfit(op, known)) is not None:

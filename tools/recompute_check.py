@@ -69,7 +69,7 @@ def _checked(options: argparse.Namespace) -> int:
     proof = (
         proof_of_identity(before)
         if texts[0][0] == texts[1][0]
-        else prove(before, after, added_constraints=options.added_constraints)
+        else prove(before, after, added_constraints=options.added_constraints, repeatable=options.repeatable)
     )
     if not (options.execute or options.inputs is not None or options.expect == "equal"):
         print(verdict(proof))
@@ -113,6 +113,13 @@ def argument_parser() -> argparse.ArgumentParser:
         "--added-constraints",
         action="store_true",
         help="assume that sharding constraints that only B has change no value; the verdict counts them",
+    )
+    parser.add_argument(
+        "--repeatable",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="assume that custom calls of this target are functions of their operands; the verdict lists them",
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)

@@ -30,6 +30,7 @@ from ..analysis.step.stacks import Link
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
+from ..rules.effects import why_impure
 from ..rules.names import name_of
 from .mark import MarkPass
 from .per_device.outline import outline_device_steps
@@ -75,7 +76,7 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
             whole = _run_again_whole(links(), find, selection)
             remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
             while (cut := _next_cut(links(), find, whole)) is not None:
-                remarks.append(_said(cut))
+                remarks.extend((_said(cut), *_run_once(cut)))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
@@ -166,6 +167,17 @@ def _said(cut: LoopCut) -> Remark:
         f"the loop of {link.writer.trips} iterations hands on {cut.dropped_bytes} bytes less, in {stacks}, and "
         f"{cut.new_bytes} bytes of new ones: the loop that reads them repeats {len(cut.again)} operations",
     )
+
+
+def _run_once(cut: LoopCut) -> Iterator[Remark]:
+    """A remark for each reason why an operation in the loop is not repeated."""
+    reasons = dict[str, Operation]()
+    for op in cut.link.writer.block.ops:
+        if op is not cut.link.writer.block.last_op and (reason := why_impure(op)) is not None:
+            reasons.setdefault(reason, op)
+    for reason, op in reasons.items():
+        saved = ", and its results are saved" if op.results else ""
+        yield Remark(op, f"{name_of(op)} runs once in each iteration{saved}: {reason}")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from .per_device.bodies import is_stand_in
 from .phase import Steps, numbered_steps, state_phases
 from .plans.misfits import Misfits
 from .plans.nested_steps import nested_steps_apart
+from .plans.repeatable import state_repeatable
 from .plans.segment_budgets import Demands, mark_segment_budgets, of_rest
 
 NAMED = 3
@@ -48,6 +49,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     """
     inline_segments(module)
     state_phases(module, selection.primal_results, selection.cotangents)
+    state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
     steps, rest = numbered_steps(module), of_rest(selection)
     asked = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()

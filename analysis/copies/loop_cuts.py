@@ -17,11 +17,9 @@ from ...dialects.guards import is_tensor
 from ...dialects.stablehlo.control import WhileOp
 from ...planning.min_cut import min_cut
 from ...planning.objective import WORTH_IT
-from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
-from ..step.exchanges import all_come_alike, has_other_effects
 from ..step.order import Order, read_values
 from ..step.stacks import Link, Reading, Stack, keeps_order, links_of
 from ..step.storage import value_bytes
@@ -75,8 +73,6 @@ class LoopCut:
     @property
     def why_not(self) -> str | None:
         """Why the loops are left as they are; None where the cut is worth it."""
-        if has_effects(self.link):
-            return EFFECTS
         saved = self.dropped_bytes - self.new_bytes
         return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
 
@@ -85,12 +81,6 @@ class LoopCut:
         """The readings of what is not kept."""
         gone = {stack.index for stack in self.dropped}
         return tuple(one for one in self.link.readings if one.stack.index in gone)
-
-
-def has_effects(link: Link) -> bool:
-    """Whether one of the loops does more than to compute, and to exchange what all devices bring alike."""
-    impure = [op for loop in (link.writer, link.reader) for op in loop.block.ops if why_impure(op) is not None]
-    return bool(impure) and not (all_come_alike(link.writer.block) and not any(map(has_other_effects, impure)))
 
 
 def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:

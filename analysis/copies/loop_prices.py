@@ -15,7 +15,7 @@ from xdsl.ir import Block
 from ...planning.solvers.budgets import budget_bytes
 from ..step.crossings import Crossings
 from ..step.stacks import Link
-from .loop_cuts import LoopCut, MayRepeat, has_effects, loop_cut
+from .loop_cuts import LoopCut, MayRepeat, loop_cut
 
 MOST = 16
 """So many are looked for."""
@@ -67,7 +67,7 @@ def _links_in(block: Block) -> Iterator[Link]:
     pending, crossings = [block], Crossings(block)
     while pending:
         block = pending.pop()
-        yield from (link for link in crossings.links_of(block) if not has_effects(link))
+        yield from crossings.links_of(block)
         pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
 
 

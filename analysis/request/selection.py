@@ -32,6 +32,8 @@ class Selection:
     collectives: collectives may be repeated, on all devices alike, with channels of their own: MindSpore's
     `mp_comm_recompute`.
     preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
+    repeatable: patterns for targets of custom calls without side effects that return the same each time; the proof
+    takes your word for that. The targets of LAPACK, cuDNN, Pallas and the like are known.
     primal_results: numbers of the results that the forward pass makes, such as the loss; for steps whose operations do
     not say their phase.
     cotangents: numbers of the arguments that are cotangents, which says the same.
@@ -49,6 +51,7 @@ class Selection:
     segment_budgets: tuple[str, ...] = ()
     collectives: bool = False
     preserve_rng_state: bool = True
+    repeatable: tuple[str, ...] = ()
     primal_results: tuple[int, ...] = ()
     cotangents: tuple[int, ...] = ()
 

@@ -16,6 +16,7 @@ from xdsl.utils.hints import isa
 from ...dialects.names import Names
 from ...dialects.placements import DEVICE, FRONTEND, is_from_host, is_placement
 from ...dialects.stablehlo.custom_call import CustomCallOp
+from ...rules.custom_calls import KNOWN_TARGETS
 from ...rules.effects import why_impure
 from ...rules.names import name_of
 from .order import Order, read_values
@@ -27,8 +28,6 @@ _HARMLESS = frozenset(
     """.split()
 )
 _MEMORY_KIND = "mhlo.memory_kind"
-_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cusolver_", "lapack_", "tpu_custom_call")
-"""Prefixes of custom calls that compute where their operands lie (jaxlib, XLA)."""
 
 
 def unplaced_values(function: FuncOp, order: Order) -> frozenset[SSAValue]:
@@ -65,5 +64,5 @@ def _moves(op: Operation) -> bool:
 
 def _is_unknown(op: Operation) -> bool:
     if isinstance(op, CustomCallOp):
-        return not op.call_target_name.data.startswith(_DEVICE_TARGETS)
+        return not op.call_target_name.data.startswith(KNOWN_TARGETS)
     return name_of(op) != "stablehlo.rng" and why_impure(op) is not None

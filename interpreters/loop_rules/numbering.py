@@ -3,8 +3,10 @@
 As `value_numbering.py`, and besides, in both programs alike:
 
 * A carry that an iteration hands on as it got it is its initial value.
-* Each result of a loop without effects is a term of its own, of the carries that it depends on (`opened.py`); so the
-  others, dead stacks among them, do not count, nor does the order of the carries.
+* Each result of a loop is a term of its own, of the carries that it depends on (`opened.py`); so the others, dead
+  stacks among them, do not count, nor does the order of the carries.
+* The effects of a loop are one more carry: an iteration begins with the effects so far, and hands on its own after
+  them. So they keep their number and order, and a carry that reads what an effect returned depends on it.
 * Reading a stack is computing what was stored (`stored.py`), a stack that is written as a whole is its rows
   (`rows.py`), loops in pieces are one loop (`chunks.py`); and two rules of shapes (`rules.py`).
 * Sums of scalar integers and their products with constants have one form (`integers.py`).
@@ -27,7 +29,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..anatomy import attributes_of, name_of
@@ -56,13 +58,14 @@ class LoopNumbering(Numbering):
         side: Side,
         rules: Rules,
         pure: Collection[str],
-        declared: Collection[str] = (),
+        declared: frozenset[str] = frozenset(),
         constraints_before: Collection[int] | None = None,
     ):
         super().__init__(module, side, rules.terms, pure, declared, constraints_before)
         self._rules = rules
         self._patterns = Patterns(rules)
         self._handed_on = HandedOn()
+        self._state_type = self._terms.attributes.number(StringAttr("the effects so far"))
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         if name_of(op) == WHILE and not scope.literal and (results := self._loop(op, scope)) is not None:
@@ -128,7 +131,7 @@ class LoopNumbering(Numbering):
         ]
 
     def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
-        """The results of a loop without effects; None for a loop that is compared as it stands."""
+        """The results of a loop; None for a loop that is compared as it stands."""
         refuse_symbols(op, self.module)
         if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
             return None
@@ -148,6 +151,9 @@ class LoopNumbering(Numbering):
             else:
                 results.append(self._result(loop, counted, index))
                 self._origins.setdefault(results[-1], op)
+        if len(loop.bound) > len(op.results):
+            scope.state = self._result(loop, counted, len(op.results))
+            self._origins.setdefault(scope.state, op)
         return results
 
     def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
@@ -202,8 +208,15 @@ class LoopNumbering(Numbering):
         done = self._scope(body, bound, state, scope)
         done.is_alike = scope.is_alike and counted is not None
         _, following = self._block(body, done)
-        if asked.state != state or done.state != state:
+        if asked.state != state:
             return None
+        if done.state != state:
+            # What does not end, and what has an effect, have an order in each iteration.
+            if any(done.ran.values()):
+                return None
+            bound.append(state)
+            initial, following = (*initial, scope.state), (*following, done.state)
+            types, state = (*types, self._state_type), terms.bound("state", (), depth)
         if counted is not None and (
             following[counted.counter.index] != self._one_more(counted.value) or asked.kept or asked.ran
         ):
@@ -273,6 +286,7 @@ class LoopNumbering(Numbering):
         without = loop if counted is None else numbered(loop, _known_carries(loop, counted), counted.number)
         kept = [(part, term) for part, one in zip(("condition", "body"), inside, strict=True) for term in one.kept]
         live = [index for index, result in enumerate(op.results) if any(result.uses)]
+        live.extend(range(len(op.results), len(loop.bound)))
         if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
             return False
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice, product
 
 from ..terms import Body, Head, Inside
 from .integers import Sum, whole
@@ -23,6 +24,8 @@ from .rules import Rules
 
 MAX_CANDIDATES = 32
 """Index expressions that are tried where one pattern may repeat another."""
+MAX_CHOICES = 256
+"""Of one expression for each of its loops, so many choices are tried."""
 
 
 class Patterns:
@@ -67,15 +70,15 @@ class Patterns:
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
         """Whether all that the pattern stands for is in one of the others."""
-        return any(other == pattern or self._index_in(other, pattern) is not None for other in others)
+        return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
         """Whether one of the others is all of the pattern."""
         for other in others:
             if other == pattern:
                 return True
-            found = self._index_in(pattern, other)
-            if found is not None and self._is_onto(found, self._extents(pattern)[0]):
+            found = self._indices_in(pattern, other)
+            if found is not None and self._are_onto(found, self._extents(pattern)):
                 return True
         return False
 
@@ -117,22 +120,28 @@ class Patterns:
         head = self._terms.head_of(pattern)
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
-    def _index_in(self, pattern: int, other: int) -> Sum | None:
-        """The iteration of the pattern, which has one number, that each iteration of the other one repeats."""
+    def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
+        """The iteration of the pattern, one number for each loop, that each iteration of the other one repeats."""
         extents = self._extents(pattern)
-        if len(extents) != 1 or not self._extents(other) or not self._may_be_alike(pattern, other):
+        if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None
         depth = 1 + max(self._terms.depth_of(one) for one in (pattern, other))
         indices, term = self._opened(other, depth)
-        like = self._terms.head_of(pattern)
-        for candidate in self._candidates(term, indices, depth):
-            place = self._rules.integers.sum_of(candidate)
-            within = self._rules.integers.interval(place)
-            if within is None or within[0] < 0 or within[1] >= extents[0]:
-                continue
-            if self._terms.head_of(candidate).types == like.types and self._instance(pattern, [candidate]) == term:
-                return place
+        candidates, types = self._candidates(term, indices, depth), self._terms.head_of(pattern).types
+        fitting = [
+            [one for one in candidates if self._terms.head_of(one).types == (type_,) and self._is_below(one, extent)]
+            for type_, extent in zip(types, extents, strict=True)
+        ]
+        for place, own in enumerate(indices[: len(fitting)]):  # First of all, the same number of the same loop.
+            fitting[place].sort(key=lambda one, own=own: one != own)
+        for chosen in islice(product(*fitting), MAX_CHOICES):
+            if self._instance(pattern, chosen) == term:
+                return [self._rules.integers.sum_of(one) for one in chosen]
         return None
+
+    def _is_below(self, number: int, extent: int) -> bool:
+        within = self._rules.integers.interval(self._rules.integers.sum_of(number))
+        return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
         """Whether the same operation is done in both."""
@@ -160,6 +169,12 @@ class Patterns:
                 found[one] = None
             pending.extend(operands)
         return list(found)
+
+    def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
+        """Whether the sums take all values below the extents, together: none of them depends on another one."""
+        bases = [base for place in places for base, _ in place.parts]
+        pairs = zip(places, extents, strict=True)
+        return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
         """Whether a sum takes every value below the extent: its scales are those of digits."""

@@ -24,10 +24,10 @@ OPTIONS = ("plain", "outputs", "inline")
 EXPECTED = {
     "blocks_around_a_map_round_trip": (WRITTEN, WRITTEN, WRITTEN),
     "psum": (WRITTEN, WRITTEN, WRITTEN),
-    "psum_gspmd": (UNCHANGED, UNCHANGED, WRITTEN),
+    "psum_gspmd": (WRITTEN, WRITTEN, WRITTEN),
     "on_the_host": (WRITTEN, WRITTEN, WRITTEN),
     "ordered_io": (WRITTEN, WRITTEN, WRITTEN),
-    "callbacks_in_scan": (UNCHANGED, UNCHANGED, WRITTEN),
+    "callbacks_in_scan": (WRITTEN, WRITTEN, WRITTEN),
     "functions_with_odd_names": (WRITTEN, WRITTEN, WRITTEN),
     "composite": (REFUSED, REFUSED, REFUSED),
 }

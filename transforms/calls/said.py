@@ -39,7 +39,12 @@ def of_others(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
         if isa(listed, ArrayAttr[DictionaryAttr]):
             stated += [one.data for one in listed]
-    return list(dict.fromkeys(name for each in stated for name in each if not name.startswith(Names.PREFIX)))
+    names = dict.fromkeys(name for each in stated for name in each if not name.startswith(Names.PREFIX))
+    return [name for name in names if name not in _REPEATS_THE_TYPE]
+
+
+_REPEATS_THE_TYPE = frozenset({"jax.token"})
+"""JAX writes it on each argument and result that is a token, which its type says (jax/_src/interpreters/mlir.py)."""
 
 
 @dataclass(frozen=True)

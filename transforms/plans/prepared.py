@@ -29,6 +29,7 @@ from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
 from ..phase import numbered_steps, state_phases
 from .nested_steps import NestedStep, outline_nested_steps, put_back
+from .repeatable import state_repeatable
 from .segment_budgets import Demands, mark_segment_budgets, of_rest
 
 
@@ -106,6 +107,7 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         gather_reserved(work)
         structured = inline_gradient(work) > 0
         inline_segments(work)
+    state_repeatable(work, selection.repeatable)
     state_phases(work, selection.primal_results, selection.cotangents)
     selection, overridden = as_stated(work, selection)
     for function in functions_of(work):

@@ -41,7 +41,7 @@ def fusion(program: Program) -> Fusion:
     """Fuse the operations of a block."""
     rules = _Rules(program)
     # From the end: what an operation is computed in depends on its readers.
-    stored = [op for op in reversed(range(len(program))) if rules.is_stored(op)]
+    stored = [op for op in reversed(range(len(program))) if rules.place(op)]
     stored.reverse()
     return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
 
@@ -52,6 +52,11 @@ class _Rules:
     stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+
+    def place(self, op: int) -> bool:
+        """Find out all about the operation, whose readers are placed; whether it is stored."""
+        self.kernels(op)
+        return self.is_stored(op)
 
     def is_stored(self, op: int) -> bool:
         """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""

@@ -43,10 +43,10 @@ def in_both_directions(p, X, wrap):
 def returns_of_a_rollout(p, X, wrap):
     """Rewards stand in a stack; the returns are computed from it in reverse, without a gradient."""
     _, rewards = lax.scan(lambda s, x: (jnp.tanh(s + x), jnp.mean(s * x, -1)), jnp.zeros_like(X[0]), X)
-    _, returns = lax.scan(lambda g, r: (r + 0.9 * g,) * 2, jnp.zeros_like(rewards[0]), rewards, reverse=True)
+    _, returns = lax.scan(lambda g, r: (r + 0.9 * g, r + 0.9 * g), jnp.zeros_like(rewards[0]), rewards, reverse=True)
     returns = lax.stop_gradient(returns)
     error = lambda x, g: jnp.mean((layer(x, p).mean(-1) - g) ** 2)  # noqa: E731
-    return lax.scan(wrap(lambda c, xg: (c + error(*xg), None)), 0.0, (X, returns))[0]  # pyright: ignore[reportArgumentType]
+    return lax.scan(wrap(lambda c, xg: (c + error(xg[0], xg[1]), None)), 0.0, (X, returns))[0]
 
 
 def reference_then_policy(p, X, wrap):

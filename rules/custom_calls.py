@@ -1,0 +1,73 @@
+"""Custom calls: which of them may run a second time.
+
+    stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a target that is known
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: the user says so
+    stablehlo.custom_call @mine(%x)                               runs once: its results are saved
+    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, whatever its target
+
+The proof has a list of its own (`interpreters/custom_calls.py`).
+"""
+
+from __future__ import annotations
+
+from ..dialects.names import Names
+from ..dialects.stablehlo.custom_call import CustomCallOp
+from .facts import Facts, impure, pure
+
+CUSTOM_CALL = "stablehlo.custom_call"
+
+KNOWN_TARGETS = (
+    "lapack_",  # jaxlib/cpu/lapack_kernels.h: factorizations and solvers on CPU
+    "blas_",
+    "ducc_fft",  # jaxlib/cpu/ducc_fft_kernels.h
+    "cu_threefry2x32",  # jaxlib/gpu/prng.cc: random bits from a key
+    "cu_lu_pivots_to_permutation",
+    "lu_pivots_to_permutation",
+    "cublas_",  # jaxlib/gpu/blas.cc, solver.cc, sparse.cc and their hip twins
+    "cusolver_",
+    "cusparse_",
+    "hipblas_",
+    "hipsolver_",
+    "__cublas$",  # written by XLA: xla/service/gpu/cublas_cudnn.h
+    "__cudnn$",
+    "__cusolver$",
+    "ApproxTopK",  # jax/_src/lax/ann.py
+    "Cholesky",  # jax/_src/lax/linalg.py, for TPU
+    "Eigh",
+    "LuDecomposition",
+    "ProductOfElementaryHouseholderReflectors",
+    "Qr",
+    "tpu_custom_call",  # Pallas: jax/_src/tpu_custom_call.py
+    "mosaic_gpu",
+    "__gpu$xla.gpu.triton",
+    "xla_ffi_python_cpu_callback",  # jax.pure_callback, where it has no side effect: jax/_src/callback.py
+    "xla_ffi_python_gpu_callback",
+    "xla_python_cpu_callback",
+    "xla_python_gpu_callback",
+    "mhlo.",  # operations that StableHLO writes as calls: stablehlo/transforms/ChloLegalizeToStablehlo.cpp
+    "chlo.",
+    "Sharding",  # the operand, laid out over devices: xla/service/sharding_propagation.cc
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+)
+"""Prefixes of targets whose calls are functions of their operands, with where they are made."""
+
+_PURE = pure()
+
+
+def custom_call_facts(op: CustomCallOp) -> Facts:
+    """The facts about a custom call that is neither a mark nor a placement."""
+    target = op.call_target_name.data
+    if op.has_side_effect is not None and op.has_side_effect.value.data:
+        return impure(f"the custom call @{target} has side effects")
+    if target.startswith(KNOWN_TARGETS) or Names.REPEATABLE in op.attributes:
+        return _PURE
+    return impure(
+        f"the custom call @{target} is not known to return the same each time; repeatable={target} says that it does"
+    )
+
+
+def is_repeatable_by_word(op: CustomCallOp) -> bool:
+    """Whether a declaration is what decides whether the call may run again."""
+    has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
+    return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -1,0 +1,161 @@
+"""Custom calls and callbacks in scanned layers: the layer around them is recomputed, and effects stay as they are."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.experimental import pallas as pl
+
+import recompute
+from recompute.dialects.stablehlo.custom_call import CustomCallOp
+
+KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+remat = partial(jax.checkpoint, prevent_cse=False)
+same = lambda body: body  # noqa: E731
+seen = list[float]()
+
+
+def dense(x, p):
+    return jnp.tanh(jnp.sin(x @ p["u"]) @ p["d"])
+
+
+def gram(h):
+    return h.T @ h + 4 * jnp.eye(h.shape[1])
+
+
+def factorized(x, p):
+    h = dense(x, p)
+    return x + 0.1 * h @ jnp.linalg.cholesky(gram(h))
+
+
+def solved(x, p):
+    h = dense(x, p)
+    return x + jnp.linalg.solve(gram(h), h.T).T
+
+
+@jax.custom_vjp
+def on_host(x):
+    return jax.pure_callback(lambda y: np.tanh(np.asarray(y)), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+on_host.defvjp(lambda x: (lambda y: (y, y))(on_host(x)), lambda y, g: (g * (1 - y * y),))
+
+
+def called_back(x, p):
+    return x + dense(on_host(dense(x, p)), p)
+
+
+def watched(x, p):
+    h = dense(x, p)
+    jax.debug.callback(lambda v: seen.append(float(v)), h.mean())
+    return x + dense(h, p)
+
+
+def watched_in_order(x, p):
+    h = dense(x, p)
+    jax.debug.callback(lambda v: seen.append(float(v)), h.mean(), ordered=True)
+    return x + dense(h, p)
+
+
+def watched_in_a_branch(x, p):
+    h = dense(x, p)
+    lax.cond(h.mean() > -9.0, lambda: jax.debug.callback(lambda: seen.append(1.0)), lambda: None)
+    return x + dense(h, p)
+
+
+def stacked(layer, wrap):
+    def loss(p, x):
+        return jnp.mean(lax.scan(wrap(lambda x, p: (layer(x, p), None)), x, p)[0] ** 2)
+
+    return loss
+
+
+def arguments() -> tuple[dict[str, jax.Array], jax.Array]:
+    p = {"u": jnp.full((8, 32, 128), 0.1), "d": jnp.full((8, 128, 32), 0.1)}
+    return p, jnp.linspace(-1, 1, 64 * 32).reshape(64, 32)
+
+
+def temporaries(compiled: Any) -> int:
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+LAYERS = [factorized, solved, called_back, watched, watched_in_a_branch]
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.__name__)
+def test_as_little_as_checkpoint(layer) -> None:
+    given = arguments()
+    theirs = jax.jit(jax.value_and_grad(stacked(layer, remat))).lower(*given).compile(compiler_options=KEPT)
+    plain = jax.jit(jax.value_and_grad(stacked(layer, same))).lower(*given).compile()
+    lowered = recompute.jax.jit(jax.value_and_grad(stacked(layer, same))).lower(*given)
+    assert lowered.rewritten is not None and lowered.rewritten.proof
+    assert temporaries(lowered.compile()) <= 1.02 * temporaries(theirs) < 0.4 * temporaries(plain)
+
+
+@pytest.mark.parametrize("layer", [watched, watched_in_order, watched_in_a_branch], ids=lambda layer: layer.__name__)
+def test_callbacks_run_as_often(layer) -> None:
+    """What is watched is seen once for each layer, and in order where that was asked for."""
+    given, found = arguments(), list[list[float]]()
+    for jit in (jax.jit, recompute.jax.jit):
+        seen.clear()
+        jax.block_until_ready(jit(jax.value_and_grad(stacked(layer, same)))(*given))
+        jax.effects_barrier()
+        found.append(list(seen) if layer is watched_in_order else sorted(seen))
+    assert len(found[0]) == 8 and np.allclose(found[0], found[1])
+
+
+def kernel_step() -> str:
+    """A scanned layer with a Pallas kernel, lowered for TPU."""
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = jnp.tanh(x_ref[...])
+
+    @jax.custom_vjp
+    def activated(x):
+        return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    activated.defvjp(lambda x: (activated(x), x), lambda x, g: (g * jnp.cos(x),))
+
+    def loss(p, x):
+        layer = lambda x, p: (x + jax.nn.gelu(activated(x @ p["u"])) @ p["d"], None)  # noqa: E731
+        return jnp.mean(lax.scan(layer, x, p)[0] ** 2)
+
+    of = jax.ShapeDtypeStruct
+    p = {"u": of((6, 128, 512), jnp.float32), "d": of((6, 512, 128), jnp.float32)}
+    traced = jax.jit(jax.value_and_grad(loss)).trace(p, of((256, 128), jnp.float32))
+    return traced.lower(lowering_platforms=("tpu",)).as_text(debug_info=True)
+
+
+def calls_in(done: recompute.Rewritten) -> int:
+    return sum(isinstance(op, CustomCallOp) for op in done.module.walk())
+
+
+def test_a_kernel_may_run_again() -> None:
+    done = recompute.rewrite(kernel_step())
+    assert done.copies and done.proof and calls_in(done) == 2
+
+
+def test_an_unknown_call_runs_once_unless_allowed() -> None:
+    text = kernel_step().replace("@tpu_custom_call", "@mine")
+    done = recompute.rewrite(text)
+    assert done.copies and done.proof and calls_in(done) == 1
+    assert any("the custom call @mine" in str(remark) for remark in done.remarks)
+    allowed = recompute.rewrite(text, recompute.Request(recompute.Selection(repeatable=("mi*",))))
+    assert allowed.proof and calls_in(allowed) == 2
+    assert "stablehlo.custom_call @mine" in str(allowed.proof.assumptions)
+
+
+def test_a_pattern_that_fits_no_call() -> None:
+    with pytest.raises(Exception, match=r"repeatable: no custom call 'other'.*there are mine"):
+        recompute.rewrite(
+            kernel_step().replace("@tpu_custom_call", "@mine"),
+            recompute.Request(recompute.Selection(repeatable=("other",))),
+        )

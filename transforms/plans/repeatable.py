@@ -1,0 +1,40 @@
+"""Custom calls that an option allows to run again: `recompute{repeatable=my_kernel,other_*}` marks each of them.
+
+stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+
+from ...analysis.request.selection import BadSelection
+from ...dialects.diagnostics import Refusal
+from ...dialects.every import every_operation
+from ...dialects.names import Names
+from ...dialects.stablehlo.custom_call import CustomCallOp
+from ...rules.custom_calls import is_repeatable_by_word
+
+
+def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
+    """Mark the custom calls whose targets match one of the shell-style patterns.
+
+    Raises `Refusal`, caused by a `BadSelection`, for a pattern that fits no custom call without side effects.
+    """
+    if not patterns:
+        return
+    calls = [op for op in every_operation(module) if isinstance(op, CustomCallOp)]
+    open_ = [op for op in calls if is_repeatable_by_word(op)]
+    for pattern in patterns:
+        matching = [op for op in open_ if fnmatchcase(op.call_target_name.data, pattern)]
+        if not matching:
+            targets = sorted({op.call_target_name.data for op in open_})
+            listed = f"; there are {', '.join(targets)}" if targets else ""
+            reason = (
+                f"repeatable: no custom call '{pattern}' that is free of side effects and not known already{listed}"
+            )
+            raise Refusal(module, reason) from BadSelection(reason)
+        for op in matching:
+            op.attributes[Names.REPEATABLE] = UnitAttr()
