@@ -93,10 +93,11 @@ the rules name, calls of unknown targets cloned, and collectives cloned inside o
 
 Tier 2 (`loop_rules/`) is asked where tier 1 finds no proof and there are loops or conditionals: a result of a loop
 without attributes is what its own carries compute, whatever else the loop carries, and reading a stack is computing
-what was stored there; the effects of a loop are one carry more, which hands on the effects so far. A loop with attributes, or with one that changes the type of a carry, is compared as it
-stands. Each result of a conditional without effects and attributes is its condition and what its regions return; a
-region reads the result of another conditional with the same condition as what the same region returns there.
-Comparisons of loop counters whose ranges decide them are constants, and so are choices by such a constant.
+what was stored there; the effects of a loop are one carry more, which hands on the effects so far. A loop with
+attributes, or with one that changes the type of a carry, is compared as it stands. Each result of a conditional without
+effects and attributes is its condition and what its regions return; a region reads the result of another conditional
+with the same condition as what the same region returns there. Comparisons of loop counters whose ranges decide them are
+constants, and so are choices by such a constant.
 
 Not trusted and not used: the passes, their attributes, and every table of the packages rules, analysis, transforms.
 What no proof can see, because the numbers do not change, is memory: a missing token or a clone that nobody reads.

@@ -14,7 +14,7 @@ passes, f1 b1 f2 b2, as pipeline schedules and accumulated gradients have them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -67,7 +67,8 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         _check_flat(order)
     asked = sources(use_attributes)
     explicit = _explicit_phases(order) if use_attributes else {}
-    direction = directions_of(order.operations, asked)
+    constants = _constant_operations(order)
+    direction = _directions(order, constants, asked)
     backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
     if not backward:
         return None
@@ -84,9 +85,29 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         else:
             phase[op] = "gradient" if op in gradient else "update"
     for op, stated in explicit.items():
-        if (stated in FORWARD) != (phase[op] in FORWARD):
+        if op not in constants and (stated in FORWARD) != (phase[op] in FORWARD):
             raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
     return Phases(order, phase | explicit)
+
+
+def _constant_operations(order: Order) -> frozenset[Operation]:
+    """The operations that are computed from constants alone.
+
+    A compiler hoists them to wherever it likes: JAX divides two constants for the gradient of an inner loss under the
+    path of the outer gradient. So they have no phase of their own, and take that of what stands around them.
+    """
+    values = constants_only(order)
+    return frozenset(op for op in order.operations if op.results and all(result in values for result in op.results))
+
+
+def _directions(
+    order: Order, constants: Collection[Operation], asked: Sequence[PhaseSource]
+) -> Mapping[Operation, Direction]:
+    """What the sources say of each operation; of constants only where nothing else is backward."""
+    found = directions_of([op for op in order.operations if op not in constants], asked)
+    if Direction.BACKWARD not in found.values():
+        return directions_of(order.operations, asked)
+    return {op: found.get(op, Direction.NONE) for op in order.operations}
 
 
 _FLATTENED_BY = {"recompute.segment": "recompute-inline-segments", "recompute.gradient": "recompute-inline-gradient"}
@@ -110,9 +131,8 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
     if not explicit:
         return None
     *operations, terminator = order.operations
-    constants = constants_only(order)
     silent = [op for op in operations if op not in explicit]
-    if not all(op.results and all(result in constants for result in op.results) for op in silent):
+    if not _constant_operations(order).issuperset(silent):
         return None
     found = {terminator: "update"} | dict(explicit)
     for op in reversed(silent):

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("jax", reason="the benchmark runs JAX")
 pytest.importorskip("optax", reason="the benchmark has steps with optax")
 
-from recompute.benchmarks.consumers.measure import BUG, REFUSED, UNCHANGED, WRITTEN, Row
+from recompute.benchmarks.consumers.measure import BUG, REFUSED, WRITTEN, Row
 from recompute.benchmarks.consumers.page import tables, with_tables
 from recompute.benchmarks.consumers.steps import CASES
 
