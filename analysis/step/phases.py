@@ -8,20 +8,22 @@
 "Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
 Sources, in order: those of `phase_sources.py`, `recompute.phase` attributes first, then locations; then program
 position. They are checked against each other.
-Where every operation has the attribute, position says nothing: several gradients may alternate with their forward
-passes, f1 b1 f2 b2, as pipeline schedules and accumulated gradients have them.
+Several gradients may stand one behind the other, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step begins
+at the first forward operation behind a gradient. Where every operation has the attribute, position says nothing, and
+they may alternate as in pipeline schedules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.diagnostics import Refusal
-from ...dialects.recompute import Names
+from ...dialects.names import Names
 from ...rules.names import name_of
 from .constants import constants_only
 from .direction import Direction
@@ -74,16 +76,12 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         return None
     if (stated := _stated_phases(order, explicit)) is not None:
         return Phases(order, stated)
-    boundary = order.position[backward[0]]
-    _check_position(order, direction, backward[0], asked)
-    gradient = _gradient_operations(order, direction, boundary)
-    returned = _ancestors_of_early_results(order, boundary)
+    starts = step_starts(order, direction)
+    if explicit and len(starts) > 1:
+        _refuse_position(order, direction, order.operations[starts[1]], asked)
     phase = dict[Operation, str]()
-    for index, op in enumerate(order.operations):
-        if index < boundary:
-            phase[op] = "primal" if op in returned else "residual"
-        else:
-            phase[op] = "gradient" if op in gradient else "update"
+    for start, end in pairwise((*starts, len(order.operations))):
+        phase |= _phases_between(order, direction, start, end)
     for op, stated in explicit.items():
         if op not in constants and (stated in FORWARD) != (phase[op] in FORWARD):
             raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
@@ -141,25 +139,58 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
     return found
 
 
-def _check_position(
-    order: Order, direction: Mapping[Operation, Direction], first: Operation, asked: Sequence[PhaseSource]
+def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
+    """Where each step of a function with several gradients begins, one behind the other: at the first operation, and at
+    every forward operation that follows a backward one."""
+    starts, is_backward = [0], False
+    for index, op in enumerate(order.operations):
+        if direction[op] is Direction.FORWARD and is_backward:
+            starts.append(index)
+            is_backward = False
+        is_backward = is_backward or direction[op] is Direction.BACKWARD
+    return starts
+
+
+def _refuse_position(
+    order: Order, direction: Mapping[Operation, Direction], op: Operation, asked: Sequence[PhaseSource]
 ) -> None:
-    """Forward operations come before the first gradient operation, as every tape-based differentiation writes them."""
-    for op in order.operations[order.position[first] :]:
-        if direction[op] is Direction.FORWARD:
-            raise Refusal(
-                op,
-                f"sources disagree: {who_says(op, asked)} puts {name_of(op)} in the forward pass, but it stands "
-                f"after the gradient operation {name_of(first)}, by {who_says(first, asked)}; "
-                "a step with several gradients needs one function each, or recompute.gradient regions, or "
-                f"{Names.PHASE} on every operation",
-            )
+    """Raises `Refusal`: some phases are stated, and a forward operation follows a gradient operation."""
+    first = next(one for one in order.operations if direction[one] is Direction.BACKWARD)
+    raise Refusal(
+        op,
+        f"sources disagree: {who_says(op, asked)} puts {name_of(op)} in the forward pass, but it stands "
+        f"after the gradient operation {name_of(first)}, by {who_says(first, asked)}; "
+        "a step with several gradients needs one function each, or recompute.gradient regions, or "
+        f"{Names.PHASE} on every operation",
+    )
 
 
-def _gradient_operations(order: Order, direction: Mapping[Operation, Direction], boundary: int) -> set[Operation]:
+def _phases_between(
+    order: Order, direction: Mapping[Operation, Direction], start: int, end: int
+) -> dict[Operation, str]:
+    """The phases of one step. Without a gradient all of it is forward."""
+    operations = order.operations[start:end]
+    backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
+    boundary = next(backward, end)
+    gradient = _gradient_operations(order, direction, boundary, end)
+    returned = _ancestors_of_early_results(order, start, boundary, end)
+    phase = dict[Operation, str]()
+    for index, op in enumerate(operations, start):
+        if index < boundary:
+            phase[op] = "primal" if op in returned else "residual"
+        else:
+            phase[op] = "gradient" if op in gradient else "update"
+    if end == len(order.operations):
+        phase[order.operations[-1]] = "update"
+    return phase
+
+
+def _gradient_operations(
+    order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
+) -> set[Operation]:
     """Backward operations, and what stands after the boundary without direction but is needed by one of them."""
     found, needed = set[Operation](), set[int]()
-    for index in range(len(order.operations) - 1, boundary - 1, -1):
+    for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]
         if index in needed or direction[op] is Direction.BACKWARD:
             found.add(op)
@@ -167,16 +198,19 @@ def _gradient_operations(order: Order, direction: Mapping[Operation, Direction],
     return found
 
 
-def _ancestors_of_early_results(order: Order, boundary: int) -> set[Operation]:
-    """Forward operations that a result which exists before the gradient needs; all, if there is no such result."""
+def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: int) -> set[Operation]:
+    """Forward operations of a step that a result which exists before its gradient needs: a result of the function, or a
+    value that a later step reads. All, if there is no such result."""
     *_, terminator = order.operations
-    early = [made for value in terminator.operands if -1 < (made := order.definition(value)) < boundary]
-    if not early:
-        return set(order.operations[:boundary])
-    found, stack = set[int](), early
+    early = [made for value in terminator.operands if start <= (made := order.definition(value)) < boundary]
+    early += [made for index in range(end, len(order.operations) - 1) for made in order.producers[index]]
+    stack = [made for made in early if start <= made < boundary]
+    if not stack:
+        return set(order.operations[start:boundary])
+    found = set[int]()
     while stack:
         index = stack.pop()
         if index not in found:
             found.add(index)
-            stack.extend(order.producers[index])
+            stack.extend(made for made in order.producers[index] if made >= start)
     return {order.operations[index] for index in found}

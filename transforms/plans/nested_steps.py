@@ -6,7 +6,13 @@
     }                                           }
 
 Gradients that are accumulated over microbatches are such, and `value_and_grad` inside of a `shard_map`. For as long as
-it is worked on such a block is a function of its own, so whatever works on steps works on it; a copy holds its place.
+it is worked on such a block is a function of its own, so whatever works on steps works on it; a placeholder holds its
+place. A block with several gradients, one behind the other, holds several steps:
+
+    forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
+
+The second step of a GAN, of actor and critic, or of SAM is such: it begins with the first forward operation behind a
+gradient.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...analysis.step.direction import Direction
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
-from ...analysis.step.phase_sources import sources
+from ...analysis.step.phase_sources import sources, stated_phase
 from ...dialects.every import every_operation
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
@@ -30,54 +36,79 @@ from ..per_device.split import split_device_steps
 
 @dataclass(frozen=True)
 class NestedStep:
-    """A block whose operations stand in a function. `outside`: what the function's arguments stand for, those of the
-    block first; `placeholder` makes what the block hands on meanwhile."""
+    """Operations of a block that stand in a function. Its arguments stand for `first`, and then for the operands of
+    `placeholder`, which makes meanwhile what the operations behind them read."""
 
     function: FuncOp
-    block: Block
-    outside: tuple[SSAValue, ...]
+    first: tuple[SSAValue, ...]
     placeholder: Operation
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
-    """Make a function of every block inside of a function that is a step, the innermost first."""
-    return [
-        _outlined(module, block, f"{function.sym_name.data}/{number}")
+    """Make a function of every block inside of a function that is a step, the innermost first; and of every step behind
+    the first one of a block, the last first."""
+    nested = [
+        _outlined_block(module, block, f"{function.sym_name.data}/{number}")
         for function in functions_of(module)
         for number, block in enumerate(_blocks_of_steps(function))
     ]
+    for function in functions_of(module):
+        if len(function.body.blocks) == 1:
+            later = _later_steps(function.body.block)
+            for number in reversed(range(len(later))):
+                nested.append(_outlined(module, later[number], f"{function.sym_name.data}+{number + 1}"))
+    return nested
 
 
 def put_back(nested: Sequence[NestedStep]) -> None:
-    """The operations of each function in the place of what holds it."""
+    """The operations of each function in the place of its placeholder."""
     for one in reversed(nested):
-        inside, terminator = one.function.body.block, one.block.last_op
+        inside, holder = one.function.body.block, one.placeholder.parent
         returned = inside.last_op
-        assert terminator is not None and returned is not None, "both blocks have a terminator"
-        terminator.operands = list(returned.operands)
+        assert returned is not None and holder is not None, "a function ends, and a placeholder stands in a block"
+        for result, value in zip(one.placeholder.results, list(returned.operands), strict=True):
+            result.replace_all_uses_with(value)
         inside.erase_op(returned)
-        one.block.erase_op(one.placeholder)
-        _move(list(inside.ops), one.block, terminator)
-        for argument, value in zip(inside.args, one.outside, strict=True):
+        _move(list(inside.ops), holder, one.placeholder)
+        for argument, value in zip(inside.args, (*one.first, *one.placeholder.operands), strict=True):
             argument.replace_all_uses_with(value)
+        holder.erase_op(one.placeholder)
         one.function.detach()
         one.function.erase()
 
 
-def _outlined(module: ModuleOp, block: Block, name: str) -> NestedStep:
-    holder, terminator = block.parent_op(), block.last_op
-    assert holder is not None and terminator is not None, "the block of a step stands in an operation, and ends"
-    captured = _captured(block)
-    outside = (*block.args, *captured)
+def _outlined_block(module: ModuleOp, block: Block, name: str) -> NestedStep:
+    """All of a block but its terminator; the arguments of the block come first."""
+    *operations, _ = block.ops
+    return _outlined(module, operations, name, tuple(block.args))
+
+
+def _outlined(
+    module: ModuleOp, operations: Sequence[Operation], name: str, first: tuple[SSAValue, ...] = ()
+) -> NestedStep:
+    """`operations`: neighbours in a block. `first`: the first arguments of the function."""
+    block, holder = operations[0].parent, operations[0].parent_op()
+    assert block is not None and holder is not None, "a step stands in an operation"
+    order, chosen = Order.of(block), set(operations)
+    handed_on = [
+        result
+        for op in operations
+        for result in op.results
+        if any(order.owner_here(use.operation) not in chosen for use in result.uses)
+    ]
+    made = {result for op in operations for result in op.results}
+    read = dict.fromkeys(value for op in operations for value in order.reads[order.position[op]])
+    captured = [value for value in read if value not in made and value not in first]
+    outside = (*first, *captured)
     inside = Block(arg_types=[value.type for value in outside])
     for argument, value in zip(inside.args, outside, strict=True):
         argument.name_hint = value.name_hint
-    handed_on = list(terminator.operands)
-    # It reads what the block does, which nobody else may read.
+    # It reads what the operations do, which nobody else may read.
     placeholder = UnrealizedConversionCastOp(operands=[captured], result_types=[[value.type for value in handed_on]])
-    block.insert_op_before(placeholder, terminator)
-    terminator.operands = placeholder.results
-    _move([op for op in block.ops if op not in (placeholder, terminator)], inside, None)
+    block.insert_op_before(placeholder, operations[0])
+    _move(operations, inside, None)
+    for value, result in zip(handed_on, placeholder.results, strict=True):
+        value.replace_uses_with_if(result, lambda use: inside.find_ancestor_op_in_block(use.operation) is None)
     inside.add_op(ReturnOp(*handed_on))
     for value, argument in zip(outside, inside.args, strict=True):
         value.replace_uses_with_if(argument, lambda use: inside.find_ancestor_op_in_block(use.operation) is not None)
@@ -85,7 +116,7 @@ def _outlined(module: ModuleOp, block: Block, name: str) -> NestedStep:
     function = FuncOp(name, types, Region(inside))
     function.location = holder.location
     module.body.block.add_op(function)
-    return NestedStep(function, block, outside, placeholder)
+    return NestedStep(function, first, placeholder)
 
 
 def _move(operations: Sequence[Operation], block: Block, before: Operation | None) -> None:
@@ -95,14 +126,6 @@ def _move(operations: Sequence[Operation], block: Block, before: Operation | Non
             block.add_op(op)
         else:
             block.insert_op_before(op, before)
-
-
-def _captured(block: Block) -> list[SSAValue]:
-    """What the operations read from around the block, each value once."""
-    order = Order.of(block)
-    read = dict.fromkeys(value for values in order.reads for value in values)
-    own = set(block.args)
-    return [value for value in read if order.definition(value) < 0 and value not in own]
 
 
 @contextmanager
@@ -131,3 +154,22 @@ def _is_step(block: Block) -> bool:
     for op in block.ops:
         found.update(said for source in asked if (said := source.direction(op)) is not None)
     return found >= {Direction.FORWARD, Direction.BACKWARD}
+
+
+def _later_steps(block: Block) -> list[list[Operation]]:
+    """The operations of each step of the block but for the first, which may hold what belongs to none."""
+    order = Order.of(block)
+    *operations, _ = order.operations
+    if any(stated_phase(op) is not None for op in operations):
+        return []  # They say themselves which operations are forward.
+    constants, asked = order.constants, sources()
+    steps, is_backward = [list[Operation]()], False
+    for op in operations:
+        if not (op.results and all(result in constants for result in op.results)):
+            said = next((said for one in asked if (said := one.direction(op)) is not None), Direction.NONE)
+            if said is Direction.FORWARD and is_backward:
+                steps.append([])
+                is_backward = False
+            is_backward = is_backward or said is Direction.BACKWARD
+        steps[-1].append(op)
+    return steps[1:]

@@ -1,15 +1,5 @@
 // RUN: recompute-opt %s -p recompute-phase --split-input-file --verify-diagnostics
 
-// Sources that disagree: by its location it is forward, by its place it comes after a gradient operation.
-func.func @disagree(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/sin")
-  // expected-error@unknown {{sources disagree: the location 'jit(f)/jvp(b)/tanh' puts stablehlo.tanh in the forward pass}}
-  %b = stablehlo.tanh %a : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
-  func.return %b : tensor<4xf32>
-}
-
-// -----
-
 // expected-error@+1 {{no gradient found}}
 func.func @forward_only(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")

@@ -58,3 +58,39 @@ func.func @several_gradients(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    stablehlo.constant {recompute.phase = "gradient"}
 // CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
 // CHECK-NEXT:    func.return {recompute.phase = "update"}
+
+// -----
+
+// Locations tell of two gradients, one behind the other: the second step begins at its first forward operation.
+func.func @one_gradient_behind_the_other(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(d)/sin")
+  %1 = stablehlo.negate %0 : tensor<4xf32> loc("jit(f)/transpose(jvp(d))/neg")
+  %2 = stablehlo.add %x, %1 : tensor<4xf32> loc("jit(f)/add")
+  %3 = stablehlo.cosine %2 : tensor<4xf32> loc("jit(f)/jvp(g)/cos")
+  %4 = stablehlo.multiply %3, %2 : tensor<4xf32> loc("jit(f)/transpose(jvp(g))/mul")
+  %5 = stablehlo.add %x, %4 : tensor<4xf32> loc("jit(f)/add")
+  func.return %2, %5 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @one_gradient_behind_the_other
+// CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.negate {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.add {{.*}} {recompute.phase = "update"}
+// CHECK-NEXT:    stablehlo.cosine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.add {{.*}} {recompute.phase = "update"}
+
+// -----
+
+// What two constants give has no phase of its own, whatever path it was hoisted under: no gradient begins with it.
+func.func @constants_have_no_phase(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %k = stablehlo.constant dense<2.0> : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")
+  %l = stablehlo.multiply %k, %k : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/div")
+  %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(b)/sin")
+  %1 = stablehlo.multiply %0, %l : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/mul")
+  func.return %1 : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @constants_have_no_phase
+// CHECK-NEXT:    stablehlo.constant {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.sine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
