@@ -57,7 +57,8 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
     """Cotangents from before the copies that later join what their readers make, up to the operation `until`.
 
     As they pass the token they are stored there. Else XLA computes the cotangent of a residual stream inside of each
-    of its later readers, all the way back, and keeps what it is made of.
+    of its later readers, all the way back, and keeps what it is made of. A sum of padded values, the gradient of one
+    parameter of which each block reads a slice, is made of fewer bytes than it has: they are stored in its place.
     """
     gates, behind = dict[int, None](), set(readers)
     for op in range(before, until):
@@ -66,12 +67,38 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
         makers = [graph.maker[value] for value in graph.reads[op]]
         if op in behind or not behind.isdisjoint(makers):
             behind.add(op)
+            joined = [value for value, maker in zip(graph.reads[op], makers, strict=True) if after < maker < before]
             gates.update(
                 (value, None)
-                for value, maker in zip(graph.reads[op], makers, strict=True)
-                if after < maker < before and is_gate(graph, value) and _waits(graph, value, after)
+                for one in joined
+                for value in _smallest_source(graph, one)
+                if after < graph.maker[value] < before and is_gate(graph, value) and _waits(graph, value, after)
             )
     return tuple(sorted(gates, key=graph.maker.__getitem__))
+
+
+def _smallest_source(graph: Graph, value: int) -> set[int]:
+    """The value, or what a compiler computes it from within the one operation that reads it, if that is smaller."""
+    leaves, pending, expanded = set[int](), [value], 0
+    while pending and expanded < MOST_SUMMANDS:
+        one = pending.pop()
+        maker = graph.maker[one]
+        if maker < 0 or not graph.gradient[maker]:
+            continue  # It is there whatever the gradient does.
+        read = [source for source in graph.reads[maker] if source not in graph.constants]
+        is_fused = len(graph.readers[one]) == 1 and graph.flops[maker] <= graph.sizes[one]
+        is_widened = len(read) == 1 and graph.sizes[read[0]] < graph.sizes[one]
+        if is_fused and (is_widened or len(read) > 1):
+            pending.extend(read)
+            expanded += 1
+        else:
+            leaves.add(one)
+    leaves.update(pending)
+    return leaves if sum(graph.sizes[leaf] for leaf in leaves) < graph.sizes[value] else {value}
+
+
+MOST_SUMMANDS = 256
+"""So many operations are looked through for the sources of one cotangent."""
 
 
 def is_gate(graph: Graph, value: int) -> bool:

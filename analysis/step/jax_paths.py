@@ -121,14 +121,16 @@ def scope_of(location: Attribute) -> Scope:
 def transpositions(path: str) -> int | None:
     """How many gradients deep the path stands; None where it tells of no differentiation.
 
-    What `jax.checkpoint` computes again stands in the backward pass, and belongs to the forward pass that it repeats.
+    What `jax.checkpoint` or a copy of ours computes again stands in the backward pass, and belongs to the forward pass
+    that it repeats.
     """
     if not _DIFFERENTIATED.search(path):
         return None
-    return path.count("transpose(") - path.count("rematted_computation")
+    return path.count("transpose(") - len(_REPEATED.findall(path))
 
 
-_DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(|\brematted_computation\b|\bcheckpoint/")
+_REPEATED = re.compile(r"\b(?:rematted_computation|recompute)\b")
+_DIFFERENTIATED = re.compile(r"\b(?:jvp|transpose)\(|\brematted_computation\b|\bcheckpoint/")
 
 
 @lru_cache(maxsize=100_000)
