@@ -36,6 +36,7 @@ from .mark import MarkPass
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps
 from .plans.apply_plan import Numbers
+from .rolled.branches import JoinedBranches, join_branches, split_branches
 from .rolled.carries import Replaced, drop_dead_carries
 from .rolled.carry_out import carry_out
 from .rolled.repeat import repeat
@@ -66,11 +67,16 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
     numbers, may_repeat = Numbers.free_in(module), repeatable(module, selection)
     remarks, copies, extra, replaced = list[Remark](), 0, 0, Replaced()
     for function in functions_of(module):
-        pending, crossings = [single_block(function)], Crossings(function.body.block, selection.outputs)
+        crossings = Crossings(single_block(function), selection.outputs)
+        pending = list[Block | tuple[JoinedBranches, int]]([function.body.block])
         corner = corner_within(single_block(function), may_repeat, schedule.keep) if schedule.keep else None
         find = partial(loop_cut, may_repeat=may_repeat, price=corner.price if corner else None)
         while pending:
             block = pending.pop()
+            if not isinstance(block, Block):
+                joined, before = block
+                split_branches(joined, copies > before, replaced)
+                continue
             remarks.extend(Remark(op, LEFT.format(reason=reason)) for op, reason in left_alone(block, crossings))
             links = partial(crossings.links_of, block)
             whole = _run_again_whole(links(), find, selection)
@@ -79,6 +85,8 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
                 remarks.extend((_said(cut), *_run_once(cut)))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
+            # These go back once all that is inside of them is done.
+            pending.extend((joined, copies) for joined in join_branches(block, crossings))
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":
             drop_dead_code(function.body)

@@ -136,7 +136,7 @@ def recomputed(
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
-    prepared.put_back()
+    prepared.put_back(emission.is_ordered and emission.staggered)
     held = None if emission.is_ordered or not calls else in_order(work)
     restored = restore_calls(work, module, prepared.origins) if calls else nothing_restored(module)
     if restored.calls and held is not None and may_cost(work, held):

@@ -77,8 +77,9 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
     if (stated := _stated_phases(order, explicit)) is not None:
         return Phases(order, stated)
     starts = step_starts(order, direction)
-    if explicit and len(starts) > 1:
-        _refuse_position(order, direction, order.operations[starts[1]], asked)
+    for op in (order.operations[start] for start in starts[1:]):
+        if op in explicit:
+            _refuse_position(order, direction, op, asked)
     phase = dict[Operation, str]()
     for start, end in pairwise((*starts, len(order.operations))):
         phase |= _phases_between(order, direction, start, end)

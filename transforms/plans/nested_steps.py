@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -27,9 +27,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...analysis.step.direction import Direction
 from ...analysis.step.functions import functions_of
-from ...analysis.step.order import Order
-from ...analysis.step.phase_sources import sources, stated_phase
+from ...analysis.step.order import Order, read_values
+from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
 from ...dialects.every import every_operation
+from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
 
@@ -37,11 +38,13 @@ from ..per_device.split import split_device_steps
 @dataclass(frozen=True)
 class NestedStep:
     """Operations of a block that stand in a function. Its arguments stand for `first`, and then for the operands of
-    `placeholder`, which makes meanwhile what the operations behind them read."""
+    `placeholder`, which makes meanwhile what the operations behind them read. `is_later`: a step that follows another
+    one in its block."""
 
     function: FuncOp
     first: tuple[SSAValue, ...]
     placeholder: Operation
+    is_later: bool = False
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
@@ -56,12 +59,14 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
         if len(function.body.blocks) == 1:
             later = _later_steps(function.body.block)
             for number in reversed(range(len(later))):
-                nested.append(_outlined(module, later[number], f"{function.sym_name.data}+{number + 1}"))
+                name = f"{function.sym_name.data}+{number + 1}"
+                nested.append(replace(_outlined(module, later[number], name), is_later=True))
     return nested
 
 
-def put_back(nested: Sequence[NestedStep]) -> None:
-    """The operations of each function in the place of its placeholder."""
+def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
+    """The operations of each function in the place of its placeholder. `is_held_back`: with a barrier in front of each
+    later step, so that no executor begins its forward pass before the gradient of the step before is there."""
     for one in reversed(nested):
         inside, holder = one.function.body.block, one.placeholder.parent
         returned = inside.last_op
@@ -69,12 +74,57 @@ def put_back(nested: Sequence[NestedStep]) -> None:
         for result, value in zip(one.placeholder.results, list(returned.operands), strict=True):
             result.replace_all_uses_with(value)
         inside.erase_op(returned)
-        _move(list(inside.ops), holder, one.placeholder)
+        operations = list(inside.ops)
+        _move(operations, holder, one.placeholder)
         for argument, value in zip(inside.args, (*one.first, *one.placeholder.operands), strict=True):
             argument.replace_all_uses_with(value)
         holder.erase_op(one.placeholder)
         one.function.detach()
         one.function.erase()
+        if is_held_back and one.is_later:
+            _hold_back(operations)
+
+
+def _hold_back(operations: Sequence[Operation]) -> None:
+    """Have the forward pass of a step read what it reads behind a barrier, which the last gradient passes too that is
+    made in front of it. A step that reads a gradient of the one before waits as it is."""
+    block = operations[0].parent
+    assert block is not None, "a step stands in a block"
+    order, asked = Order.of(block), sources()
+    start = order.position[operations[0]]
+    backward = [index for index in range(start) if _says(asked, order.operations[index], Direction.BACKWARD)]
+    behind = {result for index in backward for result in order.operations[index].results}
+    for op in order.operations[backward[0] if backward else start : start]:
+        if not behind.isdisjoint(read_values(op)):
+            behind.update(op.results)
+    forward = [op for op in operations if _says(asked, op, Direction.FORWARD)]
+    last = max((order.position[op] for op in forward), default=start)
+    outside = dict.fromkeys(value for op in forward for value in order.reads[order.position[op]])
+    waiting = [value for value in outside if order.definition(value) < start and value not in order.constants]
+    gates = [
+        result
+        for index in reversed(backward)
+        for result in order.operations[index].results
+        if any(order.position[reader] > last for reader in order.readers(result))
+    ]
+    if not waiting or not gates or not behind.isdisjoint(waiting):
+        return
+    barrier = OptimizationBarrierOp([*waiting, gates[0]])
+    barrier.location = operations[0].location
+    block.insert_op_before(barrier, operations[0])
+    for value, result in zip(barrier.operands, barrier.results, strict=True):
+        result.name_hint = value.name_hint
+    for value, result in zip(waiting, barrier.results, strict=False):
+        inside = set(operations)
+        value.replace_uses_with_if(result, lambda use, inside=inside: order.owner_here(use.operation) in inside)
+    gates[0].replace_uses_with_if(
+        barrier.results[-1],
+        lambda use: (owner := order.owner_here(use.operation)) is not None and order.position[owner] > last,
+    )
+
+
+def _says(asked: Sequence[PhaseSource], op: Operation, direction: Direction) -> bool:
+    return next((said for one in asked if (said := one.direction(op)) is not None), None) is direction
 
 
 def _outlined_block(module: ModuleOp, block: Block, name: str) -> NestedStep:

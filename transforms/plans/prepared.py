@@ -57,9 +57,9 @@ class Prepared:
         """The functions that stand for the inside of something."""
         return [one.function for one in (*self.per_device, *self.nested)]
 
-    def put_back(self) -> None:
-        """What is inside of something, to where it was. Raises `Refusal`."""
-        put_back(self.nested)
+    def put_back(self, is_held_back: bool = False) -> None:
+        """What is inside of something, to where it was; `is_held_back` as there. Raises `Refusal`."""
+        put_back(self.nested, is_held_back)
         split_device_steps(self.per_device)
 
 

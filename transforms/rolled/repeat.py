@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.copies.loop_cuts import LoopCut, given
+from ...analysis.copies.loop_cuts import LoopCut, given, seen_through
 from ...analysis.step.counted_loops import Affine, CountedLoop
 from ...analysis.step.jax_paths import path_of
 from ...analysis.step.order import read_values
@@ -117,7 +117,9 @@ class _Repeated:
         take_channels(copies, self.numbers.channels)
         Rewriter.insert_op(copies, InsertPoint.before(place))
         for reading in readings:
-            reading.op.result.replace_all_uses_with(mapping[reading.stack.slice])
+            slice_ = mapping[reading.stack.slice]
+            _read_unsliced(reading.op.result, seen_through(slice_))
+            reading.op.result.replace_all_uses_with(slice_)
             reading.op.detach()
             reading.op.erase()
         return len(copies)
@@ -175,6 +177,13 @@ class _Repeated:
             new.append(ReshapeOp(slice_.result, one.value.type))
         _insert(new, before, before.location)
         return new[-1].results[0]
+
+
+def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
+    """Have those who take the extent of 1 off the slice read the value itself: two conditionals have one condition."""
+    for use in list(slice_.uses):
+        if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
+            use.operation.result.replace_all_uses_with(value)
 
 
 def _before(op: Operation) -> Iterator[Operation]:
