@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .frontends.modules import install
+
 if TYPE_CHECKING:
     from .analysis.request.selection import Selection as Selection
     from .dialects.diagnostics import Refusal as Refusal
@@ -54,6 +56,9 @@ __all__ = [
     "prove",
     "rewrite",
 ]
+
+
+install()
 
 
 def __getattr__(name: str) -> Any:

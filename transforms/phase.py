@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of, single_block
-from ..analysis.step.jax_paths import path_of, scope_of
+from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import phases_by_results
@@ -36,6 +36,12 @@ NO_LOCATIONS = (
 FORWARD_ONLY = (
     "no gradient found: the locations name {forward} operations of a forward pass and none of its gradient; "
     "differentiate first (JAX: lower jax.grad or jax.value_and_grad of the function)"
+)
+FORWARD_OVER_REVERSE = (
+    "the gradient is taken inside of a derivative in forward mode (jax.jvp or jax.linearize of jax.grad, as in a "
+    "Hessian-vector product), and all of it runs in the forward pass of that derivative: nothing is recomputed there; "
+    "put jax.checkpoint around the blocks of the function, or take the derivative in reverse mode "
+    "(jax.vjp of jax.grad), which is recomputed"
 )
 NOT_DIFFERENTIATED = (
     "no gradient found: the locations name operations, and none of them under jvp or transpose: nothing here was "
@@ -62,6 +68,8 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
 def _why_none(module: ModuleOp) -> str:
     operations = [op for function in functions_of(module) for op in every_operation(function)]
     forward = sum(scope_of(op.location).direction is Direction.FORWARD for op in operations)
+    if forward and any((transpositions(path_of(op.location)) or 0) > 0 for op in operations):
+        return FORWARD_OVER_REVERSE
     if forward:
         return FORWARD_ONLY.format(forward=forward)
     return NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Sequence
 
 from ...analysis.copies.choose import CHOSEN
+from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST
 from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
 from ...dialects.diagnostics import Refusal, Remark
 from ...reports.bytes import human_bytes
 from ...transforms.loops import LEFT
-from ...transforms.phase import NoGradient
+from ...transforms.phase import FORWARD_OVER_REVERSE, NoGradient
 
 INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
 LOOP_STAYS = LEFT.partition("{")[0]
@@ -20,6 +21,11 @@ NAMES = (
     "or mark larger pieces"
 )
 COLLECTIVES = "allow them with recompute.jax.jit(step, collectives=True)"
+IN_CHUNKS = (
+    "let the loop keep what it carries every so many iterations, with recompute.jax.jit(step, loops='periodic(auto)'), "
+    "or give a budget"
+)
+COUNTED = "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds"
 TAKE_OUT = "take the collectives out of the branch, or give the loop a constant length"
 
 
@@ -86,12 +92,16 @@ def nothing_recomputed(name: str, reason: str) -> str:
 def what_to_do(reason: str) -> str:
     if "collectives=true" in reason:
         return COLLECTIVES
+    if SMALLEST in reason:
+        return IN_CHUNKS
+    if NOT_COUNTED in reason:
+        return COUNTED
     return TAKE_OUT if reason.endswith(NOT_ALIKE) else NAMES
 
 
 def refused(name: str, error: Exception) -> str:
     """Of a step that cannot be rewritten."""
-    if isinstance(error, NoGradient):
+    if isinstance(error, NoGradient) and error.reason != FORWARD_OVER_REVERSE:
         return no_gradient(name)
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
