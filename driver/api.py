@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -35,6 +36,7 @@ from ..planning.graph import Graph
 from ..planning.objective import WORTH_IT
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_json, to_json
+from ..reports.explain import to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..transforms.clone import Planner
@@ -197,12 +199,22 @@ def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
     return prove_modules(*modules)
 
 
-def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> list[Explanation]:
+class Explanations(list[Explanation]):
+    """One explanation for each step; `print` shows them as tables, as `recompute-opt -t explain` does."""
+
+    @override
+    def __str__(self) -> str:
+        return "\n".join(map(to_text, self))
+
+    __repr__ = __str__
+
+
+def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """What each step of the module saves for its backward pass, and what recomputing each segment would change.
 
     `cost`: as in `Request`. Raises `Refusal`.
     """
-    return explanations_of(_verified(step), selection, cost)
+    return Explanations(explanations_of(_verified(step), selection, cost))
 
 
 def memory(step: ModuleOp | str, model: str = "order") -> dict[str, Timeline]:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from . import frontend
 
 FRONTENDS = ("jax",)
-_ROOT = __package__.rpartition(".")[0]
+_ROOT = __name__.rpartition(".frontends")[0]
 
 
 class FrontendFinder(MetaPathFinder):

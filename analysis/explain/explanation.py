@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -53,7 +53,7 @@ class Explanation:
     """
 
     function: str
-    timeline: Timeline
+    timeline: Timeline = field(repr=False)
     eager_peak_bytes: int
     xla_peak_bytes: int
     residuals: int
@@ -63,10 +63,10 @@ class Explanation:
     cost: str
     cost_unit: str
     step_cost: float
-    segments: tuple[SegmentRow, ...]
+    segments: tuple[SegmentRow, ...] = field(repr=False)
     operations: OperationCounts
-    values: tuple[SavedValue, ...]
-    loops: tuple[LoopRow, ...] = ()
+    values: tuple[SavedValue, ...] = field(repr=False)
+    loops: tuple[LoopRow, ...] = field(default=(), repr=False)
 
 
 def explain(function: FuncOp, phases: Phases, selection: Selection = AUTO, cost: str = FLOPS) -> Explanation:

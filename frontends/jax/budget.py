@@ -20,6 +20,7 @@ from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...planning.picking import Picking
 from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
+from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...transforms.plans.candidates import Candidate, Search
 from ...transforms.plans.carry_out import Emission
 from ...transforms.plans.host_moves import offload_asked
@@ -185,7 +186,10 @@ class _Rounds:
         take_marks(marked)
         emission = Emission(asked.target, asked.stagger, asked.calls)
         offload = offload_asked(marked, asked.offload, asked.cost)
-        return pool_of(marked, Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload))
+        if not is_compiled():
+            print(f"recompute.jax: {SLOW.format(seconds=SECONDS_AS_PYTHON)}", file=sys.stderr, flush=True)
+        search = Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload, limited())
+        return pool_of(marked, search)
 
     def _rewritten(self, one: Candidate) -> Rewritten:
         rest = of_rest(self.request.selection)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.core as jax_core
 from jax.core import Tracer
 
 from .private import Statics, is_under_a_trace, trace_context
 
+_CORE: Any = jax_core
 _TREE: Any = jax.tree
 """Partly unknown to type checkers."""
 
@@ -78,4 +80,7 @@ def _kind(leaf: Any) -> tuple[Hashable, ...]:
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        aval: Hashable = _CORE.ShapedArray(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+        return (aval,) if leaf.sharding is None else (aval, leaf.sharding, None)
     return (jax.typeof(leaf),)

@@ -74,7 +74,9 @@ def _ways(lowered: Lowered) -> list[Way]:
 def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
     if way is Way.MERGED:
         return lowered.compile_merged()
-    return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=way is Way.KEEPING)
+    if way is Way.PLAIN:
+        return lowered.plain_compiled
+    return lowered.compile() if way is Way.RECOMPUTED else lowered.compile_plain(keeping=True)
 
 
 def _least(sizes: Mapping[Way, int | None]) -> Way:

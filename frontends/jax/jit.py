@@ -11,15 +11,14 @@ import jax
 from jax.extend import source_info_util
 from xdsl.passes import ModulePass
 
-from ...analysis.explain.explanation import Explanation
-from ...driver.api import explain
+from ...driver.api import Explanations, explain
 from ...planning.objective import ATTEMPTS
 from ...planning.plan_file import StepPlan
 from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
-from .choice import chosen
 from .crossing import module_of
+from .flax_modules import without_lost_updates
 from .lowered import Lowered, lowered_for_us, rewritten
 from .nested import NestedStep, call_nested, nested_step
 from .options import Options, options_of
@@ -41,10 +40,13 @@ class Jitted(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], options: Options):
         self._options = options
-        self._plain: Any = _JAX.jit(function, **options.jit)
+        name = str(getattr(function, "__name__", type(function).__name__))
+        checked = without_lost_updates(function, name) if callable(function) else function
+        self._plain: Any = _JAX.jit(checked, **options.jit)
         self._statics = private.statics_of(self._plain)
-        self._name = str(getattr(function, "__name__", type(function).__name__))
+        self._name = name
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
+        self._lowered: dict[Hashable, Lowered] = {}
         self._steps: dict[Hashable, NestedStep | None] = {}
         update_wrapper(self, function, updated=())
 
@@ -58,7 +60,7 @@ class Jitted(Generic[P, R]):
             return self._nested(call, key, args, kwargs)
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
-            choice = chosen(self.lower_quietly(*args, **kwargs))
+            choice = self.lower_quietly(*args, **kwargs).choice
             if choice.why is not None and self._options.budget is None:
                 warning.warn(choice.why)
             compiled = choice.compiled
@@ -78,10 +80,17 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """As `lower`, without the warning; it is in `why`."""
-        return rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
+        """As `lower`, without the warning; it is in `why`. Done once for arguments that are alike, by calls, `report`
+        and `lower` together."""
+        key = key_of(Call.of(self._statics, args, kwargs))
+        if key is None or key not in self._lowered:
+            lowered = rewritten(self._name, self._plain.trace(*args, **kwargs), self._options)
+            if key is None:
+                return lowered
+            self._lowered[key] = lowered
+        return self._lowered[key]
 
-    def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
+    def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
         module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
         return explain(module, self._options.request.selection)
@@ -101,6 +110,7 @@ class Jitted(Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget what was compiled."""
         self._compiled.clear()
+        self._lowered.clear()
         self._steps.clear()
         self._plain.clear_cache()
 

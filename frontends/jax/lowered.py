@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax.extend import source_info_util
@@ -33,6 +33,9 @@ from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
 from .progress import told
+
+if TYPE_CHECKING:
+    from .choice import Choice
 
 # What JAX adds when it lowers stands at the line of the user that led here.
 for _file in (__file__, private.__file__):
@@ -60,6 +63,18 @@ class Lowered:
     drops_barriers: bool = False
     module: ModuleOp | None = None
     within: Within | None = None
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What a call runs, compiled once. Raises `Refusal` with `strict` where the plain step needs less."""
+        from .choice import chosen  # It chooses between the ways of this class.
+
+        return chosen(self)
+
+    @cached_property
+    def plain_compiled(self) -> jax.stages.Compiled:
+        """The plain step as `jax.jit` compiles it, compiled once."""
+        return self.compile_plain()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """The rewritten step; the plain one where nothing is recomputed, just as `jax.jit` compiles it."""

@@ -16,7 +16,7 @@ from ...analysis.memory.timeline import Timeline
 from ...dialects.diagnostics import Refusal, Remark
 from ...driver.api import Rewritten, explain
 from .budget import Round
-from .choice import Way, chosen, temporary_bytes
+from .choice import Way, temporary_bytes
 from .lowered import Lowered
 from .said import to_html, to_text
 
@@ -79,8 +79,8 @@ class Report:
 def report(lowered: Lowered, budget: int | None = None) -> Report:
     """Compiles what a call does, and the plain step as `jax.jit` does. Raises as a call does. `budget`: in bytes; that
     of the device if nothing is said."""
-    choice = chosen(lowered)
-    plain = choice.compiled if choice.way is Way.PLAIN else lowered.compile_plain()
+    choice = lowered.choice
+    plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
     done = choice.done
     return Report(
         name=lowered.name,

@@ -1,0 +1,82 @@
+"""flax nnx modules in the arguments of a step: what the step changes in them is lost under `jax.jit`, and under ours.
+
+def train_step(model, optimizer, x):       # jax.jit traces it with copies of model and optimizer:
+    optimizer.update(model, gradients)     # the copies are updated, and thrown away
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import jax
+from jax.extend import source_info_util
+
+source_info_util.register_exclusion(__file__)
+_TREE: Any = jax.tree
+"""Partly unknown to type checkers."""
+
+LOST = (
+    "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit, and recompute.jax.jit, trace it "
+    "with a copy, so that the change is lost and nothing is trained. Split the module, and return what changed:\n"
+    "    graphdef, state = nnx.split((model, optimizer))\n"
+    "    @recompute.jax.jit\n"
+    "    def train_step(state, batch):\n"
+    "        model, optimizer = nnx.merge(graphdef, state)\n"
+    "        ...\n"
+    "        return nnx.state((model, optimizer)), loss\n"
+    "    state, loss = train_step(state, batch)"
+)
+
+
+class LostUpdate(TypeError):
+    """A step changes a flax nnx module that it was given, and the change would be lost."""
+
+
+def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function, which raises `LostUpdate` if it changes a module of flax nnx among its arguments, and does not
+    return what it changed.
+
+    It is asked while the function is traced; a compiled step takes no time for it.
+    """
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        modules = _modules_in(args, kwargs)
+        before = [_values_of(module) for module in modules]
+        result = function(*args, **kwargs)
+        returned = {id(leaf) for leaf in _TREE.leaves(result)} if modules else set[int]()
+        changed = [
+            type(module).__name__
+            for module, values in zip(modules, before, strict=True)
+            if not all(id(new) in returned for new in _changes(values, _values_of(module)))
+        ]
+        if changed:
+            kinds, several = " and ".join(dict.fromkeys(changed)), len(set(changed)) > 1
+            words = {"is_are": "are" if several else "is", "an_argument": "arguments" if several else "an argument"}
+            raise LostUpdate(LOST.format(name=name, kinds=kinds, **words))
+        return result
+
+    return checked
+
+
+def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The outermost modules of flax nnx; none where flax is not there."""
+    nnx = sys.modules.get("flax.nnx")
+    if nnx is None:
+        return []
+    is_module: Callable[[Any], bool] = lambda leaf: isinstance(leaf, nnx.Module)  # noqa: E731
+    return [leaf for leaf in _TREE.leaves((args, dict(kwargs)), is_leaf=is_module) if is_module(leaf)]
+
+
+def _values_of(module: Any) -> dict[Any, Any]:
+    """The arrays of all variables, by their paths."""
+    state = sys.modules["flax.nnx"].state(module)
+    return {str(path): leaf for path, leaf in _TREE.leaves_with_path(state)}
+
+
+def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
+    """The arrays that are not the ones from before."""
+    return [value for path, value in after.items() if path not in before or before[path] is not value]

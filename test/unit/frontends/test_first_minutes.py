@@ -1,0 +1,102 @@
+"""What a new user meets first: one cache for all ways to ask, explanations that print, flax nnx, no numba."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownLambdaType=false
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+import recompute
+from recompute.frontends.jax.flax_modules import LostUpdate
+from recompute.planning.solvers import limit
+
+from .steps import batch, jax, jnp, mlp, weights
+
+
+def test_the_step_is_rewritten_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`report`, `lower` and a call share what was done, and so does a call for shapes."""
+    module: Any = sys.modules["recompute.frontends.jax.jit"]
+    rewritten, done = module.rewritten, list[str]()
+
+    def counted(name: str, *rest: Any) -> Any:
+        done.append(name)
+        return rewritten(name, *rest)
+
+    monkeypatch.setattr(module, "rewritten", counted)
+    step, given = recompute.jax.jit(mlp().step), (weights(), batch())
+    report = step.report(*given)
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), given)
+    assert str(step.report(*shapes)) == str(report)
+    step(*given)
+    step.lower(*given)
+    assert len(done) == 1
+    step.report(weights(), batch(rows=128))
+    step.clear_cache()
+    step(*given)
+    assert len(done) == 3
+
+
+def test_an_explanation_prints_as_a_table() -> None:
+    found = recompute.jax.jit(mlp().step).explain(weights(), batch())
+    said = str(found)
+    assert said.startswith("function @main") and "block0" in said and len(said) < 5000
+    assert len(repr(found[0])) < 1000
+
+
+def nnx_step() -> tuple[Any, Any, Any]:
+    nnx: Any = pytest.importorskip("flax.nnx", reason="steps of flax nnx")
+    model = nnx.Linear(8, 8, rngs=nnx.Rngs(0))
+
+    def step(model, x):
+        loss, gradient = nnx.value_and_grad(lambda model: jnp.mean(model(x) ** 2))(model)
+        nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(model), gradient))
+        return loss
+
+    return nnx, model, step
+
+
+def test_a_step_that_changes_its_module_is_refused() -> None:
+    """`jax.jit` loses the update, and nothing is trained."""
+    _, model, step = nnx_step()
+    with pytest.raises(LostUpdate, match=r"step changes Linear(.|\n)*nnx\.split"):
+        recompute.jax.jit(step)(model, jnp.ones((4, 8)))
+
+
+def test_a_step_that_returns_its_module_is_not() -> None:
+    nnx, model, step = nnx_step()
+
+    def returned(model, x):
+        loss = step(model, x)
+        return nnx.state(model), loss
+
+    with pytest.warns(recompute.jax.NothingSaved):
+        state, _ = recompute.jax.jit(returned)(model, jnp.ones((4, 8)))
+    assert not jnp.array_equal(jax.tree.leaves(state)[0], jax.tree.leaves(nnx.state(model))[0])
+
+
+def test_what_the_message_advises_trains() -> None:
+    nnx, model, step = nnx_step()
+    graph, state = nnx.split(model)
+
+    @recompute.jax.jit
+    def split(state, x):
+        model = nnx.merge(graph, state)
+        loss = step(model, x)
+        return nnx.state(model), loss
+
+    losses = list[float]()
+    with pytest.warns(recompute.jax.NothingSaved):
+        for _ in range(3):
+            state, loss = split(state, jnp.ones((4, 8)))
+            losses.append(float(loss))
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_without_numba_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOMPUTE_PLAN_PATH", "plain")
+    assert not limit.is_compiled() and limit.limited(0.0)() and not limit.limited(1000.0)()
+    monkeypatch.delenv("RECOMPUTE_PLAN_PATH")
+    assert not limit.limited(0.0)() or not limit.is_compiled()
