@@ -48,12 +48,12 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
     """
     inline_segments(module)
-    state_phases(module, selection.primal_results, selection.cotangents)
+    guessed = state_phases(module, selection.phase_hint)
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
     steps, rest = numbered_steps(module), of_rest(selection)
     asked = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()
-    return [*overridden, *asked.remarks, *mark_steps(steps, rest)]
+    return [*guessed, *overridden, *asked.remarks, *mark_steps(steps, rest)]
 
 
 @part("mark")

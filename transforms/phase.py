@@ -10,22 +10,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..analysis.request.names import named_by
 from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order
+from ..analysis.step.phase_sources import sources
 from ..analysis.step.phases import Phases, phases
-from ..analysis.step.phases_by_results import phases_by_results
+from ..analysis.step.phases_by_results import PhaseHint, late_operations, phases_by_results, returned_values
 from ..analysis.step.step import Step
-from ..dialects.diagnostics import Refusal
+from ..dialects.context import tell
+from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
+from ..dialects.guards import is_tensor
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
 from ..rules.costs.cost import CostsOf
+from ..rules.effects import why_impure
+from ..rules.names import name_of
 from .plans.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (
@@ -90,15 +97,93 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
         return [(function, Step.of(found, bare, costs)) for function, found in classified]
 
 
-def state_phases(module: ModuleOp, results: Sequence[int], cotangents: Sequence[int]) -> None:
-    """Write the phases that follow from which results are primal; nothing where nothing is said of that.
+def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
+    """Write the phases that follow from which results are primal. Where nothing is said of that, and no operation tells
+    its phase, the loss is guessed, and a remark says so.
 
-    Raises `Refusal` where that does not fit a function.
+    Operations that only primal results need are moved in front of the gradient. Raises `Refusal` where the hint does
+    not fit a function, or leads to no gradient.
     """
-    for function in functions_of(module) if results or cotangents else ():
-        order = Order.of(single_block(function))
-        for op, phase in phases_by_results(order, results, cotangents).items():
-            op.attributes[Names.PHASE] = StringAttr(phase)
+    if hint:
+        for function in functions_of(module):
+            _state(function, hint)
+        return []
+    guessed = [(function, guess) for function in functions_of(module) if (guess := guessed_hint(function)) is not None]
+    for function, guess in guessed:
+        _state(function, guess)
+    return [Remark(function, GUESSED.format(number=guess.results[0], hint=guess)) for function, guess in guessed]
+
+
+GUESSED = (
+    "a guess: no operation tells its phase, and result {number}, the first scalar, is taken for the loss; say {hint} "
+    "to confirm it, or name another result or value"
+)
+
+
+def _state(function: FuncOp, hint: PhaseHint) -> None:
+    block = single_block(function)
+    named = named_by(every_operation(function)[1:], hint.values)
+    if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
+        raise Refusal(function, f"primal-values: no value is called '{unknown}'")
+    primal = [op for ops in named.values() for op in ops]
+    order = Order.of(block)
+    end, late = late_operations(order, hint, primal)
+    if late and all(why_impure(order.operations[index]) is None for index in late):
+        at = order.operations[end]
+        for index in late:
+            op = order.operations[index]
+            op.detach()
+            block.insert_op_after(op, at)
+            at = op
+        order = Order.of(block)
+    found = phases_by_results(order, hint, primal)
+    if "gradient" not in found.values():
+        last = max((order.position[op] for op, phase in found.items() if phase == "primal"), default=-1)
+        behind = order.operations[last] if last >= 0 else function
+        raise NoGradient(
+            behind,
+            f"no gradient found: with {hint} the forward pass ends with {name_of(behind)}, and nothing behind it reads "
+            "what the forward pass has made; name the loss itself, or a value that is made before the gradient begins "
+            "(primal-values=%loss)",
+        )
+    for op, phase in found.items():
+        op.attributes[Names.PHASE] = StringAttr(phase)
+
+
+def guessed_hint(function: FuncOp) -> PhaseHint | None:
+    """Which result is the loss, where no operation tells its phase: the first scalar of floats, of a function that also
+    returns values of the types of its arguments, as updated parameters are; None where that is not so."""
+    operations = every_operation(function)
+    if len(function.body.blocks) != 1 or any(map(_tells, operations)):
+        return None
+    last = function.body.block.last_op
+    if last is None:
+        return None
+    values = returned_values(last)
+    tensors = {argument.type for argument in function.body.block.args if _rank(argument) > 0}
+    losses = [index for index, value in enumerate(values) if _rank(value) == 0 and _is_float(value)]
+    if not losses or not any(value.type in tensors for value in values):
+        return None
+    hint, order = PhaseHint((losses[0],)), Order.of(function.body.block)
+    try:
+        _, late = late_operations(order, hint, ())
+        found = phases_by_results(order, hint)
+    except Refusal:
+        return None
+    return hint if late or "gradient" in found.values() else None
+
+
+def _tells(op: Operation) -> bool:
+    """Whether an operation has a path of JAX, or a source knows its direction."""
+    return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
+
+
+def _rank(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if is_tensor(value.type) else -1
+
+
+def _is_float(value: SSAValue) -> bool:
+    return is_tensor(value.type) and isinstance(value.type.element_type, AnyFloat)
 
 
 def annotate_phases(module: ModuleOp) -> None:
@@ -112,15 +197,17 @@ class PhasePass(ModulePass):
     """Classify operations as primal, residual, gradient or update.
 
     primal_results: numbers of the results that the forward pass makes, for steps whose operations say nothing.
+    primal_values: names of values that the forward pass makes, such as a loss that is not returned.
     cotangents: numbers of the arguments that are cotangents, which says the same.
     """
 
     name = "recompute-phase"
 
     primal_results: tuple[int, ...] = ()
+    primal_values: tuple[str, ...] = ()
     cotangents: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        state_phases(op, self.primal_results, self.cotangents)
+        tell(ctx, state_phases(op, PhaseHint(self.primal_results, self.primal_values, self.cotangents)))
         with nested_steps_apart(op):
             annotate_phases(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...rules.permission import Permission
+from ..step.phases_by_results import PhaseHint
 
 
 class BadSelection(ValueError):
@@ -36,6 +37,7 @@ class Selection:
     takes your word for that. The targets of LAPACK, cuDNN, Pallas and the like are known.
     primal_results: numbers of the results that the forward pass makes, such as the loss; for steps whose operations do
     not say their phase.
+    primal_values: names of values that the forward pass makes, such as a loss that is not returned.
     cotangents: numbers of the arguments that are cotangents, which says the same.
     """
 
@@ -53,7 +55,12 @@ class Selection:
     preserve_rng_state: bool = True
     repeatable: tuple[str, ...] = ()
     primal_results: tuple[int, ...] = ()
+    primal_values: tuple[str, ...] = ()
     cotangents: tuple[int, ...] = ()
+
+    @property
+    def phase_hint(self) -> PhaseHint:
+        return PhaseHint(self.primal_results, self.primal_values, self.cotangents)
 
     @property
     def permission(self) -> Permission:

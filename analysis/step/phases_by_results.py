@@ -7,14 +7,19 @@ the backward pass: residual. What stands behind it is gradient, up to the last o
 update from there on. By what they need alone, local derivatives and gradients could not be told apart: where the seed
 of the gradient was folded into a constant, `1 - y²` needs no more of the backward pass than `2 (y - t) / n` does.
 
+A value that is returned nowhere may be named in place of a result: primal-values=%loss. Operations that only the primal
+results need, and that stand behind the gradient (a loss that is computed last), are to be moved in front of it first
+(`late_operations`). Of a result that is a tuple the elements are counted.
+
 Arguments that are cotangents say the same: what needs one is gradient, and the results that need none are primal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.diagnostics import Refusal
 from ...rules.names import name_of
@@ -26,20 +31,82 @@ from .phase_sources import directions_of, sources, who_says
 _FORWARD = frozenset({"primal", "residual"})
 
 
-def phases_by_results(order: Order, results: Sequence[int], cotangents: Sequence[int]) -> dict[Operation, str]:
+@dataclass(frozen=True)
+class PhaseHint:
+    """What tells the phases of a step whose operations do not: numbers of `results` that the forward pass makes, names
+    of `values` that it makes, numbers of arguments that are `cotangents`."""
+
+    results: tuple[int, ...] = ()
+    values: tuple[str, ...] = ()
+    cotangents: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.results or self.values or self.cotangents)
+
+    def __str__(self) -> str:
+        parts = (("primal-results", self.results), ("primal-values", self.values), ("cotangents", self.cotangents))
+        return " ".join(f"{name}={','.join(map(str, listed))}" for name, listed in parts if listed)
+
+
+def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
+    """What the function returns; of a single tuple its elements."""
+    values = tuple(terminator.operands)
+    if len(values) == 1 and isinstance(values[0], OpResult) and name_of(values[0].op) == "stablehlo.tuple":
+        return tuple(values[0].op.operands)
+    return values
+
+
+def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
+    """The last operation whose value both the primal results and others need, and the operations behind it that only
+    the primal results need: none where most of the others stand behind these anyway, as in a step that computes its
+    loss before the gradient. `named`: the operations that the hint names. Raises `Refusal`."""
+    primal = _needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
+    constants, last = order.constants, len(order.operations) - 1
+    shared = [
+        index
+        for index in primal
+        for result in order.operations[index].results
+        if result not in constants
+        and any(order.position[reader] not in primal for reader in order.readers(result) if _counts(order, reader))
+    ]
+    end = max(shared, default=last)
+    late = [index for index in sorted(primal) if index > end]
+    others = [
+        index
+        for index, op in enumerate(order.operations[:last])
+        if index not in primal and not all(result in constants for result in op.results)
+    ]
+    between = [index for index in others if late and end < index < late[-1]]
+    return end, late if 2 * len(between) > len(others) else []
+
+
+def _counts(order: Order, reader: Operation) -> bool:
+    """Whether it does more than to hand values on to the caller."""
+    return reader is not order.operations[-1] and name_of(reader) != "stablehlo.tuple"
+
+
+def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], backward: Container[int]) -> list[int]:
+    """The operations that make the primal results. Raises `Refusal` for numbers that do not exist."""
+    terminator = order.operations[-1]
+    values = returned_values(terminator)
+    _check_number(terminator, "primal-results", hint.results, len(values))
+    _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args))
+    listed = hint.results or (
+        () if named else [index for index, value in enumerate(values) if order.definition(value) not in backward]
+    )
+    roots = [order.definition(values[index]) for index in listed]
+    return [*roots, *(order.position[owner] for op in named if (owner := order.owner_here(op)) is not None)]
+
+
+def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, str]:
     """The phase of every operation that does not come from constants alone, but for the terminator.
 
-    `results`, `cotangents`: numbers of results and of arguments of the block. Raises `Refusal` for numbers that do not
-    exist, for a primal result that needs a cotangent, and where locations say otherwise.
+    `named`: the operations that the hint names. Raises `Refusal` for numbers that do not exist, for a primal result
+    that needs a cotangent, and where locations say otherwise.
     """
-    *operations, terminator = order.operations
-    _check_number(terminator, "primal-results", results, len(terminator.operands))
-    _check_number(terminator, "cotangents", cotangents, len(order.block.args))
-    backward = _behind_cotangents(order, cotangents)
-    listed = results or [
-        index for index, value in enumerate(terminator.operands) if order.definition(value) not in backward
-    ]
-    primal = _needed(order, [order.definition(terminator.operands[index]) for index in listed])
+    *operations, _ = order.operations
+    backward = _behind_cotangents(order, hint.cotangents)
+    primal = _needed(order, _primal_roots(order, hint, named, backward))
     if (wrong := min(primal & backward, default=None)) is not None:
         raise Refusal(order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient")
     end = max(primal, default=min(backward, default=len(operations)) - 1)
@@ -88,9 +155,8 @@ def _state_update(order: Order, found: dict[Operation, str]) -> None:
         op = order.operations[index]
         if found.get(op) != "gradient":
             continue
-        behind = behind and not any(
-            found.get(order.operations[producer]) in _FORWARD for producer in order.producers[index]
-        )
+        reads_forward = any(found.get(order.operations[maker]) in _FORWARD for maker in order.producers[index])
+        behind = behind and (name_of(op) == "stablehlo.tuple" or not reads_forward)
         if not behind:
             return
         found[op] = "update"

@@ -215,7 +215,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys("outputs collectives preserve_rng_state stagger calls strict proof".split(), _flag),
     **dict.fromkeys("copies attempts".split(), _count),
     **dict.fromkeys("cost offload".split(), _text),
-    **dict.fromkeys("names save exclude repeatable".split(), _texts),
+    **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,
     "segment_count": _count_or_none,

@@ -108,13 +108,13 @@ def _flat(module: ModuleOp, selection: Selection) -> _Flat:
         structured = inline_gradient(work) > 0
         inline_segments(work)
     state_repeatable(work, selection.repeatable)
-    state_phases(work, selection.primal_results, selection.cotangents)
+    guessed = state_phases(work, selection.phase_hint)
     selection, overridden = as_stated(work, selection)
     for function in functions_of(work):
         function.attributes.pop(Names.CHECKPOINTS, None)
     selection, dead = _without_dead_checkpoints(work, selection)
     drop_dead(work)
-    return _Flat(work, selection, structured, (*stay, *overridden, *dead), origins)
+    return _Flat(work, selection, structured, (*stay, *guessed, *overridden, *dead), origins)
 
 
 def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.request.selection import AUTO, Selection
+from recompute.analysis.step.phases_by_results import PhaseHint
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
@@ -39,7 +40,7 @@ def phases_of(primal: str = "", derivative: str = "", gradient: str = "") -> tup
     for word, path in (("PRIMAL", primal), ("DERIVATIVE", derivative), ("GRADIENT", gradient)):
         text = text.replace(word, f' loc("{path}")' if path else "")
     module = parse_module(text)
-    state_phases(module, (0,), ())
+    state_phases(module, PhaseHint((0,)))
     ((_, step),) = numbered_steps(module)
     return step.graph.phases
 
@@ -76,7 +77,7 @@ def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str
     assert prove(bare, without)
     recompute(named, calls=False)
     inline(before)
-    state_phases(before, (0,), ())
+    state_phases(before, PhaseHint((0,)))
     saved = peaks_of(before).xla - peaks_of(without).xla
     most = peaks_of(inlined(name)).xla - peaks_of(named).xla
     assert saved >= (0.7 if name.partition(".")[0] in NAMES_HELP else 1.0) * most

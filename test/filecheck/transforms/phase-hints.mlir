@@ -1,0 +1,42 @@
+// RUN: recompute-opt %s -p 'recompute-phase{primal-results=0}' --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-phase --split-input-file 2>&1 | filecheck %s --check-prefix=GUESS
+// RUN: recompute-opt %s -p 'recompute-phase{primal-values=%%y}' --split-input-file | filecheck %s --check-prefix=VALUE
+
+// The loss is computed last, and nothing of the gradient needs it: it is moved in front of the gradient.
+// GUESS: a guess: no operation tells its phase, and result 0, the first scalar, is taken for the loss; say primal-results=0
+func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.sine %x : tensor<8xf32>
+  %y = stablehlo.tanh %a : tensor<8xf32>
+  %g = stablehlo.multiply %y, %a : tensor<8xf32>
+  %u = stablehlo.subtract %x, %g : tensor<8xf32>
+  %l = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  func.return %l, %u : tensor<f32>, tensor<8xf32>
+}
+// CHECK-LABEL: func.func @loss_last
+// CHECK:         stablehlo.sine {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.tanh {{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.reduce{{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+// CHECK-NEXT:    stablehlo.subtract {{.*}} {recompute.phase = "update"}
+// A value is named in place of a result.
+// VALUE-LABEL: func.func @loss_last
+// VALUE:         stablehlo.tanh {{.*}} {recompute.phase = "primal"}
+// VALUE-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
+
+// -----
+
+// All results are the elements of one tuple.
+func.func @one_tuple(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.sine %x : tensor<8xf32>
+  %y = stablehlo.tanh %a : tensor<8xf32>
+  %l = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %g = stablehlo.multiply %y, %a : tensor<8xf32>
+  %u = stablehlo.subtract %x, %g : tensor<8xf32>
+  %r = "stablehlo.tuple"(%l, %u) : (tensor<f32>, tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>>
+  func.return %r : tuple<tensor<f32>, tensor<8xf32>>
+}
+// CHECK-LABEL: func.func @one_tuple
+// CHECK:         stablehlo.reduce{{.*}} {recompute.phase = "primal"}
+// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
