@@ -7,11 +7,13 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import Block
+from xdsl.ir import Block, OpResult, SSAValue
 
 from ...dialects.elements import DType
+from ...dialects.marks import is_mark
+from ...dialects.recompute import DependOp
 from ...dialects.stablehlo.checks import shape_of
-from ...dialects.stablehlo.control import ReturnOp
+from ...dialects.stablehlo.control import OptimizationBarrierOp, ReturnOp
 from ...dialects.stablehlo.reduction import ReduceOp
 from .arrays import Array, Combine, Kernel, dtype_at, kind_of, owned, row_by_row, wide
 from .conversion import convert
@@ -57,12 +59,25 @@ def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
 
 
 def single_combiner(block: Block) -> str | None:
-    """The name of the operation, where the region is one commutative operation on the two arguments."""
-    first, last = block.first_op, block.last_op
-    if first is None or not isinstance(last, ReturnOp) or first.next_op is not last or first.name not in UFUNCS:
+    """The name of the operation, where the region computes one commutative operation of its two arguments. Barriers,
+    marks and operations that nothing reads do not count, as they do not for the proof: elements that are combined in
+    another order have other bits."""
+    last = block.last_op
+    if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
         return None
-    forwards = set(first.operands) == set(block.args) and len(block.args) == 2
-    return first.name if forwards and tuple(last.operands) == tuple(first.results) else None
+    made = _seen_through(last.operands[0])
+    if not isinstance(made, OpResult) or made.op.name not in UFUNCS:
+        return None
+    return made.op.name if {_seen_through(operand) for operand in made.op.operands} == set(block.args) else None
+
+
+def _seen_through(value: SSAValue) -> SSAValue:
+    """The value that a value is, behind barriers, dependencies and marks."""
+    while isinstance(value, OpResult):
+        if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
+            break
+        value = value.op.operands[value.index]
+    return value
 
 
 def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:

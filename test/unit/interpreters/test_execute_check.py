@@ -13,6 +13,7 @@ from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
+from recompute.interpreters.prove import prove
 
 from .evaluate import array
 
@@ -108,3 +109,33 @@ def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> 
     np.savez(tmp_path / "in.npz", values)
     with pytest.raises(ValueError, match="1 arrays for a function of 2 arguments"):
         load_inputs(str(tmp_path / "in.npz"), function)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%0 = stablehlo.optimization_barrier %a : tensor<f32>\n %s = stablehlo.add %0, %b : tensor<f32>",
+        "%0 = stablehlo.custom_call @recompute.save(%a) : (tensor<f32>) -> tensor<f32>\n"
+        " %s = stablehlo.add %b, %0 : tensor<f32>",
+        "%0 = stablehlo.divide %a, %b : tensor<f32>\n %s = stablehlo.add %a, %b : tensor<f32>",
+    ],
+    ids=["a barrier", "a mark", "a dead operation"],
+)
+def test_what_does_not_count_in_a_body_changes_no_bits(body: str) -> None:
+    """numpy adds many numbers in pairs; it does so behind a barrier, too."""
+    text = """
+func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
+  %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<1000xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%a: tensor<f32>, %b: tensor<f32>) {{
+    {body}
+    stablehlo.return %s : tensor<f32>
+  }}
+  func.return %r : tensor<f32>
+}}
+"""
+    plain, other = (
+        parse_module(text.format(body=one), "reduce.mlir") for one in ("%s = stablehlo.add %a, %b : tensor<f32>", body)
+    )
+    draw = np.random.default_rng(0)
+    assert prove(plain, other)
+    assert compare(plain, other, [draw.normal(0, 1, 1000).astype(np.float32), np.float32(0.5)]).equal
