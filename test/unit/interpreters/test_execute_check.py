@@ -116,7 +116,7 @@ def test_inputs_from_a_file_in_types_that_numpy_cannot_store(tmp_path: Path) -> 
     [
         "%0 = stablehlo.optimization_barrier %a : tensor<f32>\n %s = stablehlo.add %0, %b : tensor<f32>",
         "%0 = stablehlo.custom_call @recompute.save(%a) : (tensor<f32>) -> tensor<f32>\n"
-        " %s = stablehlo.add %b, %0 : tensor<f32>",
+        " %s = stablehlo.add %0, %b : tensor<f32>",
         "%0 = stablehlo.divide %a, %b : tensor<f32>\n %s = stablehlo.add %a, %b : tensor<f32>",
     ],
     ids=["a barrier", "a mark", "a dead operation"],
