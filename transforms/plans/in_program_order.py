@@ -18,6 +18,7 @@ from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
+from .nested_steps import function_around
 from .written import Budgeted, O, Written
 
 ROUNDS, SMALL_STEPS = 8, 4
@@ -151,7 +152,7 @@ class _Around:
         found = dict[str, tuple[str, int]]()
         for one in plans:
             if (graph := graphs.get(one.graph)) is not None:
-                function = one.function.split("/")[0]
+                function = function_around(one.function)
                 found[one.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(found)
 

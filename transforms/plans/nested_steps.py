@@ -17,6 +17,7 @@ gradient.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +46,14 @@ class NestedStep:
     first: tuple[SSAValue, ...]
     placeholder: Operation
     is_later: bool = False
+
+
+_SUFFIXES = re.compile(r"(?:/(?:devices)?\d+|\+\d+)+$")
+
+
+def function_around(name: str) -> str:
+    """The name of the function that holds a step: `main` for `main/0`, `main/devices0` and `main+1`."""
+    return _SUFFIXES.sub("", name)
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
@@ -86,8 +95,8 @@ def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
 
 
 def _hold_back(operations: Sequence[Operation]) -> None:
-    """Have the forward pass of a step read what it reads behind a barrier, which the last gradient passes too that is
-    made in front of it. A step that reads a gradient of the one before waits as it is."""
+    """Have the forward pass of a step read what it reads behind a barrier, which something passes too that comes from
+    the gradient of the step before: what the forward pass reads of it, or else the last gradient that is made."""
     block = operations[0].parent
     assert block is not None, "a step stands in a block"
     order, asked = Order.of(block), sources()
@@ -100,27 +109,30 @@ def _hold_back(operations: Sequence[Operation]) -> None:
     forward = [op for op in operations if _says(asked, op, Direction.FORWARD)]
     last = max((order.position[op] for op in forward), default=start)
     outside = dict.fromkeys(value for op in forward for value in order.reads[order.position[op]])
-    waiting = [value for value in outside if order.definition(value) < start and value not in order.constants]
+    read = [value for value in outside if order.definition(value) < start and value not in order.constants]
+    waiting, late = ([value for value in read if (value in behind) is is_late] for is_late in (False, True))
     gates = [
         result
         for index in reversed(backward)
         for result in order.operations[index].results
         if any(order.position[reader] > last for reader in order.readers(result))
     ]
-    if not waiting or not gates or not behind.isdisjoint(waiting):
+    gate = next(iter((*late, *gates)), None)
+    if not waiting or gate is None:
         return
-    barrier = OptimizationBarrierOp([*waiting, gates[0]])
+    barrier = OptimizationBarrierOp([*waiting, gate])
     barrier.location = operations[0].location
     block.insert_op_before(barrier, operations[0])
+    inside = set(operations)
     for value, result in zip(barrier.operands, barrier.results, strict=True):
         result.name_hint = value.name_hint
-    for value, result in zip(waiting, barrier.results, strict=False):
-        inside = set(operations)
-        value.replace_uses_with_if(result, lambda use, inside=inside: order.owner_here(use.operation) in inside)
-    gates[0].replace_uses_with_if(
-        barrier.results[-1],
-        lambda use: (owner := order.owner_here(use.operation)) is not None and order.position[owner] > last,
-    )
+        value.replace_uses_with_if(
+            result,
+            lambda use, value=value: (
+                (owner := order.owner_here(use.operation)) is not None
+                and (owner in inside if value is not gate or late else order.position[owner] > last)
+            ),
+        )
 
 
 def _says(asked: Sequence[PhaseSource], op: Operation, direction: Direction) -> bool:

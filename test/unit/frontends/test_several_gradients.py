@@ -1,0 +1,105 @@
+"""Steps with several gradients, one behind the other: each is recomputed as a step of its own."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import recompute
+from recompute.transforms.plans.nested_steps import function_around
+
+KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+same = lambda block: block  # noqa: E731
+draw = np.random.default_rng(0)
+
+
+def network(blocks: int) -> list[jax.Array]:
+    return [jnp.asarray(draw.normal(0, 0.3, (2, 32, 128)), jnp.float32) for _ in range(blocks)]
+
+
+def block(x, w):
+    return x + jnp.tanh(jnp.sin(x @ w[0]) @ w[1].T)
+
+
+def forward(ws, x, wrap):
+    for w in ws:
+        x = wrap(block)(x, w)
+    return x
+
+
+def descend(ws, gradient):
+    return jax.tree.map(lambda w, g: w - 0.1 * g, ws, gradient)
+
+
+def adversaries(wrap):
+    """The discriminator first, and then the generator against the new one."""
+
+    def step(g, d, z, x):
+        def of_d(d):
+            return jnp.mean(jax.nn.softplus(-forward(d, x, wrap))) + jnp.mean(
+                jax.nn.softplus(forward(d, forward(g, z, wrap), wrap))
+            )
+
+        first, gradient = jax.value_and_grad(of_d)(d)
+        d = descend(d, gradient)
+        second, gradient = jax.value_and_grad(
+            lambda g: jnp.mean(jax.nn.softplus(-forward(d, forward(g, z, wrap), wrap)))
+        )(g)
+        return first, second, descend(g, gradient), d
+
+    return step
+
+
+def microbatches(wrap):
+    """Gradients of three microbatches, unrolled: no one of them reads what another has made."""
+
+    def step(ws, _, x, y):
+        parts = [jax.grad(lambda ws, one=one: jnp.mean(forward(ws, one, wrap) ** 2))(ws) for one in (x, y, x + y)]
+        return descend(ws, jax.tree.map(lambda *each: sum(each), *parts))
+
+    return step
+
+
+STEPS = [adversaries, microbatches]
+
+
+def arguments() -> tuple[Any, ...]:
+    x, y = (jnp.asarray(draw.normal(0, 1, (128, 32)), jnp.float32) for _ in range(2))
+    return network(5), network(5), x, y
+
+
+def temporaries(compiled: Any) -> int:
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_as_little_as_checkpoint(step) -> None:
+    given = arguments()
+    plain = jax.jit(step(same)).lower(*given).compile()
+    theirs = jax.jit(step(jax.checkpoint)).lower(*given).compile(compiler_options=KEPT)
+    lowered = recompute.jax.jit(step(same)).lower(*given)
+    assert lowered.rewritten is not None and lowered.rewritten.proof
+    assert temporaries(lowered.compile()) <= (1.1 if step is adversaries else 1.02) * temporaries(theirs)
+    assert temporaries(theirs) < 0.7 * temporaries(plain)
+
+
+@pytest.mark.parametrize("model", ["order"])
+def test_one_budget_over_all(model: str) -> None:
+    text = jax.jit(adversaries(same)).lower(*arguments()).as_text(debug_info=True)
+    done = recompute.rewrite(text, recompute.Request(budget="70%", memory_model=model))
+    assert done.proof and done.copies
+    before, after = done.memory(model)["main"]
+    assert after.peak_bytes <= 0.7 * before.peak_bytes
+    again = recompute.rewrite(text, recompute.Request(plan=done.plans))
+    assert again.text == done.text
+
+
+def test_the_function_around_a_step() -> None:
+    names = ("main", "main/0", "main/devices1", "main+2", "main/0+1", "a+b/c")
+    assert [function_around(name) for name in names] == ["main"] * 5 + ["a+b/c"]
