@@ -8,6 +8,7 @@ holds the incoming cotangents and all inputs.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable
 
 from .graph import Graph
@@ -77,28 +78,23 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
     return tuple(sorted(gates, key=graph.maker.__getitem__))
 
 
-def _smallest_source(graph: Graph, value: int) -> set[int]:
-    """The value, or what a compiler computes it from within the one operation that reads it, if that is smaller."""
-    leaves, pending, expanded = set[int](), [value], 0
-    while pending and expanded < MOST_SUMMANDS:
-        one = pending.pop()
-        maker = graph.maker[one]
-        if maker < 0 or not graph.gradient[maker]:
-            continue  # It is there whatever the gradient does.
-        read = [source for source in graph.reads[maker] if source not in graph.constants]
-        is_fused = len(graph.readers[one]) == 1 and graph.flops[maker] <= graph.sizes[one]
-        is_widened = len(read) == 1 and graph.sizes[read[0]] < graph.sizes[one]
-        if is_fused and (is_widened or len(read) > 1):
-            pending.extend(read)
-            expanded += 1
+MOST_SUMMANDS = 48
+"""So many sums and paddings are looked through for the parts of a gradient: older parts have passed earlier tokens."""
+
+
+def _smallest_source(graph: Graph, value: int) -> list[int]:
+    """The value, or the newest parts that a compiler computes it from within the operation that reads it, if these are
+    smaller together."""
+    leaves, pending = list[int](), deque([value])
+    for _ in range(MOST_SUMMANDS):
+        if not pending:
+            break
+        one = pending.popleft()
+        if one in graph.made_of_less:
+            pending.extend(graph.gradient_sources(one))
         else:
-            leaves.add(one)
-    leaves.update(pending)
-    return leaves if sum(graph.sizes[leaf] for leaf in leaves) < graph.sizes[value] else {value}
-
-
-MOST_SUMMANDS = 256
-"""So many operations are looked through for the sources of one cotangent."""
+            leaves.append(one)
+    return leaves
 
 
 def is_gate(graph: Graph, value: int) -> bool:

@@ -103,6 +103,27 @@ class Graph:
         """For each value the gradient operations that read it, in program order."""
         return tuple(tuple([one for one in readers if self.gradient[one]]) for readers in self.readers)
 
+    def gradient_sources(self, value: int) -> list[int]:
+        """What the operation that makes the value reads of the gradient."""
+        read = (one for one in self.reads[self.maker[value]] if one not in self.constants)
+        return [one for one in read if self.maker[one] >= 0 and self.gradient[self.maker[one]]]
+
+    @cached_property
+    def made_of_less(self) -> frozenset[int]:
+        """Gradient values that are made of fewer bytes than they have, by operations that a compiler fuses into the one
+        reader: sums of padded values, the gradients of slices."""
+        found, needed = set[int](), list(self.sizes)
+        for op, made in enumerate(self.makes):
+            if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
+                continue
+            value = made[0]
+            sources = self.gradient_sources(value)
+            less = sum(needed[source] for source in sources)
+            if sources and self.flops[op] <= self.sizes[value] and less < self.sizes[value]:
+                found.add(value)
+                needed[value] = less
+        return frozenset(found)
+
     @cached_property
     def returned(self) -> frozenset[int]:
         """Values that leave the function."""

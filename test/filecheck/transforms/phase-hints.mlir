@@ -23,20 +23,3 @@ func.func @loss_last(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
 // VALUE-LABEL: func.func @loss_last
 // VALUE:         stablehlo.tanh {{.*}} {recompute.phase = "primal"}
 // VALUE-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}
-
-// -----
-
-// All results are the elements of one tuple.
-func.func @one_tuple(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
-  %z = stablehlo.constant dense<0.0> : tensor<f32>
-  %a = stablehlo.sine %x : tensor<8xf32>
-  %y = stablehlo.tanh %a : tensor<8xf32>
-  %l = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
-  %g = stablehlo.multiply %y, %a : tensor<8xf32>
-  %u = stablehlo.subtract %x, %g : tensor<8xf32>
-  %r = "stablehlo.tuple"(%l, %u) : (tensor<f32>, tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>>
-  func.return %r : tuple<tensor<f32>, tensor<8xf32>>
-}
-// CHECK-LABEL: func.func @one_tuple
-// CHECK:         stablehlo.reduce{{.*}} {recompute.phase = "primal"}
-// CHECK-NEXT:    stablehlo.multiply {{.*}} {recompute.phase = "gradient"}

@@ -7,6 +7,7 @@ import pytest
 from recompute.analysis.request.selection import AUTO, Selection
 from recompute.analysis.step.phases_by_results import PhaseHint
 from recompute.dialects.diagnostics import Refusal
+from recompute.dialects.names import Names
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
@@ -81,3 +82,23 @@ def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str
     saved = peaks_of(before).xla - peaks_of(without).xla
     most = peaks_of(inlined(name)).xla - peaks_of(named).xla
     assert saved >= (0.7 if name.partition(".")[0] in NAMES_HELP else 1.0) * most
+
+
+ONE_TUPLE = """
+func.func @f(%x: tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.tanh %x : tensor<8xf32>
+  %l = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %g = stablehlo.multiply %y, %y : tensor<8xf32>
+  %u = stablehlo.subtract %x, %g : tensor<8xf32>
+  %r = "stablehlo.tuple"(%l, %u) : (tensor<f32>, tensor<8xf32>) -> tuple<tensor<f32>, tensor<8xf32>>
+  func.return %r : tuple<tensor<f32>, tensor<8xf32>>
+}
+"""  # noqa: E501
+
+
+def test_of_a_single_tuple_the_elements_are_the_results() -> None:
+    module = parse_module(ONE_TUPLE)
+    state_phases(module, PhaseHint((0,)))
+    found = [str(op.attributes[Names.PHASE]).strip('"') for op in module.walk() if Names.PHASE in op.attributes]
+    assert found == ["primal", "primal", "gradient", "update", "update"]

@@ -62,12 +62,6 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         "stablehlo.sine",
     ),
     "no gradient": (OTHER.replace("BODY", ""), "recompute", 1, "no gradient found"),
-    "sources disagree": (
-        STEP.replace("jit(f)/jvp(block0)/sin", "jit(f)/transpose(jvp(block0))/sin"),
-        "recompute",
-        1,
-        "sources disagree: .*stablehlo.tanh.* stands after the gradient operation stablehlo.sine",
-    ),
     "attribute against location": (
         STEP.replace("stablehlo.sine %x", 'stablehlo.sine %x {recompute.phase = "gradient"}'),
         "recompute",
@@ -202,7 +196,7 @@ def test_an_unproved_result_is_not_written(
     source, output = tmp_path / "step.mlir", tmp_path / "out.mlir"
     source.write_text(STEP)
 
-    def refuse(before: ModuleOp, after: ModuleOp, one_source: bool, added_constraints: bool) -> Proof:
+    def refuse(before: ModuleOp, after: ModuleOp, **options: object) -> Proof:
         return Proof(False, "result #0 differs")
 
     monkeypatch.setattr(road, "prove", refuse)
