@@ -21,8 +21,9 @@ from .terms import Head, Terms
 _FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
 """Frontend attributes that say how every operation of a call is executed (XLA: xla/side_effect_util.h)."""
 _REPEAT_THE_TYPE = frozenset({"jax.token"})
-"""Attributes of the arguments and results of private functions that say no more than the type: JAX writes this one on
-each value that is a token (jax/_src/interpreters/mlir.py), and reads it of public functions only."""
+"""Attributes of the arguments and results of private functions that say no more than the type `_TOKEN`: JAX writes this
+one on each value that is a token (jax/_src/interpreters/mlir.py), and reads it of public functions only."""
+_TOKEN = "!stablehlo.token"
 Part = tuple[str, Operation, Mapping[str, Attribute]]
 """What carries the attributes, the operation for error messages, and the attributes that are compared."""
 
@@ -72,9 +73,16 @@ class Wrapping:
             f"{index}: {key}": value
             for index, extra in enumerate(extras)
             for key, value in extra.items()
-            if key not in _REPEAT_THE_TYPE
+            if not (key in _REPEAT_THE_TYPE and _is_token(function, name, index))
         }
         return self.wrapped(self.around((what, function, attributes)), numbers)
+
+
+def _is_token(function: Operation, name: str, index: int) -> bool:
+    """Whether an argument (`arg_attrs`) or a result of a function is a token."""
+    block = function.regions[0].block
+    values = block.args if name == "arg_attrs" or block.last_op is None else block.last_op.operands
+    return str(values[index].type) == _TOKEN
 
 
 def into(around: Sequence[Head]) -> list[Head]:

@@ -163,3 +163,21 @@ def test_a_call_may_not_run_where_it_did_not() -> None:
     inside = straight(branch.format(call=kernel, V=V))
     hoisted = straight(kernel, branch.format(call="", V=V))
     assert proof(inside, inside) and not proof(inside, hoisted) and proof(hoisted, inside)
+
+
+def test_a_token_says_that_it_is_one() -> None:
+    """`jax.token` on a token repeats its type; on another value it is an attribute like others."""
+    text = """
+func.func public @main(%x: tensor<4xf32>, %t: !stablehlo.token) -> tensor<4xf32> {{
+  %a, %u = func.call @f(%x, %t) : (tensor<4xf32>, !stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+  func.return %a : tensor<4xf32>
+}}
+func.func private @f(%x: tensor<4xf32> {on_value}, %t: !stablehlo.token {on_token}) -> (tensor<4xf32>, !stablehlo.token) {{
+  %a = stablehlo.sine %x : tensor<4xf32>
+  func.return %a, %t : tensor<4xf32>, !stablehlo.token
+}}
+"""  # noqa: E501
+    plain = text.format(on_value="", on_token="")
+    said = "{jax.token = true}"
+    assert proof(plain, text.format(on_value="", on_token=said))
+    assert not proof(plain, text.format(on_value=said, on_token=""))
