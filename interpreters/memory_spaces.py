@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
+from ..dialects.every import every_operation
 from ..dialects.placements import DEVICE, FRONTEND, PLACEMENT, TARGET
+from .anatomy import attributes_of
 from .terms import Head, Terms
 
 MEMORY_KIND = "mhlo.memory_kind"
@@ -31,6 +33,22 @@ _ON_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cu
 """Prefixes of custom calls that compute on the device that their operands lie on (jaxlib, XLA)."""
 _EFFECTS_ON_DEVICE = frozenset({"stablehlo.rng"})
 _BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch", "rows"})
+
+
+def names_a_memory(module: Operation) -> bool:
+    """Whether an operation moves a value to a memory, or an attribute names one."""
+    return any(_names_a_memory(op) for op in every_operation(module))
+
+
+def _names_a_memory(op: Operation) -> bool:
+    attributes = attributes_of(op)
+    target = attributes.get("call_target_name")
+    if FRONTEND in attributes or (isinstance(target, StringAttr) and target.data in _MOVES):
+        return True
+    return any(MEMORY_KIND in str(attributes[name]) for name in ("arg_attrs", "res_attrs") if name in attributes)
+
+
+_MOVES = frozenset({TARGET, "MoveToHost", "MoveToDevice"})
 
 
 class MemorySpaces:

@@ -124,6 +124,7 @@ from .foreign import registered_pure
 from .identity import proof_of_identity, same_text, size
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import Rules
+from .memory_spaces import names_a_memory
 from .proof import Proof
 from .pure_operations import PURE_OPERATIONS
 from .risks import is_implied
@@ -199,7 +200,7 @@ def _compare(
     first = _compared(terms, one, other)
     if first or not loops or not _has_loops(after):
         return first
-    rules = Rules(Terms(functions))
+    rules = Rules(Terms(functions), names_a_memory(before) or names_a_memory(after))
     one = LoopNumbering(before, BEFORE, rules, pure, declared)
     other = LoopNumbering(after, AFTER, rules, pure, declared, one.constraints if added_constraints else None)
     second = _compared(rules.terms, one, other)

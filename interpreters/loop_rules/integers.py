@@ -143,13 +143,14 @@ class Integers:
         if said or decide is None or intervals[0] is None or intervals[1] is None:
             return None
         # Below 0 an unsigned number is a large one.
-        is_signed = kind == "SIGNED" and not any(self._is_unsigned(each) for each in terms)
+        is_signed = kind == "SIGNED" and not any(self.is_unsigned(each) for each in terms)
         if kind not in ("SIGNED", "UNSIGNED") or not (is_signed or min(intervals[0][0], intervals[1][0]) >= 0):
             return None
         verdict = decide(intervals[0], intervals[1])
         return None if verdict is None else self._written_truth(verdict, head)
 
-    def _is_unsigned(self, head: Head) -> bool:
+    def is_unsigned(self, head: Head) -> bool:
+        """Whether a scalar integer is of an unsigned type."""
         type_ = self._terms.attributes.attribute(head.types[0])
         return is_tensor(type_) and is_unsigned(type_.element_type)
 

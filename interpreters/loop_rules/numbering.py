@@ -63,6 +63,7 @@ class LoopNumbering(Numbering):
     ):
         super().__init__(module, side, rules.terms, pure, declared, constraints_before)
         self._rules = rules
+        self._memory_spaces = rules.spaces
         self._patterns = Patterns(rules)
         self._handed_on = HandedOn()
         self._state_type = self._terms.attributes.number(StringAttr("the effects so far"))

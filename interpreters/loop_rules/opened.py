@@ -52,20 +52,23 @@ def counter_of(
 ) -> Counter | None:
     """The carry that counts up to a constant, if it grows by ones, which is not looked at."""
     head, operands = terms.head_of(condition), terms.operands_of(condition)
-    if head.kind != "operation" or head.name != "stablehlo.compare" or not _is_less(terms, head):
+    if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
     index = next((index for index, bound in enumerate(carries) if bound == operands[0]), None)
     if index is None or (end := integers.constant(operands[1])) is None:
         return None
-    if integers.width(terms.head_of(carries[index])) is None:
+    if integers.width(terms.head_of(carries[index])) is None or not _is_less(terms, integers, condition):
         return None
     start = integers.constant(initial[index])
     return Counter(index, start, end - start) if start is not None and 0 <= start < end < 2**31 - 1 else None
 
 
-def _is_less(terms: Terms, head: Head) -> bool:
-    said = {name: terms.attributes.text(number) for name, number in head.attributes}
-    return said.pop("comparison_direction", "").strip("<>").split()[-1:] == ["LT"] and set(said) <= {"compare_type"}
+def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
+    """Whether a comparison asks if a number is less, and compares as numbers of its type."""
+    head = terms.head_of(condition)
+    said = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
+    kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
+    return said.pop("comparison_direction", []) == ["LT"] and said.pop("compare_type", kind) == kind and not said
 
 
 def numbered(loop: Opened, known: Container[int], number: int) -> Opened:

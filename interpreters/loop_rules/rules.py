@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..memory_spaces import MemorySpaces
 from ..terms import Body, Head, Inside, Terms
 from .chunks import continued, flattened
 from .integers import LARGEST, Integers, Interval, Sum, whole
@@ -22,10 +23,13 @@ from .stored import Stored, extents, keeps_order, stored_by
 
 
 class Rules:
-    """Makes terms. `integers`: what is known of their ranges."""
+    """Makes terms. `integers`: what is known of their ranges. `names_memories`: whether one of the programs says where
+    values lie; then only stacks that begin on the device are seen through, since a stack lies where it begins."""
 
-    def __init__(self, terms: Terms):
+    def __init__(self, terms: Terms, names_memories: bool = False):
         self.terms = terms
+        self.spaces = MemorySpaces(terms)
+        self._names_memories = names_memories
         self.integers = Integers(terms)
         self.rows = Rows(self)
         self._opened = dict[int, Opened]()
@@ -196,7 +200,9 @@ class Rules:
             if trips is None or not 0 < trips <= LARGEST:
                 self._stored[source] = None
             else:
-                self._stored[source] = stored_by(self.terms, self.integers, self.opened(source), trips)
+                opened = self.opened(source)
+                is_moved = self._names_memories and not self.spaces.is_on_device(opened.initial[0])
+                self._stored[source] = None if is_moved else stored_by(self.terms, self.integers, opened, trips)
         return self._stored[source]
 
     def _reshaped(self, head: Head, operand: int) -> int | None:
