@@ -21,21 +21,21 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
         np.arange(prod(shape)).reshape(shape), np.array(-1), windows(sizes, op.window_strides, op.padding)
     ).reshape(-1, prod(sizes))
 
-    def run(operand: Array, source: Array, init: Array) -> tuple[Array, ...]:
-        chosen = _chosen(row_by_row(operand).reshape(-1), select)
+    def run(operand: Array, source: Array, init: Array, *captured: Array) -> tuple[Array, ...]:
+        chosen = _chosen(row_by_row(operand).reshape(-1), captured)
         result = np.full(prod(shape), init, dtype)
         values = row_by_row(source).reshape(-1)
         for turn in turns(chosen, chosen >= 0):
             at = chosen[turn]
-            (found,) = scatter(result[at], values[turn])
+            (found,) = scatter(result[at], values[turn], *captured)
             result[at] = found.astype(dtype, copy=False)
         return (result.reshape(shape),)
 
-    def _chosen(values: Array, select: Combine) -> Array:
+    def _chosen(values: Array, captured: tuple[Array, ...]) -> Array:
         """For each window the position of the element that is selected; -1 where the window lies outside."""
         best = np.full(len(places), -1)
         for candidate in places.T:
-            (stays,) = select(values[best], values[candidate])
+            (stays,) = select(values[best], values[candidate], *captured)
             best = np.where((candidate >= 0) & ((best < 0) | ~stays), candidate, best)
         return best
 

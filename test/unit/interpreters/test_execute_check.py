@@ -11,7 +11,7 @@ import pytest
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
-from recompute.interpreters.executor import function_named
+from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
 from recompute.interpreters.prove import prove
 
@@ -139,3 +139,26 @@ func.func public @main(%x: tensor<1000xf32>, %z: tensor<f32>) -> tensor<f32> {{
     draw = np.random.default_rng(0)
     assert prove(plain, other)
     assert compare(plain, other, [draw.normal(0, 1, 1000).astype(np.float32), np.float32(0.5)]).equal
+
+
+def test_regions_that_select_and_scatter_capture_values() -> None:
+    text = """
+func.func public @main(%x: tensor<4xf32>, %s: tensor<2xf32>, %k: tensor<f32>) -> tensor<4xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %r = "stablehlo.select_and_scatter"(%x, %s, %z) <{
+    window_dimensions = array<i64: 2>, window_strides = array<i64: 2>, padding = dense<0> : tensor<1x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare GE, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.multiply %b, %k : tensor<f32>
+    %q = stablehlo.add %a, %p : tensor<f32>
+    stablehlo.return %q : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}
+"""
+    inputs = [np.array(one, np.float32) for one in ([1, 2, 4, 3], [10, 20], 0.5)]
+    (found,) = execute(function_named(parse_module(text), "main"), inputs)
+    assert np.array_equal(found, [0, 5, 10, 0])
