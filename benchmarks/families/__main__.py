@@ -1,0 +1,71 @@
+"""Training steps by family of structure, beside `jax.checkpoint` placed by hand: temporaries and FLOPs of XLA:CPU.
+
+    python -m recompute.benchmarks.families                       # all steps, a line each
+    python -m recompute.benchmarks.families scan_cond_scan unet
+
+No block has a name. "By hand" is the kind of `jax.checkpoint`, out of four, around blocks and loop bodies that needs
+the fewest bytes. Columns: its temporaries and ours as shares of those of the plain step, their ratio, the ratio of
+FLOPs, seconds to rewrite and compile, the step that runs, and whether it is proved.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from functools import partial
+from typing import Any
+
+import jax
+
+import recompute
+
+from . import blocks, gradients, loops
+from .parts import STEPS
+
+FAMILIES = loops, gradients, blocks
+KEPT: Any = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+POLICIES = jax.checkpoint_policies
+BY_HAND = (
+    partial(jax.checkpoint, prevent_cse=False),
+    jax.checkpoint,
+    partial(jax.checkpoint, policy=POLICIES.dots_saveable, prevent_cse=False),
+    partial(jax.checkpoint, policy=POLICIES.dots_with_no_batch_dims_saveable),
+)
+
+
+def needs(compiled: Any) -> tuple[int, float]:
+    """Bytes of temporaries, and FLOPs."""
+    return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
+
+
+def row(name: str) -> str:
+    """The measurements of one step."""
+    function, arguments = STEPS[name](lambda body: body)
+    plain, _ = needs(jax.jit(function).lower(*arguments).compile())
+    by_hand = (jax.jit(STEPS[name](wrap)[0]).lower(*arguments) for wrap in BY_HAND)
+    size, flops = min(needs(lowered.compile(compiler_options=KEPT)) for lowered in by_hand)
+    start = time.monotonic()
+    lowered = recompute.jax.jit(function).lower_quietly(*arguments)
+    choice = lowered.choice
+    seconds = time.monotonic() - start
+    our_size, our_flops = needs(choice.compiled)
+    proved = lowered.rewritten is not None and bool(lowered.rewritten.proof)
+    return (
+        f"{name:<32}{size / plain:>8.3f}{our_size / plain:>8.3f}{our_size / size:>8.3f}{our_flops / flops:>8.3f}"
+        f"{seconds:>7.1f}  {choice.way.name.lower()}, {'proved' if proved else 'not proved'}"
+        f"{'' if choice.why is None else f': {choice.why}'}"
+    )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", recompute.jax.NothingSaved)
+    print(f"{'step':<32}{'by hand':>8}{'ours':>8}{'ratio':>8}{'FLOPs':>8}{'s':>7}")
+    for name in sys.argv[1:] or STEPS:
+        print(row(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()

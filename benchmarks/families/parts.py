@@ -1,0 +1,76 @@
+"""What the steps are made of: layers, ways to put layers in a row, optimizers, and the table of steps."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+Wrap = Callable[..., Any]
+"""Stands around blocks and loop bodies: the identity, or a kind of `jax.checkpoint`."""
+STEPS: dict[str, Callable[[Wrap], Any]] = {}
+draw = np.random.default_rng(0)
+
+
+def step(make: Callable[[Wrap], Any]) -> Callable[[Wrap], Any]:
+    """Add a step to the table. `make(wrap)` returns the function and its arguments."""
+    STEPS[make.__name__] = make
+    return make
+
+
+def normal(*shape: int) -> jax.Array:
+    return jnp.asarray(draw.normal(0, 0.3, shape), jnp.float32)
+
+
+def layers(count: int, width: int = 32, hidden: int = 128) -> dict[str, jax.Array]:
+    """Weights of residual layers, stacked in the first dimension."""
+    return {"up": normal(count, width, hidden), "down": normal(count, hidden, width)}
+
+
+def layer_of(stacked: Any, index: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[index], stacked)
+
+
+def mlp(x: Any, p: Any) -> Any:
+    """A residual layer."""
+    return x + jnp.tanh(jnp.sin(x @ p["up"]) @ p["down"])
+
+
+def unrolled(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
+    """The blocks one after the other, each its own operations."""
+    for index in range(len(jax.tree.leaves(p)[0])):
+        x = wrap(block)(x, layer_of(p, index))
+    return x
+
+
+def scanned(wrap: Wrap, p: Any, x: Any, block: Wrap = mlp) -> Any:
+    """The blocks as a loop."""
+    return lax.scan(wrap(lambda x, q: (block(x, q), None)), x, p)[0]
+
+
+def mean_square(x: Any) -> Any:
+    return jnp.mean(x**2)
+
+
+def loss_of(network: Wrap, wrap: Wrap) -> Wrap:
+    """The mean square of what a network gives: `loss(p, x)`."""
+    return lambda p, x: mean_square(network(wrap, p, x))
+
+
+def descend(p: Any, gradient: Any, rate: float = 0.1) -> Any:
+    """Gradient descent."""
+    return jax.tree.map(lambda w, g: w - rate * g, p, gradient)
+
+
+def add(one: Any, other: Any) -> Any:
+    return jax.tree.map(jnp.add, one, other)
+
+
+def global_norm(tree: Any) -> Any:
+    return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(tree)))
