@@ -1,6 +1,6 @@
 """`import recompute.jax`: a frontend as a submodule of the package, though its folder is `frontends/jax`.
 
-A folder `jax` at the root of the repository would shadow the framework for whoever works there.
+A folder `jax` at the root of the repository would shadow the framework in scripts that run from there.
 """
 
 from __future__ import annotations
@@ -55,6 +55,6 @@ class _Alias(Loader):
 
 
 def install() -> None:
-    """Have the import system ask the finder first: its own would load submodules a second time, under another name."""
+    """Put the finder first: the one of the import system would load submodules a second time, under another name."""
     if not any(isinstance(finder, FrontendFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FrontendFinder())

@@ -79,7 +79,8 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
 
 
 MOST_SUMMANDS = 48
-"""So many sums and paddings are looked through for the parts of a gradient: older parts have passed earlier tokens."""
+"""Limit on the sums and paddings that are expanded to find the parts of a gradient: older parts have passed earlier
+tokens."""
 
 
 def _smallest_source(graph: Graph, value: int) -> list[int]:

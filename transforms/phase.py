@@ -98,8 +98,8 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
 
 
 def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from which results are primal. Where nothing is said of that, and no operation tells
-    its phase, the loss is guessed, and a remark says so.
+    """Write the phases that follow from the hint. Without a hint, and without any operation that tells its phase, guess
+    the loss, and report the guess in a remark.
 
     Operations that only primal results need are moved in front of the gradient. Raises `Refusal` where the hint does
     not fit a function, or leads to no gradient.

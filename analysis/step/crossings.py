@@ -1,11 +1,11 @@
-"""Which links between two loops lead from a forward pass to its gradient: the only ones that a rewrite pairs.
+"""Links between two loops that cross from a forward pass to its gradient: the only ones that a rewrite pairs.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder: no gradient lies between them
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
-A value that a forward loop hands to another forward loop is read at once: to compute it again there saves nothing, and
-its copy would be no part of the gradient. The same holds for loops that only measure, and for those of the optimizer.
+Another forward loop reads a stack at once: recomputing it there saves nothing, and the copy would not belong to the
+gradient. The same holds for loops that compute metrics, and for loops of the optimizer.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ class Crossings:
         self._is_told = any(_has_direction(op) for op in operations)
 
     def links_of(self, block: Block) -> list[Link]:
-        """As `stacks.links_of`, those that cross. A stack that a forward loop reads is an output of the loop that
-        writes it: it is saved for who reads outputs only, as the gradient of that forward loop does, and computed again
-        by the gradient of the loop that writes it."""
+        """The links of the block that cross, in the order of `stacks.links_of`.
+
+        A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
+        recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
+        """
         links = list(links_of(block))
         crossing = [link for link in links if self.is_gradient(link)]
         if self._outputs or len(crossing) == len(links):
@@ -51,13 +53,13 @@ class Crossings:
         return [_with_outputs(link, frozenset(outputs.get(link.writer.op, ()))) for link in crossing]
 
     def is_gradient(self, link: Link) -> bool:
-        """Whether the loop that reads is backward, and the one that writes is not."""
+        """Whether the reading loop is one gradient deeper than the writing loop."""
         if self._is_told:
             return self.may_cross(link.writer.op, link.reader.op)
-        return link.reader.trips < 2 or any(one.written.scale < 0 for one in link.readings)
+        return link.reader.trips < 2 or any(reading.written.scale < 0 for reading in link.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
-        """The same of any two operations, as far as is known of them: true where nothing is."""
+        """Whether `reader` is one gradient deeper than `writer`; true where no operation has a direction."""
         return not self._is_told or _depth(reader) > _depth(writer)
 
 
@@ -74,15 +76,16 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 
 
 def _depth(op: Operation) -> int:
-    """How many gradients deep the operation stands. One that is silent stands where what holds it does."""
+    """The number of reverse differentiations around the operation. Without a direction of its own it is that of the
+    enclosing operation."""
     at: Operation | None = op
     while at is not None:
         if (stated := ATTRIBUTE.direction(at)) is not None:
             return _DEPTHS[stated]
         if (depth := transpositions(path_of(at.location))) is not None:
             return depth
-        told = (source.direction(at) for source in sources() if source not in (ATTRIBUTE, JAX_PATH))
-        if (direction := next((one for one in told if one is not None), None)) is not None:
-            return _DEPTHS[direction]
+        for source in sources():
+            if source not in (ATTRIBUTE, JAX_PATH) and (direction := source.direction(at)) is not None:
+                return _DEPTHS[direction]
         at = at.parent_op()
     return 0

@@ -22,8 +22,8 @@ NAMES = (
 )
 COLLECTIVES = "allow them with recompute.jax.jit(step, collectives=True)"
 IN_CHUNKS = (
-    "let the loop keep what it carries every so many iterations, with recompute.jax.jit(step, loops='periodic(auto)'), "
-    "or give a budget"
+    "checkpoint the carries of the loop at intervals with recompute.jax.jit(step, loops='periodic(auto)'), or give a "
+    "budget"
 )
 COUNTED = "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds"
 TAKE_OUT = "take the collectives out of the branch, or give the loop a constant length"

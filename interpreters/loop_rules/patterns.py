@@ -25,7 +25,7 @@ from .rules import Rules
 MAX_CANDIDATES = 32
 """Index expressions that are tried where one pattern may repeat another."""
 MAX_CHOICES = 256
-"""Of one expression for each of its loops, so many choices are tried."""
+"""Limit on the combinations of index expressions, one for each loop of a pattern, that are tried."""
 
 
 class Patterns:

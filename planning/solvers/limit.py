@@ -1,4 +1,4 @@
-"""How long plans are searched where the inner loops run as Python, many times slower than compiled by numba."""
+"""The time limit of the search for plans where its inner loops run as plain Python, not compiled by numba."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_compiled() -> bool:
 
 
 def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
-    """Whether to stop: never where the loops are compiled, else once so many seconds have passed since this call."""
+    """A predicate that says when to stop: never with numba, otherwise once `seconds` have passed since this call."""
     if is_compiled():
         return lambda: False
     end = monotonic() + seconds

@@ -165,7 +165,7 @@ def _outlined(
     inside = Block(arg_types=[value.type for value in outside])
     for argument, value in zip(inside.args, outside, strict=True):
         argument.name_hint = value.name_hint
-    # It reads what the operations do, which nobody else may read.
+    # The captured values stay alive as operands of the placeholder.
     placeholder = UnrealizedConversionCastOp(operands=[captured], result_types=[[value.type for value in handed_on]])
     block.insert_op_before(placeholder, operations[0])
     _move(operations, inside, None)

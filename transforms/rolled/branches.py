@@ -233,7 +233,7 @@ def _returned_already(block: Block) -> set[SSAValue]:
 
 
 def _slots(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """Types of results, so many of each that every branch can return its own values."""
+    """The types of the new results: of each type the largest number that any branch returns."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
