@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 
 from xdsl.context import Context
@@ -84,7 +85,9 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         except ParseError as error:
             raise self._at_first_use(error) from error
         except RecursionError as error:
-            raise ParseError(self._current_token.span, "nested too deeply") from error
+            limit, levels = sys.getrecursionlimit(), len(self._operations)
+            message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
+            raise ParseError(self._current_token.span, message) from error
         except Exception as error:
             # xDSL meets some malformed texts with assertions, KeyErrors and the like; to the user all are one.
             words = " ".join(str(part) for part in error.args) or type(error).__name__

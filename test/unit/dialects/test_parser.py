@@ -89,6 +89,13 @@ def test_deep_nesting_is_no_traceback(opening: str, closing: str, depth: int):
         parse_module(text)
 
 
+def test_the_limit_of_nesting_is_named():
+    levels = 400
+    text = '"any.op"() ({\n' * levels + '"any.op"() : () -> ()\n' + "}) : () -> ()\n" * levels
+    with pytest.raises(ParseError, match=r"too deeply for Python's recursion limit of \d+; open operations: \d\d+"):
+        parse_module(text)
+
+
 def test_every_truncation_is_a_parse_error():
     whole = SMALL.rindex("\n}") + len("\n}")
     for end in range(0, whole, 97):

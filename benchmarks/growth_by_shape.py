@@ -1,0 +1,141 @@
+"""Growth of time and memory of `recompute-check` with the shape of a program: nesting, aliases, functions, constants.
+
+    python -m recompute.benchmarks.growth_by_shape
+    python -m recompute.benchmarks.growth_by_shape constants functions
+
+Each program is proved equal to itself in a process of its own: parse, verify, prove. Columns: the size of the shape,
+bytes of text, seconds of the processor without those of one function, peak memory of the process, and the exponent
+of the seconds since the size before, 1 being proportional. Exit status 1: an exponent is above the bar.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+
+BAR = 1.15
+# Below this many seconds the difference of two processes is noise.
+NOISE = 0.1
+TYPE = "tensor<4xf32>"
+
+
+def _main(body: str, result: str = "%x", before: str = "", after: str = "") -> str:
+    return f"{before}func.func @main(%x: {TYPE}) -> {TYPE} {{\n{body}\nfunc.return {result} : {TYPE}\n}}\n{after}"
+
+
+def nesting(levels: int) -> str:
+    """Counted loops in one another, each of which hands its carry on."""
+    opened, closed = list[str](), list[str]()
+    for level in range(levels):
+        value = f"%c{level - 1}" if level else "%x"
+        opened.append(
+            f"%r{level}:2 = stablehlo.while(%i{level} = %zero, %c{level} = {value}) : tensor<i32>, {TYPE} cond {{\n"
+            f"%p{level} = stablehlo.compare LT, %i{level}, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+            f"stablehlo.return %p{level} : tensor<i1>\n}} do {{\n"
+        )
+        inner = f"%r{level + 1}#1" if level + 1 < levels else f"%s{level}"
+        sine = "" if level + 1 < levels else f"%s{level} = stablehlo.sine %c{level} : {TYPE}\n"
+        closed.append(
+            f"{sine}%n{level} = stablehlo.add %i{level}, %one : tensor<i32>\n"
+            f"stablehlo.return %n{level}, {inner} : tensor<i32>, {TYPE}\n}}\n"
+        )
+    numbers = "".join(
+        f"%{name} = stablehlo.constant dense<{value}> : tensor<i32>\n"
+        for name, value in (("zero", 0), ("one", 1), ("three", 3))
+    )
+    return _main(numbers + "".join(opened) + "".join(reversed(closed)), "%r0#1")
+
+
+def aliases(count: int) -> str:
+    """Aliases of which each names the one before it, used by an operation each."""
+    definitions = [
+        "#a0 = 1 : i32\n",
+        *(f"#a{n} = [#a{n - 1}]\n" if n % 8 else f"#a{n} = {n}\n" for n in range(1, count)),
+    ]
+    uses = "".join(f"%v{n} = stablehlo.sine %x {{of = #a{n}}} : {TYPE}\n" for n in range(count))
+    return _main(uses, before="".join(definitions))
+
+
+def functions(count: int) -> str:
+    """Functions of which each calls the next."""
+    call = f"%0 = func.call @f{{}}(%x) : ({TYPE}) -> {TYPE}"
+    bodies = [*(call.format(n + 1) for n in range(count - 1)), f"%0 = stablehlo.sine %x : {TYPE}"]
+    rest = "".join(
+        f"func.func private @f{n}(%x: {TYPE}) -> {TYPE} {{\n{body}\nfunc.return %0 : {TYPE}\n}}\n"
+        for n, body in enumerate(bodies)
+    )
+    return _main(call.format(0), "%0", after=rest)
+
+
+def constants(mebibytes: int) -> str:
+    """One constant in hexadecimal, of so many MiB of text."""
+    elements = mebibytes << 17
+    digits = "".join(f"{n & 0xFFFFFFFF:08X}" for n in range(0, elements * 2654435761, 2654435761))
+    constant = f'%c = stablehlo.constant dense<"0x{digits}"> : tensor<{elements}xf32>\n'
+    return _main(constant + f"%s = stablehlo.slice %c [0:4] : (tensor<{elements}xf32>) -> {TYPE}", "%s")
+
+
+SHAPES: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
+    "nesting": (nesting, (8, 16, 32, 48)),
+    "aliases": (aliases, (2_000, 8_000, 32_000)),
+    "functions": (functions, (1_250, 5_000, 20_000)),
+    "constants": (constants, (25, 50, 100)),
+}
+
+
+def _write(name: str, size: int, path: Path) -> None:
+    shape, _ = SHAPES[name]
+    path.write_text(shape(size))
+
+
+def checked(name: str, size: int) -> tuple[int, float, int]:
+    """Bytes of the program, seconds of the processor and bytes at the peak of a process that proves it equal to itself.
+
+    Another process writes the program, because the peak of a child counts the memory of its parent before `exec`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mlir"
+        writer = multiprocessing.get_context("spawn").Process(target=_write, args=(name, size, path))
+        writer.start()
+        writer.join()
+        length = path.stat().st_size
+        command = [sys.executable, "-m", "recompute.tools.recompute_check", str(path), str(path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert process.stdout is not None
+        output = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+    if status or not output.startswith("proved equal"):
+        raise SystemExit(f"not proved: {output[:400]}")
+    return length, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+
+
+def report(name: str, idle: float) -> bool:
+    """Print one kind of shape; whether every exponent is within the bar."""
+    before, fits = None, True
+    for size in SHAPES[name][1]:
+        length, seconds, peak = checked(name, size)
+        seconds = max(seconds - idle, NOISE)
+        line = f"{name:<11}{size:>8,}{length:>14,} B{seconds:>8.2f} s{peak / 2**20:>9.0f} MiB"
+        if before is not None:
+            exponent = log(seconds / before[1]) / log(size / before[0])
+            fits = fits and exponent <= BAR
+            line += f"{exponent:>7.2f}{'  <-- above' * (exponent > BAR)}"
+        before = size, seconds
+        print(line, flush=True)
+    return fits
+
+
+def main() -> int:
+    _, idle, _ = checked("functions", 1)
+    print(f"one function: {idle:.2f} s")
+    return not all([report(name, idle) for name in sys.argv[1:] or SHAPES])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
