@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.export import BUILDERS
 from examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
-from recompute.reports.bytes import human_bytes
+from recompute.support.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURED, PAGES = ROOT / "docs" / "measured.json", ROOT / "docs" / "generate_numbers.py"
@@ -106,10 +106,10 @@ def table(comparison: Comparison) -> Iterator[str]:
     )
     for name, cost in comparison.costs.items():
         yield (
-            f"  {name:19} {human_bytes(cost.temp_bytes):>11} {cost.temp_bytes / plain.temp_bytes:7.3f} "
+            f"  {name:19} {format_bytes(cost.temp_bytes):>11} {cost.temp_bytes / plain.temp_bytes:7.3f} "
             f"{cost.temp_bytes / checkpoint.temp_bytes:7.3f} {cost.flops / 1e9:8.2f} {cost.flops / plain.flops:7.3f} "
-            f"{cost.flops / checkpoint.flops:7.3f} {cost.dots:5} {human_bytes(cost.alias_bytes):>10} "
-            f"{human_bytes(cost.argument_bytes):>9} {human_bytes(cost.output_bytes):>9} {cost.compile_seconds:4.1f}"
+            f"{cost.flops / checkpoint.flops:7.3f} {cost.dots:5} {format_bytes(cost.alias_bytes):>10} "
+            f"{format_bytes(cost.argument_bytes):>9} {format_bytes(cost.output_bytes):>9} {cost.compile_seconds:4.1f}"
         )
 
 

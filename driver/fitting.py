@@ -28,6 +28,7 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
 from ..rules.flops import flops
+from ..support.units import MINIMUM, budget_text
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.budget import Allowed, Budget, allowed
 from ..transforms.plans.counted import ORDER, flat, timelines_of
@@ -95,13 +96,13 @@ def fit(
     shapes), `ValueError` for no budget."""
     module = as_module(step)
     verify_module(module)
-    return _fit(module, f"{memory}B" if isinstance(memory, int) else str(memory), model, stop, effort or Effort.brief())
+    return _fit(module, budget_text(memory), model, stop, effort or Effort.brief())
 
 
 def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
-    if text.strip().lower() == "min":
-        raise ValueError("'min' is no number of bytes: ask whether the step fits 8GiB, or 50%")
+    if text.lower() == MINIMUM:
+        raise ValueError("invalid budget 'min': a fit needs bytes ('8GiB') or a share ('50%')")
     lines = dict(timelines_of(module, budget.model))
     plain = {name: one.peak_bytes for name, one in lines.items()}
     around = {name: one.device_bytes - one.peak_bytes for name, one in lines.items()}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ..analysis.memory.labels import described
 from ..analysis.step.step import Step
 from ..planning.held_over import HeldOver, held_over
-from ..planning.solvers.budgets import in_words
 from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.working_set import largest_working_set
+from ..support.units import format_bytes
 
 MOST = 10
 
@@ -35,7 +35,7 @@ class HeldUp:
         if self.since:
             yield self.since
         for value, size in self.values:
-            yield f"{in_words(size):>10}  {value}"
+            yield f"{format_bytes(size):>10}  {value}"
         if self.more:
             yield f"and {self.more} more"
 

@@ -28,9 +28,9 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
 from recompute.planning.plan import CopyGroup
-from recompute.reports.bytes import human_bytes
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
+from recompute.support.units import format_bytes
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import steps_of
 from recompute.transforms.recompute import Recomputation, recompute
@@ -63,13 +63,13 @@ class Measured:
 
 
 def row(words: str, before: int, after: int) -> str:
-    return f"  {words:<14}{human_bytes(before):>12}  ->{human_bytes(after):>12}   x {after / before:.3f}"
+    return f"  {words:<14}{format_bytes(before):>12}  ->{format_bytes(after):>12}   x {after / before:.3f}"
 
 
 def group_row(group: CopyGroup) -> str:
     return (
         f"  {group.segment:<10}{len(group.operations):>5} clones behind {len(group.batches)} token(s) on "
-        f"{len(group.gates)} gradient value(s), frees {human_bytes(group.freed_bytes)}"
+        f"{len(group.gates)} gradient value(s), frees {format_bytes(group.freed_bytes)}"
     )
 
 

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 
 import recompute
 from recompute.frontends.jax.choice import temporary_bytes
-from recompute.reports.bytes import human_bytes
 from recompute.reports.memory_timeline import to_svg
+from recompute.support.units import format_bytes
 
 BLOCKS, STEPS, RATE, LEARNING_RATE, SEED = 5, 5, 0.5, 0.01, 10
 RECOMPUTED = (1, 2)
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"normal_loss: {normal}, recompute_loss: {ours}")
     assert normal == ours, "recomputing changes no loss"
     for words, compiled in ways.items():
-        print(f"temporaries, {words}: {human_bytes(temporary_bytes(compiled) or 0)}")
+        print(f"temporaries, {words}: {format_bytes(temporary_bytes(compiled) or 0)}")
     if lowered.rewritten is not None:
         ((before, after),) = lowered.rewritten.memory().values()
         options.folder.mkdir(parents=True, exist_ok=True)

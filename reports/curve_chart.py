@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from .bytes import UNITS, human_bytes
+from ..support.units import format_bytes, unit_for
 from .curve import Curve, Marker, Point
 from .memory_chart import FAINT, INK, style
 
@@ -57,11 +57,10 @@ def figure(curves: Sequence[Curve], title: str) -> Figure:
 
 
 def draw(axes: Axes, curve: Curve) -> None:
-    power = min(max(curve.plain_peak_bytes.bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    unit = 1024**power
-    said = f"{curve.name}: {human_bytes(curve.plain_peak_bytes)} as it is"
+    unit, unit_name = unit_for(curve.plain_peak_bytes)
+    said = f"{curve.name}: {format_bytes(curve.plain_peak_bytes)} as it is"
     axes.set_title(said, loc="left", fontsize=10, pad=4)
-    axes.set_xlabel(f"budget, {UNITS[power]}", color=FAINT)
+    axes.set_xlabel(f"budget, {unit_name}", color=FAINT)
     axes.set_ylabel("extra work, % of the step", color=FAINT)
     axes.set_xlim(0, ROOM * curve.plain_peak_bytes / unit)
     highest = max([1e-6, *(one.percent for one in (*curve.points, *curve.markers))])
@@ -83,7 +82,7 @@ def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
     least = curve.minimum_bytes / unit
     axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
     axes.annotate(
-        f"no plan: {human_bytes(curve.minimum_bytes)} is the proven least",
+        f"no plan: {format_bytes(curve.minimum_bytes)} is the proven least",
         (least, 0.5),
         xycoords=("data", "axes fraction"),
         xytext=(-4, 0),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import LoopRow
 from ..rules.costs.cost import FLOPS
-from .bytes import human_bytes
+from ..support.units import format_bytes
 
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
@@ -21,13 +21,14 @@ def to_text(explanation: Explanation) -> str:
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
-        f"  temporaries  {human_bytes(timeline.peak_bytes)} at their peak in program order, "
-        f"{human_bytes(explanation.eager_peak_bytes)} if operations start as soon as they can",
-        f"  device       {human_bytes(timeline.device_bytes)} = arguments {human_bytes(timeline.argument_bytes)} "
-        f"+ results {human_bytes(timeline.result_bytes)} + temporaries - aliased {human_bytes(timeline.aliased_bytes)}",
-        f"  saved        {human_bytes(explanation.saved_bytes)} in {explanation.residuals} forward values that the "
-        f"backward pass reads, {human_bytes(explanation.saved_outside_bytes)} of it outside every segment",
-        f"  XLA:CPU      {human_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
+        f"  temporaries  {format_bytes(timeline.peak_bytes)} at their peak in program order, "
+        f"{format_bytes(explanation.eager_peak_bytes)} if operations start as soon as they can",
+        f"  device       {format_bytes(timeline.device_bytes)} = arguments {format_bytes(timeline.argument_bytes)} "
+        f"+ results {format_bytes(timeline.result_bytes)} + temporaries "
+        f"- aliased {format_bytes(timeline.aliased_bytes)}",
+        f"  saved        {format_bytes(explanation.saved_bytes)} in {explanation.residuals} forward values that the "
+        f"backward pass reads, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
+        f"  XLA:CPU      {format_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
         f"  operations   {_counted(explanation)}",
         *([] if explanation.cost == FLOPS else [_costs(explanation)]),
@@ -52,7 +53,7 @@ def _costs(explanation: Explanation) -> str:
 
 def _loop_cells(row: LoopRow) -> tuple[str, ...]:
     decision = "recompute" if row.reason is None else f"keep: {row.reason}"
-    per_loop = human_bytes(row.stack_bytes), human_bytes(row.kept_bytes), f"{row.extra_flops:.3g}", str(row.again)
+    per_loop = format_bytes(row.stack_bytes), format_bytes(row.kept_bytes), f"{row.extra_flops:.3g}", str(row.again)
     return row.position, str(row.trips or ""), str(row.stacks), *per_loop, decision
 
 
@@ -66,9 +67,9 @@ def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
         row.segment,
-        human_bytes(row.saved_bytes),
-        human_bytes(row.freed_bytes),
-        human_bytes(row.pinned_bytes),
+        format_bytes(row.saved_bytes),
+        format_bytes(row.freed_bytes),
+        format_bytes(row.pinned_bytes),
         f"{row.extra_cost:.3g} ({share:.1%})",
         str(row.copies),
         "recompute" if row.reason is None else f"keep: {row.reason}",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ..analysis.memory.timeline import Timeline
-from .bytes import human_bytes
+from ..support.units import format_bytes
 
 MOST = 10
 WIDEST = 44
@@ -69,14 +69,14 @@ def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
     rows = [_cells(one) for one in holding.largest]
     if holding.more:
         words = f"and {holding.more} more"
-        rows.append((words, "", "", "", human_bytes(holding.more_bytes), _percent(holding.more_bytes / peak_bytes)))
+        rows.append((words, "", "", "", format_bytes(holding.more_bytes), _percent(holding.more_bytes / peak_bytes)))
     yield from _table(rows)
 
 
 def _cells(one: Held) -> tuple[str, ...]:
     name = one.name if len(one.name) <= WIDEST else f"…{one.name[1 - WIDEST :]}"
     again = f"{one.operation}, recomputed" if one.recomputed else one.operation
-    return name, again, one.segment, one.source, human_bytes(one.bytes), _percent(one.share)
+    return name, again, one.segment, one.source, format_bytes(one.bytes), _percent(one.share)
 
 
 def _percent(share: float) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.memory.timeline import Timeline
-from .bytes import UNITS, human_bytes
+from ..support.units import format_bytes, unit_for
 from .memory_bands import Band, Kind, bands, stages
 
 if TYPE_CHECKING:
@@ -107,15 +107,15 @@ def figure(timelines: Sequence[tuple[str, Timeline]], title: str) -> Figure:
 
 def scale_of(timelines: Sequence[tuple[str, Timeline]], layers: Sequence[Sequence[Band]]) -> Scale:
     peak = max(timeline.peak_bytes for _, timeline in timelines)
-    power = min(max(peak.bit_length() - 1, 0) // 10, len(UNITS) - 1)
+    unit, unit_name = unit_for(peak)
     segments = list(dict.fromkeys(layer.segment for panel in layers for layer in panel if layer.kind is Kind.SAVED))
     segments.sort(key=lambda segment: segment == "")
     steps = max(len(segments) - 1, 1)
     return Scale(
         operations=max(len(timeline.operations) for _, timeline in timelines),
         peak_bytes=peak,
-        unit=1024**power,
-        unit_name=UNITS[power],
+        unit=unit,
+        unit_name=unit_name,
         colours={segment: blend(index / steps) for index, segment in enumerate(segments)},
         first_name=timelines[0][0],
         first_peak_bytes=timelines[0][1].peak_bytes,
@@ -209,10 +209,10 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
     """The peak as a dashed line with its size; against the first program also as a ratio."""
-    text = f"peak {human_bytes(timeline.peak_bytes)}"
+    text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
         ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)
-        text += f" = {ratio:.2f} × {human_bytes(scale.first_peak_bytes)}"
+        text += f" = {ratio:.2f} × {format_bytes(scale.first_peak_bytes)}"
     height = timeline.peak_bytes / scale.unit
     axes.hlines(height, 0, len(timeline.operations), colors=INK, linewidth=0.9, linestyle=(0, (5, 3)), zorder=4)
     note(axes, text, height, fontweight="bold")
@@ -223,7 +223,7 @@ def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
     height = scale.first_peak_bytes / scale.unit
     axes.axhline(height, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)), zorder=3)
     if abs(scale.first_peak_bytes - timeline.peak_bytes) > scale.peak_bytes / 8:
-        note(axes, f"{scale.first_name} {human_bytes(scale.first_peak_bytes)}", height, color=FAINT)
+        note(axes, f"{scale.first_name} {format_bytes(scale.first_peak_bytes)}", height, color=FAINT)
 
 
 def note(axes: Axes, text: str, height: float, **look: Any) -> None:

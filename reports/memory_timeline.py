@@ -17,7 +17,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from ..analysis.memory.timeline import Timeline
-from .bytes import human_bytes
+from ..support.units import format_bytes
 from .holding import as_dict, holding_of, lines_of
 from .memory_bands import Stage, kinds_of, stages
 from .memory_chart import to_svg
@@ -51,12 +51,12 @@ def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -
 
 def totals(timeline: Timeline) -> Iterator[str]:
     place = timeline.peak_index
-    yield f"peak of temporaries  {human_bytes(timeline.peak_bytes)}"
+    yield f"peak of temporaries  {format_bytes(timeline.peak_bytes)}"
     yield f"  at {timeline.operations[place]}, operation {place + 1} of {len(timeline.operations)}"
-    yield f"device bytes         {human_bytes(timeline.device_bytes)}"
+    yield f"device bytes         {format_bytes(timeline.device_bytes)}"
     yield (
-        f"  = arguments {human_bytes(timeline.argument_bytes)} + results {human_bytes(timeline.result_bytes)}"
-        f" + peak - aliased {human_bytes(timeline.aliased_bytes)}"
+        f"  = arguments {format_bytes(timeline.argument_bytes)} + results {format_bytes(timeline.result_bytes)}"
+        f" + peak - aliased {format_bytes(timeline.aliased_bytes)}"
     )
 
 
@@ -77,13 +77,13 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
     first, second = (max((len(group[column]) for group, _ in rows), default=0) for column in (0, 1))
     for (segment, kind), size in rows:
         share = 100 * size / max(timeline.peak_bytes, 1)
-        yield f"  {segment:{first}}  {kind:{second}}  {human_bytes(size):>10}  {share:5.1f} %"
+        yield f"  {segment:{first}}  {kind:{second}}  {format_bytes(size):>10}  {share:5.1f} %"
 
 
 def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
     """Live bytes over program order as blocks, each column the maximum of its operations, and the stages below."""
     highest = top_bytes or timeline.peak_bytes
-    top = human_bytes(highest)
+    top = format_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2
     heights = [
         -(-8 * CHART_HEIGHT * max(timeline.live_bytes[start : max(end, start + 1)]) // max(highest, 1))

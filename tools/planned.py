@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..planning.solvers.budgets import in_words
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Refusal, Result
 from ..planning.solvers.sweep import Outcome
 from ..reports.curve import Curve, Marker, Point
+from ..support.units import format_bytes
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
     counts = f"{len(problem)} operations, {len(problem.sizes)} storages"
-    return f"{name}: {counts}, plain peak {plain_peak} bytes ({in_words(plain_peak)})"
+    return f"{name}: {counts}, plain peak {plain_peak} bytes ({format_bytes(plain_peak)})"
 
 
 def result_lines(result: Result, plain_peak: int) -> list[str]:
@@ -59,7 +59,9 @@ def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
 def refusal_lines(refusal: Refusal) -> list[str]:
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
-        lines.append(f"proven minimum: {refusal.minimum_bytes} bytes ({in_words(refusal.minimum_bytes)}), held up by")
+        lines.append(
+            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), held up by"
+        )
         lines += [f"  {one}" for one in refusal.holding]
     return lines
 

@@ -14,8 +14,8 @@ from ..driver.fitting import Fit, Verdict, fit
 from ..driver.sweeping import Sweeping, Swept, swept_steps
 from ..driver.sweeping_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
-from ..planning.solvers.budgets import in_words
 from ..reports.curve import Again, Point
+from ..support.units import format_bytes
 from ..transforms.plans.counted import ORDER
 from ..transforms.plans.loop_choices import loops_option
 from ..transforms.take_marks import take_marks
@@ -84,7 +84,7 @@ def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
     with Interrupt() as interrupt:
         curve = swept_by_model(module, count_of(options), progress_of(options), interrupt.asked)
     peak = curve.plain_peak_bytes
-    lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({in_words(peak)}); {NO_BOUND}"]
+    lines = [f"{curve.name}: plain peak {peak} bytes of temporaries ({format_bytes(peak)}); {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]
     say([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
     if options.curve is not None:
@@ -102,7 +102,8 @@ def step_of(text: str, name: str) -> ModuleOp:
 
 def _swept_lines(one: Swept) -> Iterator[str]:
     peak, count = one.plain_peak_bytes, len(one.problem)
-    yield f"{one.name}: {count} operations, plain peak {peak} bytes of temporaries ({in_words(peak)}), in program order"
+    size = f"{peak} bytes of temporaries ({format_bytes(peak)})"
+    yield f"{one.name}: {count} operations, plain peak {size}, in program order"
     yield from sweep_lines(one.budgets, one.outcomes, peak)
     if one.curve.refused:
         yield f"proven minimum: {one.curve.minimum_bytes} bytes of temporaries, held up by"
@@ -158,7 +159,7 @@ def _no(found: Fit) -> Iterator[str]:
     elif found.held_up is not None and found.held_up.bytes > min(found.wanted.values(), default=0):
         least, around = found.held_up.bytes, sum(found.around.values())
         yield (
-            f"no: the step does not fit {found.budget}: the proven minimum is {in_words(least + around)} of the "
+            f"no: the step does not fit {found.budget}: the proven minimum is {format_bytes(least + around)} of the "
             f"device, {least} bytes of temporaries"
         )
     else:
@@ -166,7 +167,7 @@ def _no(found: Fit) -> Iterator[str]:
         yield f"{stopped}no: nothing was found with which the step fits {found.budget}: {in_short(found.reason)}"
     yield from _needs(found, found.plain)
     if found.held_up is not None:
-        yield f"  the proven minimum of temporaries, {in_words(found.held_up.bytes)}, is held up by"
+        yield f"  the proven minimum of temporaries, {format_bytes(found.held_up.bytes)}, is held up by"
         yield from (f"    {line}" for line in found.held_up.lines())
 
 
@@ -174,8 +175,8 @@ def _needs(found: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
     """What each function needs with these peaks."""
     for name, after in peaks.items():
         before, around = found.plain[name], found.around[name]
-        change = in_words(before) if after == before else f"{in_words(before)} -> {in_words(after)}"
+        change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
         yield (
-            f"  @{name} needs {in_words(after + around)} of the device {found.by}: temporaries {change}, "
-            f"arguments and results {in_words(around)}"
+            f"  @{name} needs {format_bytes(after + around)} of the device {found.by}: temporaries {change}, "
+            f"arguments and results {format_bytes(around)}"
         )

@@ -32,7 +32,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..planning.solvers.budgets import budget_bytes
 from ..planning.solvers.graph_file import BadGraph, read_graph
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.pairs_file import result_text
@@ -42,6 +41,7 @@ from ..planning.solvers.result import Refusal, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
+from ..support.units import parse_budget
 from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_outputs
 from .interrupts import Interrupt
@@ -123,7 +123,7 @@ def _planned(options: argparse.Namespace) -> int:
             return _evaluated(task)
         if options.sweep is not None:
             return _swept(task)
-        budget = budget_bytes(options.fit if options.budget is None else options.budget, plain_peak)
+        budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
         outcome = task.solved(least_budget(problem, interrupt.asked) if budget is None else budget)
     return _written(task, outcome)
 
@@ -182,7 +182,7 @@ def _evaluated(task: _Task) -> int:
         f"peak: {found.peak_bytes} bytes, {found.peak_bytes / task.plain_peak:.6f} of the plain peak",
         f"extra cost: {task.problem.percent(extra):.4f} %, {len(found.bytes_at)} executions",
     ]
-    budget = None if task.options.budget is None else budget_bytes(task.options.budget, task.plain_peak)
+    budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or found.peak_bytes <= budget
     if budget is not None:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")

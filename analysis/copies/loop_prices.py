@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from xdsl.ir import Block
 
-from ...planning.solvers.budgets import budget_bytes
+from ...support.units import parse_budget
 from ..step.crossings import Crossings
 from ..step.stacks import Link
 from .loop_cuts import LoopCut, MayRepeat, loop_cut
@@ -58,7 +58,7 @@ def corner_within(block: Block, may_repeat: MayRepeat, keep: str) -> Corner | No
     found = corners(block, may_repeat)
     if not found:
         return None
-    most = budget_bytes(keep, found[0].kept_bytes)
+    most = parse_budget(keep, found[0].kept_bytes)
     within = [one for one in found if most is not None and one.kept_bytes <= most]
     return within[0] if within else found[-1]
 

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ...planning.solvers.budgets import budget_bytes
+from ...support.units import parse_budget, parse_bytes
 from .selection import BadSelection
 
 Loops = bool | str
@@ -48,7 +49,6 @@ POSSIBLE = (
     "binomial(1GiB)"
 )
 NOT_PROVED = "loops={loops} is not proved by any rule: ask for no proof (--no-proof, proof=False), or for periodic(…)"
-_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _NUMBER = r"0*[1-9][0-9]*"
 
 
@@ -59,11 +59,11 @@ def schedule_of(loops: Loops) -> Schedule:
         return Schedule("cut" if text == "true" else "none")
     if match := re.fullmatch(rf"periodic\s*\(\s*(auto|{_NUMBER})\s*\)", text):
         return Schedule("periodic", every=None if match[1] == "auto" else int(match[1]))
-    if match := re.fullmatch(rf"binomial\s*\(\s*({_NUMBER})\s*([A-Za-z]*)\s*\)", text):
-        if not match[2]:
-            return Schedule("binomial", slots=int(match[1]))
-        if match[2] in _UNITS:
-            return Schedule("binomial", bytes=int(match[1]) * _UNITS[match[2]])
+    if match := re.fullmatch(rf"binomial\s*\(\s*({_NUMBER})\s*\)", text):
+        return Schedule("binomial", slots=int(match[1]))
+    if match := re.fullmatch(r"binomial\s*\(([^()]*[A-Za-z][^()]*)\)", text):
+        with suppress(ValueError):
+            return Schedule("binomial", bytes=parse_bytes(match[1]))
     if (match := re.fullmatch(r"keep\s*\(([^()]*)\)", text)) and _is_amount(match[1].strip()):
         return Schedule("cut", keep=match[1].strip())
     raise BadSchedule(text)
@@ -71,7 +71,7 @@ def schedule_of(loops: Loops) -> Schedule:
 
 def _is_amount(text: str) -> bool:
     try:
-        return budget_bytes(text, 1) is not None
+        return parse_budget(text, 1) is not None
     except ValueError:
         return False
 

@@ -7,16 +7,13 @@ auto         under a budget: as well, where that is cheaper, at the speed of the
 
 from __future__ import annotations
 
-import re
-
 from ...planning.offload import NOTHING_MOVED, Offload
-from ...planning.solvers.budgets import UNITS
 from ...rules.costs.cost import device_of
+from ...support.units import parse_bytes
 from .selection import BadSelection
 
 MARKED, AUTO_SPEED = "marked", "auto"
 POSSIBLE = "marked, auto, or a speed such as 25GB/s"
-_SPEED = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zA-Z]+)/s")
 
 
 class BadOffload(BadSelection):
@@ -42,10 +39,10 @@ def offload_named(said: str, cost: str) -> Offload:
 
 
 def _stated(said: str) -> int:
-    """Bytes per second, in the units of budgets. Raises `BadOffload`."""
-    match = _SPEED.fullmatch(said)
-    size = UNITS.get(match["unit"].lower(), 0) if match else 0
-    speed = int(float(match["number"]) * size) if match else 0
-    if not speed:
-        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'")
-    return speed
+    """The bytes per second of a speed such as `25GB/s`. Raises `BadOffload`."""
+    try:
+        if not said.endswith("/s") or said[:1].isspace():
+            raise ValueError
+        return parse_bytes(said.removesuffix("/s"))
+    except ValueError:
+        raise BadOffload(f"offload is {POSSIBLE}, not '{said}'") from None

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
-from ...planning.solvers.budgets import budget_bytes
+from ...support.units import budget_text, parse_budget
 from ..step.phases import Phases
 from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
 from .selection import BadSelection
@@ -28,7 +28,7 @@ class SegmentBudget:
 
     def most(self, plain: int) -> int | None:
         """Bytes, of a segment that saves so many as it is; None for as few as can be."""
-        return budget_bytes(self.text, plain)
+        return parse_budget(self.text, plain)
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def read_budgets(said: Sequence[str]) -> tuple[SegmentBudget, ...]:
 def _read(text: str) -> SegmentBudget:
     pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
     if not colon or not pattern or not budget:
-        raise BadSelection(f"segment-budgets: '{text}' is no budget of a segment; write layer*:30%, or head:8MiB")
+        raise BadSelection(f"segment-budgets: invalid budget of a segment '{text}': expected layer*:30% or head:8MiB")
     try:
-        budget_bytes(budget, 1)
+        parse_budget(budget, 1)
     except ValueError as error:
         raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
     return SegmentBudget(pattern, budget)
@@ -62,16 +62,16 @@ def _read(text: str) -> SegmentBudget:
 def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
     """A mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
     `BadSelection`."""
-    for pattern, budget in budgets.items():
-        if isinstance(budget, float) and not 0 < budget <= 1:
-            raise BadSelection(f"segment-budgets: {pattern}: {budget} is no budget: a share is above 0 and at most 1")
-    found = tuple(f"{pattern}:{_text(budget)}" for pattern, budget in budgets.items())
-    read_budgets(found)
-    return found
+    texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
+    read_budgets(texts)
+    return texts
 
 
-def _text(budget: str | float) -> str:
-    return f"{budget}B" if isinstance(budget, int) else str(budget)
+def _text(pattern: str, budget: str | float) -> str:
+    try:
+        return budget_text(budget)
+    except ValueError as error:
+        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
 
 
 def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[Budgeted], list[SegmentBudget]]:

@@ -19,8 +19,8 @@ from ...dialects.diagnostics import Refusal
 from ...driver.api import Request, Rewritten, rewrite
 from ...driver.road import NotProved
 from ...planning.picking import Picking
-from ...planning.solvers.budgets import LEAST, budget_bytes, is_share
 from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.candidates import Candidate, Search
 from ...transforms.plans.carry_out import Emission
 from ...transforms.plans.host_moves import offload_asked
@@ -75,18 +75,16 @@ class Within:
         return f"nothing to do: the plain step needs {self.plain} bytes of temporaries, within the budget {self.budget}"
 
 
-def budget_text(given: Any) -> str:
-    """The option, read. Raises `TypeError` and `ValueError`."""
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
-        raise TypeError(f"recompute.jax.jit: budget is a text, a share or bytes, not {type(given).__name__}")
-    if isinstance(given, float) and not 0 < given <= 1:
-        raise ValueError(f"recompute.jax.jit: budget: {given} is no budget: a share is above 0 and at most 1")
-    text = given.strip() if isinstance(given, str) else f"{given}B" if isinstance(given, int) else str(given)
-    if text.lower() != DEVICE:
-        try:
-            budget_bytes(text, 1)
-        except ValueError as error:
-            raise ValueError(f'recompute.jax.jit: budget: {error}, or "device"') from error
+def checked_budget(budget: Any) -> str:
+    """The option `budget` as text. Raises `TypeError` and `ValueError`."""
+    if isinstance(budget, bool) or not isinstance(budget, str | int | float):
+        raise TypeError(f"recompute.jax.jit: budget is a text, a share or bytes, not {type(budget).__name__}")
+    try:
+        text = budget_text(budget)
+        if text.lower() != DEVICE:
+            parse_budget(text, 1)
+    except ValueError as error:
+        raise ValueError(f'recompute.jax.jit: {error}, or "device"') from error
     return text
 
 
@@ -110,13 +108,13 @@ def within(
 
 def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: int) -> int | None:
     """Bytes of temporaries; a number of bytes is for arguments and results too."""
-    if budget.lower() == LEAST:
+    if budget.lower() == MINIMUM:
         return None
     if budget.lower() != DEVICE and is_share(budget):
-        return budget_bytes(budget, needs)
+        return parse_budget(budget, needs)
     analysis: Any = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
-    found = free_bytes(module) if budget.lower() == DEVICE else budget_bytes(budget, needs)
+    found = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, needs)
     if found is None or found < around:
         raise Refusal(
             module,

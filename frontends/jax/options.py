@@ -18,7 +18,7 @@ from ...driver.pipeline import passes_of
 from ...planning.plan_file import StepPlan, from_json
 from ...rules.costs.cost import FLOPS
 from ...transforms.phase import NoGradient
-from .budget import budget_text
+from .budget import checked_budget
 from .policies import selected
 
 REQUEST = (
@@ -202,7 +202,7 @@ def _measure(name: str, value: Any) -> bool | str:
 
 
 def _budget(name: str, value: Any) -> str | None:
-    return None if value is None else budget_text(value)
+    return None if value is None else checked_budget(value)
 
 
 def _wrong(name: str, expected: str, value: Any) -> TypeError:

@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...analysis.explain.saved_values import SavedValue
-from ...reports.bytes import human_bytes
 from ...reports.memory_chart import to_svg
 from ...reports.memory_timeline import alive_at_the_peak, chart
+from ...support.units import format_bytes
 
 if TYPE_CHECKING:
     from .report import Needs, Report
@@ -35,11 +35,11 @@ def table(report: Report) -> Iterator[str]:
     """What both need, whether it fits, and what is computed again."""
     plain, less = report.plain, report.less
     yield f"{report.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}"
-    yield _row("temporaries", plain.temporaries, less.temporaries, human_bytes)
-    yield _row("on the device", plain.device_bytes, less.device_bytes, human_bytes)
+    yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
+    yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
     yield _row("FLOPs", plain.flops, less.flops, "{:.3g}".format)
     if report.budget is not None:
-        yield f"{'fits in ' + human_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
+        yield f"{'fits in ' + format_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
     yield f"runs: {report.way.value}"
     yield from _measured(report)
     yield from (f"  compiled: {one}" for one in report.rounds)
@@ -49,7 +49,7 @@ def table(report: Report) -> Iterator[str]:
 def _measured(report: Report) -> Iterator[str]:
     """The temporaries of each way, for which the one that runs was chosen."""
     for way, size in report.measured:
-        said = "not told by the compiler" if size is None else human_bytes(size)
+        said = "not told by the compiler" if size is None else format_bytes(size)
         yield f"  {said:>10}  {way.value}"
 
 
@@ -76,7 +76,7 @@ def _kept(report: Report) -> Iterator[str]:
     """What is still kept for the backward pass, one line for all that is made in one place and kept for one reason."""
     if not report.kept:
         return
-    yield f"kept for the backward pass: {human_bytes(sum(one.bytes for one in report.kept))}"
+    yield f"kept for the backward pass: {format_bytes(sum(one.bytes for one in report.kept))}"
     alike = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
         alike.setdefault((value.operation, value.position, value.reason), []).append(value)
@@ -86,9 +86,9 @@ def _kept(report: Report) -> Iterator[str]:
         place = f" in {', '.join(segments[:2])}" if segments else ""
         rest = f" and {len(segments) - 2} more" if len(segments) > 2 else ""
         one = group[0]
-        yield f"  {human_bytes(_bytes(group)):>10}  {one.operation}{place}{rest}, {one.position}: {one.reason}"
+        yield f"  {format_bytes(_bytes(group)):>10}  {one.operation}{place}{rest}, {one.position}: {one.reason}"
     if len(groups) > _MOST:
-        yield f"  {human_bytes(sum(map(_bytes, groups[_MOST:]))):>10}  in {len(groups) - _MOST} more places"
+        yield f"  {format_bytes(sum(map(_bytes, groups[_MOST:]))):>10}  in {len(groups) - _MOST} more places"
 
 
 def _bytes(values: Iterable[SavedValue]) -> int:

@@ -10,7 +10,7 @@ from ...analysis.copies.choose import CHOSEN
 from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST
 from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
 from ...dialects.diagnostics import Refusal, Remark
-from ...reports.bytes import human_bytes
+from ...support.units import format_bytes
 from ...transforms.loops import LEFT
 from ...transforms.phase import FORWARD_OVER_REVERSE, NoGradient
 
@@ -109,6 +109,6 @@ def refused(name: str, error: Exception) -> str:
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
     """Of temporaries, as the compiler measures them; `reason`: the last remark of the rewrite."""
     return (
-        f"{name}: the plain step runs: compiled it needs {human_bytes(plain_bytes)} of temporaries, and "
-        f"{human_bytes(rewritten_bytes)} recomputed ({reason}); {what_to_do(reason)}"
+        f"{name}: the plain step runs: compiled it needs {format_bytes(plain_bytes)} of temporaries, and "
+        f"{format_bytes(rewritten_bytes)} recomputed ({reason}); {what_to_do(reason)}"
     )

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from ...support.units import format_bytes, parse_budget
 from ..evaluate import Counted, peak_bytes
 from ..graph import Graph
 from ..held_over import HeldOver, held_over
 from ..pairs import plan_of_pairs
 from ..plan import Plan
 from ..rewriting import as_graph, carried_out
-from .budgets import budget_bytes, in_words
 from .effort import SMALL, Effort
 from .incumbent import Incumbent
 from .problem import OperationRow, Pair, Problem, problem_of
@@ -88,7 +88,7 @@ def plan_within(
     if peak_bytes(graph) <= budget:
         return Plan()
     problem = problem_of_graph(graph)
-    words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
+    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if (held := held_over(problem)).bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.said(problem)}")
 
@@ -150,7 +150,7 @@ def _refused(problem: Problem, reason: str, proved: bool) -> Refusal:
 
 def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
     """`needed`: by a plan that came out larger than was asked for, 0 where there was none."""
-    words = f"no plan within {budget} bytes of temporaries ({in_words(budget)})"
+    words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:
         working = largest_working_set(problem)
         return f"{words}: no plan needs less than {working.bytes} bytes: {', '.join(held_up_by(problem, working))}"
@@ -168,11 +168,11 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 
     Raises `ValueError` for what is no budget; the planner raises `NoPlan`.
     """
-    budget_bytes(budget, 1)
+    parse_budget(budget, 1)
     return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)
 
 
 def bytes_within(graph: Graph, budget: str) -> int:
     """The budget in bytes of temporaries of this step."""
-    wanted = budget_bytes(budget, peak_bytes(graph))
+    wanted = parse_budget(budget, peak_bytes(graph))
     return least_budget(problem_of_graph(graph)) if wanted is None else wanted

@@ -32,9 +32,9 @@ class Budget:
     @classmethod
     def of(cls, text: str, model: str, target: str) -> Budget:
         """`model`: "" for that of the target. Raises `ValueError`, in words, for what is no budget or no model."""
-        from ...planning.solvers.budgets import budget_bytes
+        from ...support.units import parse_budget
 
-        budget_bytes(text, 1)
+        parse_budget(text, 1)
         if model not in ("", *MODELS):
             raise ValueError(f"unknown memory model '{model}'; known are {', '.join(MODELS)}")
         return cls(text, model or (ORDER if target == "none" else XLA))
@@ -70,7 +70,7 @@ class Allowed:
 
 def allowed(module: ModuleOp, budget: Budget) -> Allowed:
     """Raises `Refusal` for dynamic shapes, and where arguments and results alone need more."""
-    from ...planning.solvers.budgets import budget_bytes
+    from ...support.units import parse_budget
 
     try:
         lines = dict(timelines_of(module, budget.model))
@@ -79,16 +79,16 @@ def allowed(module: ModuleOp, budget: Budget) -> Allowed:
             raise
         raise Refusal(error.operation, f"{error.reason}: {BOUNDS}") from error
     plain = {name: one.peak_bytes for name, one in lines.items()}
-    if budget_bytes(budget.text, 1) is None:
+    if parse_budget(budget.text, 1) is None:
         return Allowed(plain, None)
     return Allowed(plain, {name: _temporaries(module, budget, name, one) for name, one in lines.items()})
 
 
 def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
     """Of a number of bytes what arguments and results leave."""
-    from ...planning.solvers.budgets import budget_bytes, is_share
+    from ...support.units import is_share, parse_budget
 
-    found = budget_bytes(budget.text, line.peak_bytes)
+    found = parse_budget(budget.text, line.peak_bytes)
     assert found is not None, "as little as can be was asked for elsewhere"
     if is_share(budget.text):
         return found

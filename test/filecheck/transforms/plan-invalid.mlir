@@ -14,11 +14,11 @@
 // A budget that is none, or that nothing keeps, is refused in words: with the least that any plan needs, and what holds
 // it up, where that is proved.
 
-// LEAST:  error: no plan within 4096 bytes of temporaries (4.00 KiB): no plan needs less than 12288 bytes: operation 5 (stablehlo.multiply), stablehlo.tanh
+// LEAST:  error: no plan within 4096 bytes of temporaries (4.0 KiB): no plan needs less than 12288 bytes: operation 5 (stablehlo.multiply), stablehlo.tanh
 // DEVICE: error: no plan keeps the budget of 1B, 1 bytes of the device: arguments and results of @step, which no plan changes, need 12288
-// UNIT:   error: 'much' is no budget: a share such as 0.3 or 30%, bytes with a unit
-// APPLES: error: '8apples' is no budget
-// SHARE:  error: '150%' is no budget: a share of the plain peak is above 0 and at most 1
+// UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
+// APPLES: error: invalid budget '8apples'
+// SHARE:  error: invalid budget '150%': a share of the plain peak is above 0 and at most 1
 // MODEL:  error: unknown memory model 'tpu'; known are order, xla
 // TARGET: error: unknown target 'tpu'
 // BOTH:   error: a plan says what is recomputed, and so does a budget: give one of them

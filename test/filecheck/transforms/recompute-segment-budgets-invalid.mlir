@@ -14,8 +14,8 @@
 // EARLY-SAME: stablehlo.sine %d, 4096 bytes: it is read before any gradient has arrived that could hold its copy back
 // NEAR:       error: segment-budgets: no segment matches 'blok0'; near it are: block0, block1
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
-// APPLES:     error: segment-budgets: block0: '2apples' is no budget: a share such as 0.3 or 30%, bytes with a unit
-// NONE:       error: segment-budgets: 'block0' is no budget of a segment; write layer*:30%, or head:8MiB
+// APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
+// NONE:       error: segment-budgets: invalid budget of a segment 'block0': expected layer*:30% or head:8MiB
 // PLAN:       error: a plan says what is recomputed, and so do segment-budgets: give one of them
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
 // OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays

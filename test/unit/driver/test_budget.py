@@ -143,8 +143,8 @@ def test_the_proven_minimum_counts_what_has_to_be_there() -> None:
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (Request(budget="much"), "'much' is no budget"),
-        (Request(budget="3 apples"), "'3 apples' is no budget"),
+        (Request(budget="much"), "invalid budget 'much'"),
+        (Request(budget="3 apples"), "invalid budget '3 apples'"),
         (Request(budget="50%", memory_model="tpu"), "unknown memory model 'tpu'; known are order, xla"),
         (Request(budget="50%", planner=lambda _: Plan()), "a request has a plan, a planner or a budget"),
     ],

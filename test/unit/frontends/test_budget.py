@@ -134,8 +134,8 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"budget": "8 apples"}, ValueError, "'8 apples' is no budget.*, or \"device\""),
-        ({"budget": 1.5}, ValueError, "is no budget"),
+        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*, or \"device\""),
+        ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": True}, TypeError, "budget is a text, a share or bytes, not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
         ({"budget": 0.5, "search": 3}, ValueError, "budget= says what is recomputed, and search= tries several"),

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.explain import bytes_in
-from recompute.reports.bytes import human_bytes
+from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.steps import batch, forward, jax, mlp, weights
 
 
@@ -24,7 +23,7 @@ def test_report():
     sizes = [one.memory_analysis().temp_size_in_bytes for one in both]
     flops = [one.cost_analysis()["flops"] for one in both]
     (found,) = re.findall(r"^temporaries +(\S+ \S+) +(\S+ \S+) +(\S+)$", text, re.MULTILINE)
-    assert found == (*map(human_bytes, sizes), f"{sizes[1] / sizes[0]:.3f}")
+    assert found == (*map(format_bytes, sizes), f"{sizes[1] / sizes[0]:.3f}")
     (found,) = re.findall(r"^FLOPs +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE)
     assert found == (*(f"{one:.3g}" for one in flops), f"{flops[1] / flops[0]:.3f}")
     assert lowered.rewritten is not None
@@ -99,20 +98,6 @@ def test_explain_says_what_did_nothing():
 def test_explain_a_step_with_static_arguments():
     jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
     assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("1000", 1000), ("16GB", 16 * 10**9), ("40 GiB", 40 * 2**30), ("1.5k", 1500), ("2Ti", 2 * 2**40), ("7 B", 7)],
-)
-def test_sizes(text: str, size: int):
-    assert bytes_in(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "GB", "1.2.3 GB", "16 gigabytes", "-1GB"])
-def test_no_sizes(text: str):
-    with pytest.raises(ValueError, match="is no size: write bytes, or a text such as"):
-        bytes_in(text)
 
 
 def test_long_rewrites_say_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -81,7 +81,7 @@ def test_both_cannot_be():
 def test_shares_and_bytes_as_numbers():
     assert rewritten({"layer*": 1.0})[0] == {"layer0": 2048, "layer1": 3072}
     assert rewritten({"layer0": 1024})[0]["layer0"] == 1024
-    with pytest.raises(ValueError, match=r"layer0: 1\.5 is no budget"):
+    with pytest.raises(ValueError, match=r"layer0: invalid budget 1\.5: "):
         rewritten({"layer0": 1.5})
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from recompute.planning.solvers.budgets import budget_bytes, in_words
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
@@ -20,6 +19,7 @@ from recompute.planning.solvers.result import Refusal, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.sweep import least_budget, sweep
 from recompute.planning.solvers.view_copies import with_copies
+from recompute.support.units import parse_budget
 from recompute.test.benchmark_scripts import script
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 
@@ -133,17 +133,13 @@ def test_an_interrupt_ends_with_the_best_so_far() -> None:
      ("8GiB", 8 * 2**30), (".5", 500), ("1.5MB", 1_500_000), ("min", None), (" MIN ", None), ("7b", 7)],
 )  # fmt: skip
 def test_budgets(text: str, expected: int | None) -> None:
-    assert budget_bytes(text, 1000) == expected
+    assert parse_budget(text, 1000) == expected
 
 
 @pytest.mark.parametrize("text", ["", "lots", "3x", "-1", "0", "0%", "120%", "8 GiB free", "nan", "1e", "0b", "inf"])
 def test_what_is_no_budget(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no budget: "):
-        budget_bytes(text, 1000)
-
-
-def test_bytes_in_words() -> None:
-    assert [in_words(n) for n in (5, 2048, 3 * 2**20, 5 * 2**29)] == ["5 B", "2.00 KiB", "3.00 MiB", "2.50 GiB"]
+    with pytest.raises(ValueError, match=r"invalid budget '"):
+        parse_budget(text, 1000)
 
 
 def test_misuse_is_refused() -> None:

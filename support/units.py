@@ -1,0 +1,97 @@
+"""Byte counts and memory budgets: the one place that parses and prints them."""
+
+from __future__ import annotations
+
+import re
+
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+"""The units of printed byte counts, powers of 1024."""
+MINIMUM = "min"
+"""The budget that asks for the lowest peak."""
+_PREFIXES = " KMGT"
+_AMOUNT = re.compile(
+    r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
+)
+_EXPECTED = "expected bytes ('8GiB', '500MB'), a share ('50%' or 0.5) or 'min'"
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: `1000000`, `8GiB` and `8Gi` (powers of 1024), `500MB` and `500M` (powers of 1000).
+
+    Upper and lower case are the same. Raises `ValueError` for anything else, for shares, and for less than one byte.
+    """
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or amount["unit"] == "%" or (amount["binary"] and not amount["prefix"]):
+        raise ValueError(f"invalid number of bytes '{text}': expected a number with or without a unit, such as '8GiB'")
+    number = float(amount["number"])
+    if number == float("inf"):
+        raise ValueError(f"invalid number of bytes '{text}': the number is too large")
+    base = 1024 if amount["binary"] else 1000
+    count = int(number * base ** _PREFIXES.index(amount["prefix"].upper() or " "))
+    if count <= 0:
+        raise ValueError(f"invalid number of bytes '{text}': it is less than one byte")
+    return count
+
+
+def parse_budget(text: str, plain_peak: int) -> int | None:
+    """The bytes of a budget: a share of `plain_peak` (bytes) such as `0.3` or `30%`, or bytes as in `parse_bytes`.
+
+    None stands for `min`. A number up to 1 without a unit is a share. Raises `ValueError` for anything else.
+    """
+    if text.strip().lower() == MINIMUM:
+        return None
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None:
+        raise ValueError(f"invalid budget '{text}': {_EXPECTED}")
+    number = float(amount["number"])
+    if is_share(text):
+        share = number / 100 if amount["unit"] == "%" else number
+        if not 0 < share <= 1:
+            raise ValueError(f"invalid budget '{text}': a share of the plain peak is above 0 and at most 1")
+        return max(1, int(share * plain_peak))
+    if amount["unit"] == "" and number != float("inf") and number != int(number):
+        raise ValueError(f"invalid budget '{text}': a share is at most 1, and bytes are whole numbers")
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise ValueError(f"invalid budget '{text}': {str(error).partition(': ')[2]}") from error
+
+
+def is_share(text: str) -> bool:
+    """Whether a budget is a share of the plain peak."""
+    amount = _AMOUNT.fullmatch(text)
+    return amount is not None and (amount["unit"] == "%" or (amount["unit"] == "" and float(amount["number"]) <= 1))
+
+
+def budget_text(budget: str | float) -> str:
+    """A budget of the Python API as text: whole numbers are bytes, other numbers shares.
+
+    Raises `ValueError` for a number that is not a budget.
+    """
+    if isinstance(budget, float) and not 0 < budget <= 1:
+        raise ValueError(f"invalid budget {budget}: a share is above 0 and at most 1, and bytes are whole numbers")
+    return f"{budget}B" if isinstance(budget, int) else str(budget).strip()
+
+
+def format_bytes(count: int) -> str:
+    """`count` bytes in binary units with one decimal: 0 B, 1023 B, 1.5 KiB, 849.3 MiB, -2.0 GiB.
+
+    Integer arithmetic, halves rounded away from zero, so that the text is exact at every size.
+    """
+    size, power = abs(count), 0
+    while power + 1 < len(UNITS) and _tenths(size, power) >= 10 * 1024:
+        power += 1
+    digits = str(size) if power == 0 else "{}.{}".format(*divmod(_tenths(size, power), 10))
+    return f"{'-' if count < 0 else ''}{digits} {UNITS[power]}"
+
+
+def _tenths(size: int, power: int) -> int:
+    """`size` in tenths of the unit 1024 ** `power`, rounded half up."""
+    unit = 1024**power
+    return (20 * size + unit) // (2 * unit)
+
+
+def unit_for(count: int) -> tuple[int, str]:
+    """The largest binary unit that is not above `count` bytes: its size and its name, for the axis of a chart."""
+    power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
+    return 1024**power, UNITS[power]

@@ -1,0 +1,49 @@
+import pytest
+
+from recompute.analysis.request.loop_schedule import schedule_of
+from recompute.analysis.request.offload import offload_named
+from recompute.support.units import format_bytes, parse_budget, parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (1024**2 - 52, "1023.9 KiB"),
+        (1024**2 - 51, "1.0 MiB"),
+        (3 * 1024**3 // 2, "1.5 GiB"),
+        (-2 * 1024**3, "-2.0 GiB"),
+        # The last bit decides; a float would not have it.
+        (1024**5 * 1_000_000 + 1024**5 // 20 + 1, "1000000.1 PiB"),
+        (1024**5 * 1_000_000 + 1024**5 // 20, "1000000.0 PiB"),
+    ],
+)
+def test_human_bytes(count: int, text: str):
+    assert format_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1000", 1000),
+        ("8GiB", 2**33),
+        ("40 gib", 40 * 2**30),
+        ("40Gi", 40 * 2**30),
+        ("40G", 40 * 10**9),
+        ("1TB", 10**12),
+    ],
+)
+def test_every_option_reads_the_same_units(text: str, count: int):
+    assert parse_bytes(text) == parse_budget(text, 1) == count
+    assert schedule_of(f"keep({text})").keep == text
+    assert schedule_of(f"binomial({text})").bytes == (None if text == "1000" else count)
+    assert offload_named(f"{text}/s", "roofline(h100)").speed == count
+
+
+@pytest.mark.parametrize("text", ["", "GB", "1.2.3 GB", "16 gigabytes", "-1GB", "50%", "4iB", "0", "1e400"])
+def test_invalid_numbers_of_bytes(text: str):
+    with pytest.raises(ValueError, match="invalid number of bytes"):
+        parse_bytes(text)
