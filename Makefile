@@ -1,6 +1,6 @@
 # make demo   the whole road on one example, with the bytes before and after
 # make test   lint, then every test, the lit suite included
-# make test-whole   the tests that `make test` leaves out for time, too (test/whole.py)
+# make test-whole   the slow tests, too
 # make lint   ruff and pyright alone
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own
 # make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)

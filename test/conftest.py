@@ -3,7 +3,8 @@
 Its RUN lines are run in this process, which has imported the tools already. lit itself runs a few files, so that the
 console scripts and its configuration are tested, and those that ask for more than is understood here.
 
-With pytest-xdist, `scheduling.py` says what runs in one process; `whole.py`, what only runs with `--whole`.
+With pytest-xdist, `scheduling.py` says what runs in one process. Tests with the marker `slow` run only with `--whole`,
+or when they are named.
 """
 
 # pytest does not type `from_parent`.
@@ -20,9 +21,9 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from recompute.test.examples import CONTAINED
 from recompute.test.run_lines.report import report_of
 from recompute.test.scheduling import in_order, part_of
-from recompute.test.whole import is_left_out
 
 SUITE = Path(__file__).resolve().parent / "filecheck"
 # Modules are made of cycles and stay, for other tests to share: to look through all of them often takes long.
@@ -34,13 +35,23 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--whole", action="store_true", help="also what whole.py leaves out")
+    parser.addoption("--whole", action="store_true", help="run the slow tests, too")
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether the marker `slow` holds for the case: it may name words of the cases of a parametrized test."""
+    case = item.name.partition("[")[2]
+    if case.startswith(CONTAINED) and "test_choose" not in item.nodeid:
+        return True
+    return any(
+        not marker.args or any(word in f"[{case}" for word in marker.args) for marker in item.iter_markers("slow")
+    )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     named = any("::" in argument for argument in config.args)
-    left_out = [] if named or config.option.whole else [item for item in items if is_left_out(item.nodeid)]
+    left_out = [] if named or config.option.whole else [item for item in items if _is_slow(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

@@ -29,6 +29,8 @@ SMALL = sorted(path.name for path in FOLDER.glob("*.small.mlir"))
 REPRESENTATIVE = ("chain", "gpt", "gpt_train", "mlp")
 LARGE = [f"{name}.large.mlir" for name in REPRESENTATIVE]
 CHECKPOINT = [f"{name}.small.checkpoint.mlir" for name in REPRESENTATIVE]
+# Other examples contain these: cases of theirs are slow tests.
+CONTAINED = tuple(f"{name}.small" for name in ("gpt", "gpt_bf16", "paddle_fleet", "mindspore_attention"))
 # Their peak in program order is in the update, and stays; only XLA, which updates in place, needs less.
 PEAK_IN_UPDATE = "paddle_fc.small.mlir"
 PLAIN = sorted({*SMALL, *LARGE})

@@ -14,6 +14,7 @@ SEEDS = (*range(12), 163, 183, 190, 274, 683)
 the others: dead code, taken for what no plan changes."""
 
 
+@pytest.mark.slow("0", "2")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_budgets_are_kept_or_refused_with_reason(part: int) -> None:
     kinds, problems = Counter[str](), list[str]()

@@ -49,11 +49,13 @@ def ledger_of(first: int) -> tuple[Ledger, list[str]]:
     return ledger, problems
 
 
+@pytest.mark.slow("40", "80")
 @pytest.mark.parametrize("first", range(0, COUNT, PART))
 def test_what_is_promised_of_every_program(first: int) -> None:
     assert ledger_of(first)[1] == []
 
 
+@pytest.mark.slow
 def test_the_pipeline_has_something_to_do() -> None:
     """Random programs that are left alone would test nothing."""
     ledgers = [ledger_of(first)[0] for first in range(0, COUNT, PART)]

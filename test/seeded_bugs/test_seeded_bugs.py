@@ -26,7 +26,7 @@ from recompute.transforms.verify import verify
 from . import proof_bugs, verifier_bugs
 from .bug import Bug
 
-PLACES = 3
+PLACES = 2
 """In how many places of a program a bug is planted, one at a time; in a large program, in one."""
 LARGE = 3000
 

@@ -23,6 +23,7 @@ from .signatures import signature
 SEEDS = range(120)
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_a_slice_of_the_long_run(judge: Judge, programs: Sequence[Base]) -> None:
     ledger = Ledger()
     for outcome in Worker(judge, programs).outcomes(SEEDS):

@@ -42,6 +42,7 @@ def rows() -> list[Row]:
     return [Row(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_each_step_is_written_or_refused_as_expected(rows: list[Row]) -> None:
     found = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
     assert found == EXPECTED
@@ -69,6 +70,7 @@ runpy.run_module("recompute.benchmarks.consumers", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_xla_aborts_where_no_name_is_reserved() -> None:
     """The control: the benchmark notices, and the table is needed."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_RESERVED_NAMES], capture_output=True, text=True, check=False)

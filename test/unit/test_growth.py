@@ -83,6 +83,7 @@ def look_ups(monkeypatch: pytest.MonkeyPatch, kind: str, blocks: int) -> dict[st
     return dict(counted)
 
 
+@pytest.mark.slow("segments", "checkpoints")
 @pytest.mark.parametrize("kind", STEPS.KINDS)
 def test_look_ups_grow_with_the_step(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     blocks = LARGE_SEGMENTS if kind == "segments" else 24

@@ -19,6 +19,7 @@ def test_there_are_two():
     assert [path.stem for path in NOTEBOOKS] == ["first_steps", "marks_and_policies"]
 
 
+@pytest.mark.slow("marks_and_policies")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path):
     notebook = nbformat.read(path, as_version=4)

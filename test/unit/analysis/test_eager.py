@@ -18,6 +18,7 @@ def eager_peak(module: ModuleOp) -> int:
     return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 
+@pytest.mark.slow("gpt_train", "unet")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
     function, phases = functions_of(recomputed(name))[0], phases_after(name)

@@ -122,6 +122,7 @@ def test_spearman_sees_a_wrong_order() -> None:
     assert spearman([1, 2, 3, 4], [10, 30, 20, 40]) == pytest.approx(0.8)
 
 
+@pytest.mark.slow
 def test_markings_of_one_net_are_ranked_as_by_xla() -> None:
     assert len(MARKINGS) >= 10
     by_model = [model_bytes(as_measured(one)) for one in MARKINGS]

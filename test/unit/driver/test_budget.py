@@ -41,6 +41,7 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
     assert after.peak_bytes <= share * before.peak_bytes
 
 
+@pytest.mark.slow("tied")
 @pytest.mark.parametrize("example", ["paddle_fc", "tied"])
 def test_examples_by_the_model_of_xla(example: str) -> None:
     """The budget is kept at less work than what saves most, or what was reached is said."""

@@ -41,6 +41,7 @@ def test_what_is_no_question() -> None:
         recompute.fit("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }", "50%")
 
 
+@pytest.mark.slow("mlp")
 @pytest.mark.parametrize("name", ["mlp.small.mlir"])
 def test_stopped_with_the_best_so_far(name: str) -> None:
     whole = recompute.fit(original(name), "60%")

@@ -49,6 +49,7 @@ def assert_one_way(outcomes: Sequence[Outcome]) -> list[Result]:
     return results
 
 
+@pytest.mark.slow("branches", "unet", "gpt_bf16", "mindspore_attention", "mlp20", "resnet")
 @pytest.mark.parametrize("name", SMALL)
 def test_steps_go_one_way(name: str) -> None:
     for one in swept(name):
@@ -59,6 +60,7 @@ def test_steps_go_one_way(name: str) -> None:
             assert point.peak_bytes >= one.curve.minimum_bytes or not point.again
 
 
+@pytest.mark.slow("gpt24L")
 @pytest.mark.parametrize("path", GRAPHS, ids=lambda path: path.name)
 def test_graphs_go_one_way(path: Path) -> None:
     problem = read_graph(gzip.decompress(path.read_bytes()).decode(), path.name)

@@ -18,6 +18,7 @@ from recompute.tools.recompute_plan import main
 from recompute.transforms.plans.pools import forget_pools
 
 
+@pytest.mark.slow
 def test_points_are_what_was_written() -> None:
     module = original("mlp.small.mlir")
     curve = swept_by_model(module, 8, lambda _: None, lambda: False)

@@ -103,11 +103,13 @@ SEEN_ELSEWHERE = {
 }
 
 
+@pytest.mark.slow("large", "checkpoint")
 @pytest.mark.parametrize("path", examples(), ids=lambda path: path.stem)
 def test_examples(path: Path):
     crosses(theirs(path.read_text()))
 
 
+@pytest.mark.slow
 def test_the_inputs_of_lit():
     """What MLIR does not read is our own dialect, or nobody's."""
     refused = Counter[bool]()

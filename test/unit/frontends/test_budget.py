@@ -32,6 +32,7 @@ def plain() -> Any:
     return jax.jit(STEP).lower(*five_layers()).compile()
 
 
+@pytest.mark.slow("0.75")
 @pytest.mark.parametrize("share", [0.75, 0.45])
 def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
@@ -43,6 +44,7 @@ def test_a_share_of_what_xla_allocates(share: float, plain: Any) -> None:
     assert far_apart(compiled(*five_layers()), plain(*five_layers())) == []
 
 
+@pytest.mark.slow
 def test_less_work_for_more_bytes(plain: Any) -> None:
     work = [flops(recompute.jax.jit(STEP, budget=share).lower(*five_layers()).compile()) for share in (0.8, 0.4)]
     everything = flops(recompute.jax.jit(STEP, segments="block*").lower(*five_layers()).compile())
@@ -63,6 +65,7 @@ def test_bytes_are_those_of_the_device(plain: Any) -> None:
         recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
 
 
+@pytest.mark.slow
 def test_as_little_as_can_be(plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget="min").lower(*five_layers())
     assert temporaries(lowered.compile()) < 0.4 * temporaries(plain)
@@ -78,6 +81,7 @@ def test_nothing_to_do_is_no_warning(plain: Any) -> None:
     assert temporaries(lowered.compile()) == temporaries(plain)
 
 
+@pytest.mark.slow
 def test_what_was_reached_is_said() -> None:
     with pytest.raises(Refusal, match=r"no plan keeps the budget 0.05, \d+ of \d+ bytes .*the least of \d compiled"):
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
@@ -94,12 +98,14 @@ def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, pla
     assert temporaries(step.lower(*five_layers()).compile()) <= 0.6 * temporaries(plain)
 
 
+@pytest.mark.slow
 def test_each_round_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     text = str(recompute.jax.jit(STEP, budget=0.5).report(*five_layers()))
     assert "bytes foreseen" in text and "by the compiler, within the budget" in text
     assert f"recompute.jax: step: 1 of {COMPILES}: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
     step = recompute.jax.jit(STEP, budget=0.6)
     with pytest.warns(NothingSaved, match="that one drops the barriers"):
@@ -118,6 +124,7 @@ def accumulated(parameters: Any, batches: Any) -> Any:
     return jax.lax.scan(add, jax.tree.map(lambda one: 0 * one, parameters), batches)[0]
 
 
+@pytest.mark.slow("xla")
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_a_step_inside_of_a_loop(model: str) -> None:
     """What is around the loop is part of the budget."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from recompute.analysis.memory.peaks import Peaks
 from recompute.benchmarks.unseen.budgets.relations import learned_start
 from recompute.driver.api import Request, rewrite
@@ -10,6 +12,7 @@ from recompute.transforms.phase import numbered_steps
 from recompute.transforms.plans.counted import flat
 
 
+@pytest.mark.slow
 def test_early_executors_are_held_without_far_more_work() -> None:
     """It takes six rounds of asking for less until executors that start what they can keep the budget. What is chosen
     without a budget holds for them at once, for 62 times the work."""

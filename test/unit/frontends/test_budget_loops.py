@@ -58,6 +58,7 @@ def within(share: float) -> Any:
 SHARES = (0.85, 0.6, 0.4, 0.25)
 
 
+@pytest.mark.slow("0.85")
 @pytest.mark.parametrize("share", SHARES)
 def test_on_the_compiler(share: float) -> None:
     lowered = within(share)
@@ -80,6 +81,7 @@ def text() -> str:
     return jax.jit(STEP).lower(*given()).as_text(debug_info=True)
 
 
+@pytest.mark.slow("order")
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_in_the_compiler(model: str) -> None:
     found = [

@@ -193,6 +193,7 @@ def test_donated_buffers_are_gone():
     assert all(deleted(given[0])) and not any(deleted(given[1:]))
 
 
+@pytest.mark.slow
 def test_steps_in_a_row():
     """The state goes round three times: bits add up, and the steps after the first are not compiled anew."""
     case = adamw()

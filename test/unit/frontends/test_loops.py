@@ -35,6 +35,9 @@ def plainly(function: Any) -> Any:
     return function
 
 
+@pytest.mark.slow(
+    "with_keys", "with_condition", "in_one_another", "counted", "one_after", "unrolled", "several_outputs"
+)
 @pytest.mark.parametrize("name", [*LOSSES, "accumulated"])
 def test_as_little_as_with_checkpoint_around_the_body(name: str):
     given = arguments()

@@ -79,6 +79,7 @@ def test_a_call_runs_it_and_warns_of_nothing():
     assert equal(found, jax.jit(step(policy=DOTS))(*arguments()))
 
 
+@pytest.mark.slow
 def test_not_merged_where_the_rewritten_step_needs_less():
     chosen = choice.chosen(lowered(every=2))
     assert chosen.way is Way.RECOMPUTED and chosen.done is lowered(every=2).rewritten
@@ -163,6 +164,7 @@ def test_dropout():
     assert equal(found.compile_merged()(*arguments()), jax.jit(step(2, dropped))(*arguments()))
 
 
+@pytest.mark.slow
 def test_effects_stay_as_many():
     told = list[float]()
 
@@ -181,6 +183,7 @@ def test_effects_stay_as_many():
     assert len(plain) > 8 and is_proved(found) and heard(found.compile_merged()) == plain
 
 
+@pytest.mark.slow
 def test_loops_inside_stay_as_many():
     """A loop that runs again to hand out more than before cannot merge, and does not run for a third time."""
 

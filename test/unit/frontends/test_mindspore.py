@@ -82,6 +82,7 @@ def test_what_is_not_called_through_it_is_not_recomputed():
     equal_to_plain(mixed, lambda w, x: layer(w, layer(w, x)))
 
 
+@pytest.mark.slow("True")
 @pytest.mark.parametrize("outputs", [False, True])
 def test_output_recompute_keeps_blocks_apart(outputs: bool):
     """MindSpore makes one segment of ten blocks, and saves nothing."""
@@ -175,6 +176,7 @@ def test_wrong_arguments():
         ms.Primitive(layer).recompute(1)
 
 
+@pytest.mark.slow
 def test_switches_for_several_devices():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     paths = {"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin"}

@@ -31,6 +31,7 @@ def test_the_gradient_of_the_api_page():
     assert found.tolist() == [[[[2.0, 4.0], [4.0, 8.0]]] * 2] * 2
 
 
+@pytest.mark.slow
 def test_the_net_of_the_tutorial(tmp_path: Path):
     sizes = load().tutorial(3, tmp_path, heads=2)
     assert sizes["recompute"] < 0.75 * sizes["plain"]

@@ -66,6 +66,7 @@ def rrelu(x: Any, key: Any) -> Any:
     return jnp.tanh(jnp.where(x > 0.5, x, x * jax.random.uniform(key, x.shape, minval=0.1, maxval=0.3)))
 
 
+@pytest.mark.slow("gumbel", "rrelu", "uniform")
 @pytest.mark.parametrize("block", [dropout, uniform, gumbel, rrelu])
 def test_random_numbers_are_drawn_alike(block: Callable[..., Any]):
     """There 2,000 of 4,000 places of a mask differ, and with them the gradients."""

@@ -175,6 +175,7 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
             jax.jit(called(recompute.jax.jit(mlp().step, **options))).lower(weights(), batch())
 
 
+@pytest.mark.slow
 def test_nothing_traced_is_kept():
     """The step lives on with the function; what was traced around it does not."""
     step = recompute.jax.jit(mlp().step)

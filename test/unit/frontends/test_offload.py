@@ -79,6 +79,7 @@ def remarks(one: Any) -> Iterable[str]:
     return [str(remark) for remark in one.remarks]
 
 
+@pytest.mark.slow
 def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
     for options in ({"offload": "marked"}, {"offload": "25GB/s", "cost": "roofline(cpu)", "budget": 0.6}):
         lowered = recompute.jax.jit(mlp().step, **options).lower(weights(5, 16, 64), batch(512, 16))

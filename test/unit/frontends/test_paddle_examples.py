@@ -15,6 +15,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming_from_paddle.md"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
+@pytest.mark.slow
 def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_network import main
 
@@ -30,6 +31,7 @@ def test_the_network_of_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFix
     assert "five blocks" in picture and picture.count("</svg>") == 1
 
 
+@pytest.mark.slow
 def test_the_network_in_the_size_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     from recompute.examples.paddle_network import main
 

@@ -73,6 +73,7 @@ def in_three_ways(optimizer: Any, program: Any, x: Any) -> Any:
     return whole, split, given, [gradient for _, gradient in pairs]
 
 
+@pytest.mark.slow("lambda")
 @pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
 def test_backward_and_apply_are_minimize(jit: Any):
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))

@@ -50,6 +50,7 @@ def loss_with(noise: Noise, call: Any, **switches: Any) -> Any:
 KEYS = {"key": jax.random.key, "PRNGKey": jax.random.PRNGKey, "rbg": lambda seed: jax.random.key(seed, impl="rbg")}
 
 
+@pytest.mark.slow("PRNGKey", "rbg", "gumbel", "rrelu")
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("noise", [dropout, uniform, gumbel, rrelu])
 def test_the_same_noise_twice(noise: Noise, kind: str):
@@ -203,6 +204,7 @@ def of_equinox(call: Any) -> Callable[..., Any]:
     return step
 
 
+@pytest.mark.slow("of_equinox", "of_linen")
 @pytest.mark.parametrize("framework", [of_linen, of_nnx, of_equinox])
 def test_modules_with_states_of_their_own(framework: Callable[[Any], Any]):
     """Paddle: running statistics are written twice, silently."""

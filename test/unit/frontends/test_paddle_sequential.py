@@ -33,6 +33,7 @@ def lowered(ctx: Any, *arguments: Any) -> Any:
     return recompute.jax.jit(step, measure=False).lower(*arguments)
 
 
+@pytest.mark.slow("2-", "3-", "4-", "5-")
 @pytest.mark.parametrize("segments", range(1, STAGES + 1))
 @pytest.mark.parametrize("rows", [1, 2, 5, 256])
 def test_any_size_of_batch_and_number_of_segments(rows: int, segments: int):

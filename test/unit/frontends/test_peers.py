@@ -55,6 +55,7 @@ def cost_of(form: Form | Exception) -> dict[str, Any]:
     return {**sizes, "flops": work["flops"], "why": form.why}
 
 
+@pytest.mark.slow("gpt", "moe")
 # Of plain's temporaries ours needs at most so much: a step that saves nothing is within theirs where theirs is bad.
 @pytest.mark.parametrize(("name", "most"), [("gpt", 0.5), ("linen resnet", 0.9), ("moe", 0.9)])
 def test_at_the_same_blocks(name: str, most: float):
@@ -66,6 +67,7 @@ def test_at_the_same_blocks(name: str, most: float):
     assert (found[PLAIN]["alias_bytes"] > 0) is (name == "linen resnet")
 
 
+@pytest.mark.slow
 def test_results():
     found = distances(PEERS["gpt, no scopes"], SMALL, range(1))
     assert list(found.missed()) == [] and not found.is_plain
@@ -97,6 +99,7 @@ for name in ("mesh automatic", "mesh explicit"):
 """
 
 
+@pytest.mark.slow
 def test_shardings_on_a_mesh():
     """In a process of its own: devices are asked for before JAX starts."""
     environment = {

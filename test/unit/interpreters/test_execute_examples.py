@@ -52,6 +52,7 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
     return arrays, [np.asarray(leaf) for leaf in jax.tree.leaves(step.lower().compile()(*inputs))]
 
 
+@pytest.mark.slow("gpt-", "gpt]", "unet")
 @pytest.mark.parametrize("name", BESIDE_JAX)
 def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
     inputs, expected = by_jax(name)
@@ -69,6 +70,7 @@ def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
         assert distance(one, truth) <= 4 * max(distance(jax_one, truth), np.finfo(np.float32).eps)
 
 
+@pytest.mark.slow
 def test_results_in_bf16_are_near_to_those_of_jax() -> None:
     """XLA rounds to bf16 less often than the program says."""
     inputs, expected = by_jax("gpt_bf16")
@@ -76,6 +78,7 @@ def test_results_in_bf16_are_near_to_those_of_jax() -> None:
     assert all(distance(one, other) <= 2e-2 for one, other in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow("gpt-", "gpt_bf16-", "branches-", "unet-", "resnet-", "paddle_fleet-")
 @pytest.mark.parametrize("twin", ["", ".checkpoint"])
 @pytest.mark.parametrize("prepare", [inlined, recomputed])
 @pytest.mark.parametrize("name", NAMES)

@@ -39,6 +39,7 @@ def check(function: Callable[..., Any], *inputs: Any) -> None:
 KEYS = [jnp.array(key, jnp.uint32) for key in ([1, 2, 3, 4], [0xFFFFFFFF, 7, 0xFFFFFFFE, 0xFFFFFFFF])]
 
 
+@pytest.mark.slow("1", "3", "5", "7")
 @pytest.mark.parametrize("algorithm", ["RNG_THREE_FRY", "RNG_PHILOX", "RNG_DEFAULT"])
 @pytest.mark.parametrize(
     ("shape", "dtype"),

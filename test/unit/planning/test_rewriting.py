@@ -37,6 +37,7 @@ def renumbered(graph: Graph) -> list[tuple[int, ...]]:
     return [tuple([number.setdefault(value, len(number)) for value in (*reads, *makes)]) for reads, makes in both]
 
 
+@pytest.mark.slow("-none")
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SMALL)

@@ -27,6 +27,7 @@ def distances() -> Any:
     return script("distances")
 
 
+@pytest.mark.slow("vision_transformer", "paddle_fleet")
 @pytest.mark.parametrize("name", ["mlp", "paddle_fleet", "vision_transformer"])
 def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distances: Any, name: str) -> None:
     made = distances.forms_of(name)
@@ -42,6 +43,7 @@ def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distance
     assert not distances.Closeness.of(*results).differing
 
 
+@pytest.mark.slow
 def test_ours_and_checkpoint_have_the_same_bits(forms: Any, distances: Any) -> None:
     """The vision transformer, of which inlining changes every result."""
     made = distances.forms_of("vision_transformer")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from recompute.test.property.plans import outcome
 
 
+@pytest.mark.slow
 def test_damaged_plans_are_refused_or_proved() -> None:
     found = Counter(outcome("mlp.small.mlir", seed) for seed in range(14))
     assert min(found[one] for one in ("no plan", "refused", "proved")) > 1

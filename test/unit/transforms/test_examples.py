@@ -113,6 +113,7 @@ def test_r12_a_second_run_changes_nothing(name: str) -> None:
     assert print_module(module, debuginfo=True) == once
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", SMALL)
 def test_calls_come_back_with_the_same_peaks(name: str) -> None:
     """Read again, the result is a step with copies that needs the same bytes."""
@@ -150,6 +151,7 @@ def test_phases_of_copies_follow_from_their_locations(name: str) -> None:
     assert all(found.phase[op] == "gradient" for op in copies)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_twice_and_in_two_processes() -> None:
     script = (
         "import sys; from recompute.tools.recompute_opt import main; "

@@ -44,6 +44,7 @@ def pairs() -> list[tuple[str, str]]:
     return [*((name, selection) for name in SMALLEST for selection in turn), *others]
 
 
+@pytest.mark.slow("gpt_train", "unet")
 @pytest.mark.parametrize(("name", "selection"), pairs())
 def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()

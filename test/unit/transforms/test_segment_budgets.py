@@ -142,6 +142,7 @@ def budgets_for(program: Program, dice: Random) -> dict[str, str | float]:
     return {scope: f"{share}%" for scope in program.scopes}
 
 
+@pytest.mark.slow
 def test_random_programs_keep_their_budgets_and_their_bits():
     written = 0
     for seed in range(PROGRAMS):

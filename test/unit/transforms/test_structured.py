@@ -303,6 +303,7 @@ def test_outlining_an_example_and_back_changes_nothing(name: str) -> None:
     assert print_module(module, debuginfo=True) == before
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", [name for name in PLAIN if ".small" in name])
 def test_a_structured_example_is_recomputed_as_the_flat_one(name: str) -> None:
     module = inlined(name).clone()

@@ -16,6 +16,7 @@ from recompute.test.unit.planning.solvers.test_optimal import given_problems
 needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
 
 
+@pytest.mark.slow
 @needs_highs
 def test_checkmate_is_optimal_on_small_problems() -> None:
     """Copies of one stage run in the order of the operations there; exhaustive search has any order, and is never

@@ -65,6 +65,7 @@ def given_problems(first: int, count: int) -> Iterator[tuple[int, Problem, int]]
         seed += 1
 
 
+@pytest.mark.slow("1", "3", "5", "7")
 @needs_highs
 @pytest.mark.parametrize("first", range(0, PROBLEMS, 250))
 def test_no_bound_is_above_the_optimum(first: int) -> None:

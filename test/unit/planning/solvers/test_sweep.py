@@ -43,6 +43,7 @@ def plain_peak(problem: Problem) -> int:
     return evaluate(problem, sequence_of(problem, ())).peak_bytes
 
 
+@pytest.mark.slow("unet", "densenet")
 @pytest.mark.parametrize("name", SMALL_NETS)
 def test_curves_go_one_way(name: str) -> None:
     problem = net(name)

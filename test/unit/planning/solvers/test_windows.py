@@ -61,6 +61,7 @@ def bad(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last:
     return pairs
 
 
+@pytest.mark.slow
 @needs_ortools
 def test_as_cheap_as_trying_all() -> None:
     seen = improved = 0
