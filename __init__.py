@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .frontends.modules import install
 
 if TYPE_CHECKING:
-    from .analysis.request.selection import Selection as Selection
     from .dialects.diagnostics import Refusal as Refusal
-    from .driver.api import Request as Request
     from .driver.api import Rewritten as Rewritten
     from .driver.api import context as context
     from .driver.api import explain as explain
@@ -24,16 +22,19 @@ if TYPE_CHECKING:
     from .driver.fitting import fit as fit
     from .driver.road import NotProved as NotProved
     from .frontends import jax as jax
+    from .options.recompute_options import RecomputeOptions as RecomputeOptions
+    from .options.selection import Selection as Selection
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
 
 _PLACES = {
-    **dict.fromkeys("Request Rewritten context explain memory prove rewrite".split(), "driver.api"),
+    **dict.fromkeys("Rewritten context explain memory prove rewrite".split(), "driver.api"),
     "Fit": "driver.fitting",
     "fit": "driver.fitting",
     "NotProved": "driver.road",
-    "Selection": "analysis.request.selection",
+    "RecomputeOptions": "options.recompute_options",
+    "Selection": "options.selection",
     "Refusal": "dialects.diagnostics",
     "Graph": "planning.graph",
     "Plan": "planning.plan",
@@ -44,8 +45,8 @@ __all__ = [
     "Graph",
     "NotProved",
     "Plan",
+    "RecomputeOptions",
     "Refusal",
-    "Request",
     "Rewritten",
     "Selection",
     "context",

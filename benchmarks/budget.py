@@ -32,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from recompute.analysis.memory.peaks import Peaks
 from recompute.dialects.diagnostics import Refusal
-from recompute.driver.api import Request, rewrite
+from recompute.driver.api import rewrite
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.transforms.phase import numbered_steps
 from recompute.transforms.plans.counted import flat
@@ -152,7 +153,7 @@ def in_order(size: str) -> int:
     for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
         start = time.perf_counter()
         try:
-            done = rewrite(path.read_text(), Request(budget="50%", memory_model="order"), name=path.name)
+            done = rewrite(path.read_text(), RecomputeOptions(budget="50%", memory_model="order"), name=path.name)
         except Refusal as error:
             print(f"{path.name:34} refused: {error.reason} ({time.perf_counter() - start:.1f} s)", flush=True)
             continue

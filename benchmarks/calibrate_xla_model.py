@@ -26,10 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from examples.export import BUILDERS
 from examples.with_jax import compile_keeping_barriers, with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import recompute
 
@@ -60,7 +61,7 @@ def prepared(example: str, segments: str) -> ModuleOp:
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
     if segments:
         # The model sees calls inlined; XLA inlines them too, but has another order then.
-        recompute(module, Selection(segments=segments), calls=False)
+        recompute(module, RecomputeOptions(Selection(segments=segments), calls=False))
     return module
 
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from recompute import Request, rewrite
+from recompute import RecomputeOptions, rewrite
 from recompute.dialects.every import every_operation
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
@@ -49,7 +49,7 @@ def plans(name: str, budget: str) -> None:
     print(f"| {name} at {budget}, planned by | {' | '.join(MODELS)} |")
     print("|---" * (len(MODELS) + 1) + "|")
     for planned in MODELS:
-        asked = Request(budget=budget, cost=planned, target="none", calls=False)
+        asked = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
         module = rewrite(text_of(name), asked).module
         copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
         shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in reckoned.values()]

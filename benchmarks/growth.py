@@ -23,13 +23,14 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.tools.collection import rare_collections
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -102,7 +103,10 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
     seconds["parse"] = process_time() - start
     original, whole = module.clone(), module.clone()
     selection = kind.select(blocks)
-    for name, stage in [*stages(selection, original), ("recompute", lambda _: recompute(whole, selection))]:
+    for name, stage in [
+        *stages(selection, original),
+        ("recompute", lambda _: recompute(whole, RecomputeOptions(selection))),
+    ]:
         gc.collect()
         start = process_time()
         stage(module)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from recompute.analysis.request.selection import AUTO, Selection
+from recompute.options.selection import AUTO, Selection
 
 TYPE = "tensor<64xf32>"
 OPERATIONS_PER_BLOCK = 12

@@ -9,7 +9,7 @@ print(recompute.memory(done.module)["main"].peak_bytes, "bytes of temporaries at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,8 +20,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..analysis.request.loop_schedule import demand_proof
-from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
 from ..dialects.context import make_context
@@ -32,6 +30,8 @@ from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
+from ..options.recompute_options import DEFAULT, Pipeline, RecomputeOptions
+from ..options.selection import AUTO, Selection
 from ..planning.graph import Graph
 from ..planning.objective import WORTH_IT
 from ..planning.plan import Plan
@@ -39,19 +39,16 @@ from ..planning.plan_file import StepPlan, from_json, to_json
 from ..reports.explain import to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
-from ..transforms.clone import Planner
-from ..transforms.lower import TARGETS
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.budget import Budget
-from ..transforms.plans.carry_out import LEFT, Emission
-from ..transforms.plans.host_moves import offload_asked
+from ..transforms.plans.carry_out import LEFT
+from ..transforms.plans.host_moves import with_moves
 from ..transforms.plans.segment_budgets import of_rest
 from ..transforms.plans.tried import tried_plans
 from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import but_for_moves, take_marks
 from .looking import MODELS, explanations_of, timelines_of
-from .pipeline import Pipeline, passes_of
-from .request import Request
+from .pipeline import passes_of
 from .road import NotProved, assumption_remarks, take, take_apart
 from .verification import verify_module
 
@@ -75,7 +72,7 @@ class Rewritten:
 
     @property
     def plan_text(self) -> str:
-        """For `Request.plan`, and for `recompute{plan=…}`."""
+        """For `RecomputeOptions.plan`, and for `recompute{plan=…}`."""
         return to_json(self.plans)
 
     def memory(self, model: str = "order") -> dict[str, tuple[Timeline, Timeline]]:
@@ -84,80 +81,85 @@ class Rewritten:
         return {name: (before[name], after[name]) for name in after}
 
 
-def rewrite(step: ModuleOp | str, request: Request | None = None, *, name: str = "<input>") -> Rewritten:
-    """Recompute what the request says. A module that is given stays as it is; `name` is that of a text, for errors.
+def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
+    """Recompute what the options choose.
 
-    Raises `ParseError` for text that is no MLIR, `Refusal` for what cannot be done, `NotProved`, and `ValueError` for a
-    request that contradicts itself or names an unknown target; `BadPlan`, which is one, for a plan that is none.
+    Args:
+        step: A module, which is left unchanged, or its text.
+        options: What to recompute, and for whom the result is written.
+        name: The name of a text in errors.
+
+    Returns:
+        The rewritten module with its plans, remarks and proof.
+
+    Raises:
+        ParseError: For text that is no MLIR.
+        Refusal: For a step that cannot be rewritten as the options say.
+        NotProved: Where the result was not proved equal.
+        ValueError: For options that contradict one another, an unknown target, or a plan that cannot be parsed.
     """
-    asked = (request or Request()).folded()
-    if asked.proof:
-        demand_proof(asked.loops)
-    planned = _planned(asked)
+    options = options.validated()
     original, said = _unmarked(_module(step, name))
-    remarks = but_for_moves(said, bool(asked.offload))
-    if asked.pipeline is not None:
-        return _through(original, asked, asked.pipeline, remarks)
-    budget = None if asked.budget is None else Budget.of(asked.budget, asked.memory_model, asked.target)
-    if asked.measure is not None and planned is None:
-        least = _least(original, asked, asked.measure)
+    remarks = but_for_moves(said, bool(options.offload))
+    if options.pipeline is not None:
+        return _through(original, options, options.pipeline, remarks)
+    if options.measure is not None and options.planned is None and options.budget is None:
+        least = _least(original, options, options.measure)
         return replace(least, remarks=(*remarks, *least.remarks))
-    done, offload = list[Recomputation](), offload_asked(original, asked.offload, asked.cost)
+    budget = None if options.budget is None else Budget.of(options.budget, options.memory_model, options.target)
+    resolved, done = with_moves(original, options), list[Recomputation]()
 
     def write(module: ModuleOp) -> ModuleOp:
-        start, how = _start(module, asked), (asked.selection, asked.copies, asked.target, asked.stagger)
-        rest = asked.calls, asked.attempts, asked.loops, asked.cost, offload
+        start = _start(module, resolved)
         if budget is None:
-            work, said = recomputed(start, *how, planned, *rest)
+            work, said = recomputed(start, resolved)
         else:
-            found = recomputed_within(start, budget, *how, *rest)
+            found = recomputed_within(start, budget, resolved)
             work, said = found.module, found.outcome
         done.append(said)
-        if asked.strict and not said.copies:
+        if options.strict and not said.copies:
             raise Refusal(module, f"{said.remarks[-1].reason} (strict)")
         return start.clone() if work is None else work
 
     try:
-        module, proof = take_apart(original, write, asked.proof)
+        module, proof = take_apart(original, write, options.proof)
     except NotProved as error:
-        if planned is not None or not done or not done[0].rolled.copies:
+        if options.planned is not None or not done or not done[0].rolled.copies:
             raise
-        left = rewrite(original, replace(asked, loops=False))
+        left = rewrite(original, replace(options, loops=False))
         said = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
         return replace(left, remarks=(*remarks, said, *left.remarks))
     remarks = (*remarks, *done[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
 
 
-def _through(original: ModuleOp, asked: Request, pipeline: Pipeline, said: tuple[Remark, ...]) -> Rewritten:
+def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, said: tuple[Remark, ...]) -> Rewritten:
     """The passes of the pipeline, each verified, and the proof. Raises `BadPipeline`, a `ValueError`."""
-    if (other := asked.beside_pipeline()) is not None:
+    if (other := options.beside_pipeline()) is not None:
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
     changes = [partial(one.apply, context) for one in passes_of(pipeline)]
-    proof = take(module, changes, proof=asked.proof, original=original)
+    proof = take(module, changes, proof=options.proof, original=original)
     remarks = (*said, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
-    if asked.strict and not copies:
+    if options.strict and not copies:
         raise Refusal(module, "the pipeline makes no copies (strict)")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
     return Rewritten(module, plans, remarks, proof, len(copies), sum(map(flops, copies)), original)
 
 
-def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], int]) -> Rewritten:
+def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """What needs least of all attempts, by what is measured; the step as it is where none is worth it."""
-    emission = Emission(request.target, request.stagger, request.calls)
-    start = _start(original, request)
-    plans = tried_plans(start, request.selection, request.attempts, request.copies, emission, request.loops)
-    rest = replace(request, selection=of_rest(request.selection))
+    plans = tried_plans(_start(original, options), replace(options, offload=""))
+    rest = replace(options, selection=of_rest(options.selection))
     tried = [(str(one.attempt), replace(rest, plan=one.plans, measure=None)) for one in plans if one.copies]
-    if not request.selection.segment_budgets:
-        tried.append(("loops alone", replace(request, planner=_nothing, measure=None, strict=False)))
+    if not options.selection.segment_budgets:
+        tried.append(("loops alone", replace(options, planner=_nothing, measure=None, strict=False)))
     named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]
     written = [one for _, one in named]
     if not written:
-        return rewrite(original, replace(request, measure=None))
-    with ThreadPoolExecutor(request.workers) as pool:
+        return rewrite(original, replace(options, measure=None))
+    with ThreadPoolExecutor(options.workers) as pool:
         before, *sizes = pool.map(measure, [original, *(one.module for one in written)])
     listed = "; ".join(f"{words}: {size}" for (words, _), size in zip(named, sizes, strict=True))
     said = f"measured, in bytes: as it is: {before}; {listed}"
@@ -165,7 +167,7 @@ def _least(original: ModuleOp, request: Request, measure: Callable[[ModuleOp], i
         _, _, place = min((size, one.extra_flops, n) for n, (size, one) in enumerate(zip(sizes, written, strict=True)))
         least = written[place]
         return replace(least, remarks=(Remark(functions_of(least.module)[0], said), *least.remarks))
-    if request.strict:
+    if options.strict:
         raise Refusal(functions_of(original)[0], f"{said}: {LEFT} (strict)")
     left = original.clone()
     return Rewritten(left, (), (Remark(functions_of(left)[0], f"{said}: {LEFT}"),), None, 0, 0, original)
@@ -175,19 +177,9 @@ def _nothing(graph: Graph) -> Plan:
     return Plan()
 
 
-def _start(original: ModuleOp, request: Request) -> ModuleOp:
+def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
     """The module that attempts are made on, which the proof does not look at."""
-    return without_remat(original) if request.merge_remat else original
-
-
-def _planned(request: Request) -> Sequence[StepPlan] | Planner | None:
-    if request.target not in TARGETS:
-        raise ValueError(f"unknown target '{request.target}'; known are {', '.join(TARGETS)}")
-    if sum(one is not None for one in (request.plan, request.planner, request.budget)) > 1:
-        raise ValueError("a request has a plan, a planner or a budget, not several of them")
-    if request.selection.segment_budgets and (request.plan is not None or request.planner is not None):
-        raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
-    return request.planner or (from_json(request.plan) if isinstance(request.plan, str) else request.plan)
+    return without_remat(original) if options.merge_remat else original
 
 
 def prove(before: ModuleOp | str, after: ModuleOp | str) -> Proof:
@@ -212,7 +204,7 @@ class Explanations(list[Explanation]):
 def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """What each step of the module saves for its backward pass, and what recomputing each segment would change.
 
-    `cost`: as in `Request`. Raises `Refusal`.
+    `cost`: as in `RecomputeOptions`. Raises `Refusal`.
     """
     return Explanations(explanations_of(_verified(step), selection, cost))
 

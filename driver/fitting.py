@@ -15,12 +15,12 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.request.loop_schedule import Loops
-from ..analysis.request.selection import AUTO
 from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
 from ..dialects.diagnostics import Refusal
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.of_graph import problem_of_graph
@@ -129,7 +129,7 @@ class _Whole:
 
 def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole | None:
     """None where several blocks are planned, or nothing is proved in the model."""
-    prepared = prepare(module, AUTO, loops)
+    prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
         return None

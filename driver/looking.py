@@ -7,9 +7,9 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, explain
-from ..analysis.request.selection import Selection
 from ..analysis.request.stated_checkpoints import as_stated
 from ..dialects.diagnostics import Refusal
+from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of

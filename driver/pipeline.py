@@ -13,11 +13,11 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from ..options.recompute_options import Pipeline
 from ..universe import UNIVERSE
 from .renamed import new_name_of_option, new_name_of_pass
 
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
-Pipeline = str | Sequence[str | ModulePass]
 # An option value that xDSL's lexer takes for punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.labels import Labels
-from ..analysis.request.selection import AUTO
 from ..analysis.step.step import Step
 from ..planning.evaluate import peak_bytes
 from ..planning.solvers.effort import Effort
@@ -60,7 +59,7 @@ class Swept:
 def swept_steps(module: ModuleOp, how: Sweeping, cost: str = FLOPS) -> list[Swept]:
     """One for each block with a gradient. The module stays as it is. Raises `Refusal` where there is none, for dynamic
     shapes, and for what is no cost."""
-    prepared = prepare(module, AUTO)
+    prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, cost).of)
     loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
     return [_swept(f"@{function.sym_name.data}{loops}", step, how) for function, step in steps]

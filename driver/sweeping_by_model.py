@@ -13,19 +13,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ..analysis.memory.labels import Labels, described
-from ..analysis.request.selection import AUTO
 from ..analysis.step.functions import functions_of
 from ..dialects.diagnostics import Refusal
+from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..planning.picking import Picking
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused
-from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.budget import ERROR
-from ..transforms.plans.candidates import Candidate, Search
-from ..transforms.plans.carry_out import FOR_XLA
+from ..transforms.plans.candidates import Candidate
 from ..transforms.plans.counted import XLA, flat, timelines_of
 from ..transforms.plans.pools import pool_of
 from ..transforms.plans.prepared import prepare
@@ -51,7 +49,7 @@ class _Written:
     def needed(self, at: int) -> float | None:
         one = self.pool[at]
         try:
-            found, done = recomputed(self.module, planned=one.plans, loops=one.loops)
+            found, done = recomputed(self.module, RecomputeOptions(plan=one.plans, loops=one.loops))
         except Refusal:
             return None
         peaks = {name: line.peak_bytes for name, line in timelines_of(found or self.module, XLA)}
@@ -78,7 +76,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
 
     The module stays as it is. Raises `Refusal` where there is no gradient, and for dynamic shapes."""
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
-    written = _Written(module, pool_of(module, Search(AUTO, 2, FOR_XLA, True, FLOPS, stop=stop)), plain)
+    written = _Written(module, pool_of(module, DEFAULT, stop), plain)
     shares = [at / count for at in range(1, count)]
     for share in reversed(shares):
         progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
@@ -116,7 +114,7 @@ def _again(module: ModuleOp, one: Candidate, total: int) -> Iterator[Again]:
     """By segment, those that cost most first; of loops, what their bodies compute again is not told."""
     plans = {plan.function: plan for plan in one.plans}
     runs = dict[str, list[tuple[int, Operation]]]()
-    for function, step in numbered_steps(prepare(module, AUTO, one.loops).module):
+    for function, step in numbered_steps(prepare(module, RecomputeOptions(loops=one.loops)).module):
         labels = Labels.of(step.phases)
         for op in _copied(plans.get(function.sym_name.data)):
             operation = step.operation(op)

@@ -19,7 +19,6 @@ from xdsl.dialects.func import FuncOp
 from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.labels import Labels
 from recompute.analysis.memory.timeline import Timeline, timeline
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
@@ -27,6 +26,8 @@ from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.planning.plan import CopyGroup
 from recompute.reports.memory_timeline import to_svg
 from recompute.rules.flops import flops
@@ -100,7 +101,7 @@ def main() -> int:
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
     progress("recomputing: inline, mark, clone, cse, verify, lower")
-    done = recompute(module, Selection(segments=options.segments))
+    done = recompute(module, RecomputeOptions(Selection(segments=options.segments)))
     verify_module(module)
     for remark in done.remarks:
         print(remark, file=sys.stderr)

@@ -16,6 +16,7 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
@@ -72,7 +73,7 @@ def done(name: str) -> Recomputation:
 @cache
 def _recomputed(name: str) -> tuple[ModuleOp, Recomputation]:
     module = original(name).clone()
-    done = recompute(module, calls=False)
+    done = recompute(module, RecomputeOptions(calls=False))
     assert done.copies > 0 or ".checkpoint" in name
     return module, done
 

@@ -44,7 +44,7 @@ class Instrumentation:
 
 
 @dataclass(frozen=True)
-class Request:
+class CommandLine:
     """What the command line asks for. `answer` is a text that is printed in place of everything else."""
 
     input: str | None
@@ -63,7 +63,7 @@ class Request:
     answer: str | None = None
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> Request:
+def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
     """Raises `UsageError`; argparse ends the process itself for options that it does not know, with exit code 2."""
     options = argument_parser().parse_args(arguments)
     try:
@@ -72,13 +72,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> Request:
         raise UsageError(str(error)) from error
 
 
-def _request(options: argparse.Namespace) -> Request:
+def _request(options: argparse.Namespace) -> CommandLine:
     targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
         raise UsageError("give either --passes or --pass-pipeline")
     pipeline = _without_module(options.pass_pipeline) if options.pass_pipeline else options.passes
-    return Request(
+    return CommandLine(
         input=options.input_file,
         output=options.output_file,
         passes=tuple(resolve(spec, passes, "pass") for spec in specs(pipeline)),

@@ -19,7 +19,7 @@ from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.stopwatch import part, timed
 from ..driver.road import assumption_remarks, take
-from .command_line import Instrumentation, Request, UsageError
+from .command_line import CommandLine, Instrumentation, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
 
@@ -31,7 +31,7 @@ class Run:
     """One module on its way, out of `file`; `remarks` are those of the passes, also when one of them fails, and `notes`
     what the tool itself has to say."""
 
-    request: Request
+    request: CommandLine
     file: str
     context: RecomputeContext = field(default_factory=make_context)
     notes: list[Diagnostic] = field(default_factory=list[Diagnostic])

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from .collection import rare_collections
-from .command_line import CHUNK, Request, UsageError, parse_arguments
+from .command_line import CHUNK, CommandLine, UsageError, parse_arguments
 from .diagnostics import Diagnostic, of_exception
 from .expected_diagnostics import mismatches
 from .files import FileError, read_text, write_outputs, write_text
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
-def run(request: Request) -> int:
+def run(request: CommandLine) -> int:
     if request.answer is not None:
         write_text(request.output, request.answer)
         return 0
@@ -67,7 +67,7 @@ def run(request: Request) -> int:
     return 0
 
 
-def chunks(request: Request, text: str) -> Iterator[str]:
+def chunks(request: CommandLine, text: str) -> Iterator[str]:
     """The parts of the input; blank lines in front keep the line numbers of the diagnostics true."""
     line = 0
     for chunk in text.split(CHUNK) if request.split else [text]:
@@ -75,7 +75,7 @@ def chunks(request: Request, text: str) -> Iterator[str]:
         line += chunk.count("\n")
 
 
-def process(request: Request, text: str, name: str) -> tuple[str, str | None]:
+def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None]:
     """One module in, its text out, and its plan if one is asked for. Raises `Failed`; with --verify-diagnostics when
     what was expected was not said."""
     one, result, errors = Run(request, name), "", list[Diagnostic]()

@@ -15,9 +15,9 @@ from xdsl.utils.target import Target
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..analysis.request.selection import Selection
 from ..dialects.parser import parse_module
 from ..driver.looking import MODELS, explanations_of, timelines_of
+from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report
 from ..reports.memory_html import to_html

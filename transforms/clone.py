@@ -40,6 +40,7 @@ from ..dialects.discardable import verify_attributes
 from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
+from ..options.recompute_options import Planner
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
@@ -51,9 +52,6 @@ from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.nested_steps import nested_steps_apart
 from .plans.notes import notes_of, write_notes
-
-Planner = Callable[[Graph], Plan]
-"""Somebody's planner: from the graph of a step to a plan for it."""
 
 
 @dataclass(frozen=True)

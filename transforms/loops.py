@@ -21,8 +21,6 @@ from ..analysis.copies.loop_chunks import Held, held_of
 from ..analysis.copies.loop_cuts import SMALLEST, LoopCut, MayRepeat, left_alone, loop_cut
 from ..analysis.copies.loop_prices import corner_within
 from ..analysis.request.in_loops import asked_whole, repeatable
-from ..analysis.request.loop_schedule import Loops, Schedule, schedule_of
-from ..analysis.request.selection import AUTO, BadSelection, Selection
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.exchanges import holds_collective
 from ..analysis.step.functions import functions_of, single_block
@@ -30,6 +28,8 @@ from ..analysis.step.stacks import Link
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.diagnostics import Refusal, Remark
+from ..options.loop_schedule import Loops, Schedule, schedule_of
+from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..rules.names import name_of
 from .mark import MarkPass

@@ -25,11 +25,12 @@ from ..dialects.diagnostics import Refusal
 from ..dialects.every import every_operation
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
+from ..options.recompute_options import TARGETS
 
 
 def lower(module: ModuleOp, target: str) -> None:
     """Remove every operation of the recompute dialect. Raises `ValueError` for an unknown target."""
-    if target not in TARGETS:
+    if target not in _LOWERINGS:
         raise ValueError(f"unknown target '{target}' for recompute-lower; known are {', '.join(TARGETS)}")
     orders = dict[Block, Order]()
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
@@ -38,7 +39,7 @@ def lower(module: ModuleOp, target: str) -> None:
         if block not in orders:
             # Lowering keeps the operations in their order, so positions stay comparable.
             orders[block] = Order.of(block)
-        TARGETS[target](token, orders[block])
+        _LOWERINGS[target](token, orders[block])
         token.detach()
         token.erase()
 
@@ -91,7 +92,7 @@ def _drop(token: TokenOp, order: Order) -> None:
         depend.erase()
 
 
-TARGETS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _to_stablehlo, "none": _drop}
+_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(zip(TARGETS, (_to_stablehlo, _drop), strict=True))
 
 
 @dataclass(frozen=True)

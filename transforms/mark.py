@@ -22,13 +22,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
-from ..analysis.request.selection import AUTO, Selection
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
+from ..options.selection import AUTO, Selection
 from ..rules.names import name_of
 from .inline_segments import inline_segments
 from .per_device.bodies import is_stand_in
@@ -161,6 +161,10 @@ class MarkPass(Selection, ModulePass):
 
     name = "recompute-mark"
 
+    @property
+    def selection(self) -> Selection:
+        return Selection.of(self)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with nested_steps_apart(op):
-            tell(ctx, mark(op, self))
+            tell(ctx, mark(op, self.selection))

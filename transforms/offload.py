@@ -30,7 +30,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
-from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.constants import constants_only
 from ..analysis.step.marks import Policy, asks_to_recompute, mark_of, say
 from ..analysis.step.phases import Phases
@@ -42,6 +41,7 @@ from ..dialects.every import every_operation
 from ..dialects.guards import is_tensor
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names
+from ..options.selection import AUTO, Selection
 from ..planning.offload import Offload
 from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure

@@ -22,7 +22,7 @@ from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order
 from ..analysis.step.phase_sources import sources
 from ..analysis.step.phases import Phases, phases
-from ..analysis.step.phases_by_results import PhaseHint, late_operations, phases_by_results, returned_values
+from ..analysis.step.phases_by_results import late_operations, phases_by_results, returned_values
 from ..analysis.step.step import Step
 from ..dialects.context import tell
 from ..dialects.diagnostics import Refusal, Remark
@@ -30,6 +30,7 @@ from ..dialects.every import every_operation
 from ..dialects.guards import is_tensor
 from ..dialects.recompute import Names
 from ..dialects.stopwatch import part
+from ..options.phase_hint import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..rules.names import name_of

@@ -12,19 +12,20 @@ where, how often, and behind what, the plan file says, which is for the module a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.request.loop_schedule import Loops
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Remark
 from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import ATTEMPTS
 from ..planning.plan import Plan
 from ..planning.plan_file import to_json
@@ -37,7 +38,7 @@ from .outline_gradient import outline_gradient
 from .phase import numbered_steps
 from .plans.budget import asked_budget, demand_target
 from .plans.emit import replace_content
-from .plans.host_moves import offload_asked
+from .plans.host_moves import with_moves
 from .plans.loop_choices import loops_option
 from .plans.notes import write_notes
 from .plans.prepared import Prepared, prepare
@@ -119,23 +120,21 @@ class PlanPass(MarkPass):
 
     def _done(self, module: ModuleOp) -> tuple[bool, Recomputation, Loops]:
         """Whether anything is computed again, what was done, and with which loops."""
-        attempts, loops, cost = self.attempts, self.loops, self.cost
-        offload = offload_asked(module, self.offload, cost)
-        if self.budget is None and self.segment_budgets:
+        options = with_moves(module, RecomputeOptions.of_pass(self))
+        if options.budget is None and options.selection.segment_budgets:
             verify_input(module)
-            how = self.copies, self.target, self.stagger, None, True, attempts, loops, cost, offload
-            work, done = recomputed(module, self, *how)
-            return work is not None, done, loops
-        budget = asked_budget(module, str(self.budget or "min"), self.memory_model, self.target)
+            work, done = recomputed(module, options)
+            return work is not None, done, options.loops
+        budget = asked_budget(module, options.budget or "min", options.memory_model, options.target)
         verify_input(module)
-        how = self.copies, self.target, self.stagger, True, attempts, loops, cost, offload
-        found = recomputed_within(module, budget, self, *how)
+        found = recomputed_within(module, budget, options)
         return found.module is not None, found.outcome, found.loops
 
     def _mark(self, module: ModuleOp, done: Recomputation, loops: Loops) -> list[Remark]:
-        prepared = prepare(module, self, loops, done.offload)
+        options = RecomputeOptions.of_pass(self)
+        prepared = prepare(module, replace(options, loops=loops, offload=done.offload))
         remarks = mark_as_planned(prepared, done)
-        if loops != self.loops and prepare(module, self, self.loops).rolled.copies:
+        if loops != self.loops and prepare(module, replace(options, offload="")).rolled.copies:
             how = "as they are" if loops is False else "of which so much is kept"
             remarks.append(Remark(module, f"the plan is for loops {how}: carry it out with {loops_option(loops)}"))
         replace_content(module, prepared.module)

@@ -7,28 +7,28 @@ A step with gradient regions comes back with gradient regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.request.loop_schedule import Loops
-from ..analysis.request.selection import AUTO, Selection
 from ..analysis.step.copied import is_copy
 from ..dialects.context import RecomputeContext, tell
 from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.every import every_operation
 from ..dialects.stopwatch import part
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
 from ..planning.graph import Graph
 from ..planning.objective import ATTEMPTS
-from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.offload import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, to_json
+from ..planning.solvers.result import Stop, never
 from ..rules.costs.cost import FLOPS
 from .calls.restore import nothing_restored, restore_calls
 from .calls.whole import kept_whole, take_off, whole_where_lost
-from .clone import Planner
 from .inline import why_calls_stay
 from .mark import MarkPass
 from .offload import withdraw
@@ -36,11 +36,10 @@ from .outline_gradient import outline_gradient
 from .phase import numbered_steps
 from .plans.budget import Budget, asked_budget, demand_target
 from .plans.called_again import in_order, may_cost, why_inlined
-from .plans.candidates import Search, never
-from .plans.carry_out import Emission, but_for_loops, carry_out_best, carry_out_planned
+from .plans.carry_out import but_for_loops, carry_out_best, carry_out_planned
 from .plans.emit import emit, replace_content
 from .plans.extra_cost import asked_cost, said_of_costs
-from .plans.host_moves import cheapest, demand_order, offload_asked, offload_of, waits_for
+from .plans.host_moves import cheapest, demand_order, waits_for, with_moves
 from .plans.judged import peaks_of, why_all_worse
 from .plans.prepared import prepare
 from .plans.read_plan import read_plan
@@ -52,77 +51,47 @@ from .take_marks import but_for_moves, take_marks
 from .verify import verify_input
 
 
-def recompute(
-    module: ModuleOp,
-    selection: Selection = AUTO,
-    copies: int = 2,
-    target: str = "stablehlo",
-    staggered: bool = True,
-    planned: Sequence[StepPlan] | Planner | None = None,
-    calls: bool = True,
-    attempts: int = ATTEMPTS,
-    loops: Loops = True,
-    cost: str = FLOPS,
-    offload: Offload = NOTHING_MOVED,
-) -> Recomputation:
-    """Recompute what is selected of every step in the module, in place; or what is `planned`, by an earlier run or by a
-    planner of one's own. `calls`: functions that were inlined to decide are called again where that is possible and,
-    with the target `none`, raises no peak.
-    `attempts`: so many ways to cut and copy a step are tried on paper, and the best is carried out. `loops`: what a
-    loop hands on to a later one is cut first of all. `cost`: what planners keep low
-    (`rules/costs/cost.py`). `offload`: what may lie on the host meanwhile (`transforms/offload.py`).
+def recompute(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Recomputation:
+    """Recompute in place what the options choose of every step in the module.
 
     The module stays as it is, and a remark says why, when it has been recomputed already, when nothing can be
-    recomputed, and when the policy's choice does not lower the peak.
+    recomputed, and when the choice lowers no peak.
 
-    Raises `Refusal` for marks that say nothing, when there is no gradient, no such segment, when a plan does not fit,
-    or when the result breaks an invariant.
+    Raises:
+        Refusal: For marks that say nothing, for a step without a gradient or without the segments that were chosen,
+            for a plan that does not fit, and when the result breaks an invariant.
     """
     with part("verify"):
         verify_input(module)
-    how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
-    work, done = recomputed(module, *how)
+    work, done = recomputed(module, with_moves(module, options))
     if work is not None:
         replace_content(module, work)
     return done
 
 
 @whole_where_lost
-def recomputed(
-    module: ModuleOp,
-    selection: Selection = AUTO,
-    copies: int = 2,
-    target: str = "stablehlo",
-    staggered: bool = True,
-    planned: Sequence[StepPlan] | Planner | None = None,
-    calls: bool = True,
-    attempts: int = ATTEMPTS,
-    loops: Loops = True,
-    cost: str = FLOPS,
-    offload: Offload = NOTHING_MOVED,
-) -> tuple[ModuleOp | None, Recomputation]:
-    """The same in a module of its own, or None where the step stays as it is.
+def recomputed(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> tuple[ModuleOp | None, Recomputation]:
+    """As `recompute`, in a module of its own, or None where the step is left unchanged. A budget is ignored.
 
-    The module has been verified; what is marked by calls in it is marked by attributes then.
+    The module has been verified. Marks that are written as calls in it become attributes.
     """
-    reckoned = asked_cost(module, cost)
-    said = but_for_moves(take_marks(module).remarks, offload.marked)
+    cost, moves = asked_cost(module, options.cost), options.planned_moves
+    said = but_for_moves(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         return None, unchanged(module, said, "the step has copies already, from an earlier run", ())
-    moves = offload_of(planned, offload)
-    prepared = prepare(module, selection, loops, moves)
+    prepared, emission = prepare(module, options), options.emission
     work, rolled = prepared.module, prepared.rolled
-    emission, steps = Emission(target, staggered, calls), numbered_steps(work, costs=reckoned.of)
-    if planned is None:
-        cloned = carry_out_best(work, steps, prepared.selection, emission, attempts, copies, rolled.copies > 0)
+    steps, chosen = numbered_steps(work, costs=cost.of), replace(options, selection=prepared.selection)
+    if options.planned is None:
+        cloned = carry_out_best(work, steps, chosen, rolled.copies > 0)
         remarks = [*said, *prepared.remarks, *cloned.remarks]
     else:
-        cloned = carry_out_planned(work, steps, planned, prepared.selection.permission, emission)
+        cloned = carry_out_planned(work, steps, chosen)
         remarks = [*said, *why_calls_stay(module), *prepared.demands.remarks, *cloned.remarks]
     demand_kept(work, prepared.demands.of, cloned.steps)
     if not cloned.copies and not rolled.copies:
         return None, unchanged(module, remarks, "nothing is recomputed", steps)
-    remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, reckoned)]
+    remarks += [*shard_kept(work, prepared.inside), *said_of_costs(steps, cloned.steps, cost)]
     moved = withdraw(work)
     written = emit(work, prepared.origins, emission, steps)
     peaks = peaks_of(written, cloned)
@@ -130,18 +99,16 @@ def recomputed(
         remarks = [*said, *prepared.remarks, worse]
         if not rolled.copies:
             return None, unchanged(module, remarks, worse.reason, steps)
-        how = selection, copies, target, staggered, _nothing, calls, attempts, loops, cost
-        work, done = recomputed(module, *how)
+        work, done = recomputed(module, options.with_planned(_nothing))
         return work, replace(done, remarks=but_for_loops(remarks))
     if emission.is_ordered:
         # Merging what is the same may have it live longer than was planned.
         remarks.extend(Remark(function, said) for function, one in peaks.items() for said in one.said())
     prepared.put_back(emission.is_ordered and emission.staggered)
-    held = None if emission.is_ordered or not calls else in_order(work)
-    restored = restore_calls(work, module, prepared.origins) if calls else nothing_restored(module)
+    held = None if emission.is_ordered or not options.calls else in_order(work)
+    restored = restore_calls(work, module, prepared.origins) if options.calls else nothing_restored(module)
     if restored.calls and held is not None and may_cost(work, held):
-        how = selection, copies, target, staggered, planned, False, attempts, loops, cost, offload
-        inlined, done = recomputed(module, *how)
+        inlined, done = recomputed(module, replace(options, calls=False))
         if inlined is not None and (why := why_inlined(work, inlined)) is not None:
             return inlined, replace(done, remarks=(*done.remarks, why))
     if prepared.structured:
@@ -152,32 +119,28 @@ def recomputed(
 
 
 def recomputed_within(
-    module: ModuleOp,
-    budget: Budget,
-    selection: Selection = AUTO,
-    copies: int = 2,
-    target: str = "stablehlo",
-    staggered: bool = True,
-    calls: bool = True,
-    attempts: int = ATTEMPTS,
-    loops: Loops = True,
-    cost: str = FLOPS,
-    offload: Offload = NOTHING_MOVED,
-    stop: Callable[[], bool] = never,
+    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT, stop: Stop = never
 ) -> Within[Recomputation]:
-    """As `recomputed`, within a budget; raises `Refusal` where none is kept. `stop`: end with what was found so far."""
-    demand_order(module, offload, budget)
+    """As `recomputed`, within the budget, which is that of the options, parsed.
+
+    `stop`: a predicate that ends the search with the best result so far.
+
+    Raises:
+        Refusal: Where no plan keeps the budget.
+    """
+    options = with_moves(module, options)
+    demand_order(module, options.moves, budget)
 
     def within(offload: Offload) -> Within[Recomputation]:
-        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
-            how = selection, copies, target, staggered, planned, calls, attempts, loops, cost, offload
-            return recomputed(module, *how)
+        moving = replace(options, offload=offload)
 
-        search = Search(selection, copies, Emission(target, staggered, calls), loops, cost, offload, stop)
-        return within_budget(module, budget, search, run)
+        def run(planned: Sequence[StepPlan] | Planner | None, loops: Loops) -> tuple[ModuleOp | None, Recomputation]:
+            return recomputed(module, replace(moving.with_planned(planned), loops=loops))
+
+        return within_budget(module, budget, moving, run, stop)
 
     with kept_whole(module) as whole:
-        found = cheapest(module, within, offload)
+        found = cheapest(module, within, options.moves)
     take_off(found.module, whole)
     return replace(found, outcome=replace(found.outcome, remarks=(*found.outcome.remarks, *found.remarks)))
 
@@ -232,16 +195,14 @@ class RecomputePass(MarkPass):
             ctx.plans.append(to_json(done.plans))
 
     def _done(self, module: ModuleOp) -> Recomputation:
-        offload = offload_asked(module, self.offload, self.cost)
-        if self.budget is None:
-            planned = read_plan(module, self.plan, self) if self.plan else None
-            how = self.copies, self.target, self.stagger, planned, self.calls, self.attempts, self.loops, self.cost
-            return recompute(module, self, *how, offload)
-        budget = asked_budget(module, str(self.budget), self.memory_model, self.target, self.plan)
+        options = RecomputeOptions.of_pass(self)
+        if options.budget is None:
+            plan = read_plan(module, self.plan, options.selection) if self.plan else None
+            return recompute(module, replace(options, plan=plan))
+        budget = asked_budget(module, options.budget, options.memory_model, options.target, self.plan)
         with part("verify"):
             verify_input(module)
-        how = self.copies, self.target, self.stagger, self.calls, self.attempts, self.loops, self.cost, offload
-        found = recomputed_within(module, budget, self, *how)
+        found = recomputed_within(module, budget, options)
         if found.module is not None:
             replace_content(module, found.module)
         return found.outcome

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...options.selection import Selection
 from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure, uncut
 from ...planning.graph import Graph
 from ...planning.objective import STRUCTURES
-from ..request.selection import Selection
 
 
 @dataclass(frozen=True)

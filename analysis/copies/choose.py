@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...dialects.names import Names
+from ...options.selection import Selection
 from ...planning.by_segment.by_structure import Cuts
 from ...planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ...planning.plan import Plan
 from ..memory.peaks import Forecast, Peaks
 from ..request.segments import named_segments
-from ..request.selection import Selection
 from ..step.marks import is_forced
 from ..step.step import Step
 from .attempts import FIRST, Attempt, attempts_for

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
+from ...options.selection import Selection
 from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
 from ...planning.by_segment.sinking import sinkable
 from ...planning.by_segment.targets import Targets
@@ -19,7 +20,6 @@ from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
-from ..request.selection import Selection
 from ..step.marks import Policy, is_forced, mark_of
 from ..step.step import Step
 from .attempts import FIRST, Attempt

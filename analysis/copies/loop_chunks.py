@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from ...options.loop_schedule import Schedule
 from ...planning.binomial import advances
 from ...rules.effects import why_impure
 from ...rules.flops import flops
 from ...rules.names import name_of
-from ..request.loop_schedule import Schedule
 from ..step.counted_loops import Affine, CountedLoop
 from ..step.order import read_values
 from ..step.stacks import Link, Reading, Stack, links_of

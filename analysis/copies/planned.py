@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 
 from ...dialects.recompute import Names
 from ...dialects.stopwatch import part
+from ...options.selection import Selection
 from ...planning.by_segment.targets import Targets
 from ...planning.plan import Plan
-from ..request.selection import Selection
 from ..step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..step.step import Step
 from .attempts import Attempt

@@ -8,6 +8,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...dialects.diagnostics import position_of
+from ...options.selection import AUTO, Selection
 from ...planning.graph import Graph
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...rules.flops import flops
@@ -15,7 +16,6 @@ from ..copies.decide import Decision, decide
 from ..memory.eager import eager_timeline
 from ..memory.timeline import Timeline, timeline
 from ..memory.xla.memory import xla_timeline
-from ..request.selection import AUTO, Selection
 from ..step.phases import Phases
 from ..step.residuals import residuals
 from ..step.step import Step

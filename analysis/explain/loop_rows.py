@@ -9,9 +9,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from ...dialects.diagnostics import position_of
+from ...options.selection import Selection
 from ..copies.loop_cuts import left_alone, loop_cut
 from ..request.in_loops import repeatable
-from ..request.selection import Selection
 from ..step.crossings import Crossings
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.diagnostics import position_of
+from ...options.selection import Selection
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
 from ..copies.decide import Decision, Decisions
 from ..copies.legality import why_not_recomputable, why_stays
-from ..request.selection import Selection
 from ..step.copied import is_copy
 from ..step.marks import mark_of
 from ..step.phases import Phases

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.every import every_operation
 from ...dialects.guards import is_tensor
 from ...dialects.names import Names
+from ...options.selection import Selection
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
 from ..step.exchanges import why_not_again
@@ -19,7 +20,6 @@ from ..step.marks import asks_to_recompute, mark_of
 from .names import is_named
 from .patterns import parse_chain, saved_by
 from .policies import saves_of
-from .selection import Selection
 
 
 def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:

@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 
 from xdsl.ir import Operation
 
+from ...options.selection import BadSelection
 from ...rules.names import name_of
-from .selection import BadSelection
 
 
 class BadChain(BadSelection):

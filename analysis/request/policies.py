@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from xdsl.ir import Operation
 
 from ...dialects.stablehlo.records import DotAttr
+from ...options.selection import BadSelection, Selection
 from ...rules.kinds import is_product
 from ...rules.names import name_of
 from .names import given_names, is_named
-from .selection import BadSelection, Selection
 
 Saves = Callable[[Operation, tuple[str, ...]], bool]
 

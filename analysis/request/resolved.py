@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.diagnostics import Remark
 from ...dialects.every import every_operation
 from ...dialects.names import Names
+from ...options.selection import BadSelection, Selection
 from ...rules.names import name_of
 from ..step.copied import is_repeated_inside
 from ..step.phases import Phases
@@ -20,7 +21,6 @@ from .names import is_named, named_by
 from .patterns import parse_chain, saved_by
 from .policies import OFFLOADING, saves_of
 from .segments import find_segments
-from .selection import BadSelection, Selection
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,18 @@ colon stand bytes, a share of what the segment saves as it is, or `min`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from xdsl.ir import Operation
 
-from ...support.units import budget_text, parse_budget
+from ...options.segment_budgets import SegmentBudget
 from ..step.phases import Phases
 from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
-from .selection import BadSelection
 
 NEAR = 3
 """So many names are told of those that are near to one that does not exist."""
-
-
-@dataclass(frozen=True)
-class SegmentBudget:
-    pattern: str
-    text: str
-
-    def most(self, plain: int) -> int | None:
-        """Bytes, of a segment that saves so many as it is; None for as few as can be."""
-        return parse_budget(self.text, plain)
 
 
 @dataclass(frozen=True)
@@ -38,40 +27,6 @@ class Budgeted:
     name: str
     operations: tuple[Operation, ...]
     budget: SegmentBudget
-
-
-def read_budgets(said: Sequence[str]) -> tuple[SegmentBudget, ...]:
-    """Raises `BadSelection`, in words, for what is none."""
-    found = [_read(one) for text in said for part in text.split(",") if (one := part.strip())]
-    if said and not found:
-        raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")
-    return tuple(found)
-
-
-def _read(text: str) -> SegmentBudget:
-    pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
-    if not colon or not pattern or not budget:
-        raise BadSelection(f"segment-budgets: invalid budget of a segment '{text}': expected layer*:30% or head:8MiB")
-    try:
-        parse_budget(budget, 1)
-    except ValueError as error:
-        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
-    return SegmentBudget(pattern, budget)
-
-
-def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
-    """A mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
-    `BadSelection`."""
-    texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
-    read_budgets(texts)
-    return texts
-
-
-def _text(pattern: str, budget: str | float) -> str:
-    try:
-        return budget_text(budget)
-    except ValueError as error:
-        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
 
 
 def budgeted(phases: Phases, budgets: Iterable[SegmentBudget]) -> tuple[list[Budgeted], list[SegmentBudget]]:

@@ -13,11 +13,11 @@ from xdsl.ir import Operation
 from ...dialects.every import every_operation
 from ...dialects.locations import LocationNumbers
 from ...dialects.recompute import Names
+from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
 from ...rules.names import name_of
 from ..step.jax_paths import scope_of
 from ..step.phases import Phases
-from .selection import BadSelection, Selection
 
 Path = tuple[str, ...]
 

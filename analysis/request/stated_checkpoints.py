@@ -11,8 +11,8 @@ from xdsl.ir import Attribute
 
 from ...dialects.diagnostics import Remark
 from ...dialects.names import Names
+from ...options.selection import Selection
 from ..step.functions import functions_of
-from .selection import Selection
 
 
 def state_checkpoints(function: FuncOp, names: list[str]) -> None:

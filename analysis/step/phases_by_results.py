@@ -17,11 +17,11 @@ Arguments that are cotangents say the same: what needs one is gradient, and the 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.diagnostics import Refusal
+from ...options.phase_hint import PhaseHint
 from ...rules.names import name_of
 from .constants import constants_only
 from .direction import Direction
@@ -29,23 +29,6 @@ from .order import Order
 from .phase_sources import directions_of, sources, who_says
 
 _FORWARD = frozenset({"primal", "residual"})
-
-
-@dataclass(frozen=True)
-class PhaseHint:
-    """What tells the phases of a step whose operations do not: numbers of `results` that the forward pass makes, names
-    of `values` that it makes, numbers of arguments that are `cotangents`."""
-
-    results: tuple[int, ...] = ()
-    values: tuple[str, ...] = ()
-    cotangents: tuple[int, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.results or self.values or self.cotangents)
-
-    def __str__(self) -> str:
-        parts = (("primal-results", self.results), ("primal-values", self.values), ("cotangents", self.cotangents))
-        return " ".join(f"{name}={','.join(map(str, listed))}" for name, listed in parts if listed)
 
 
 def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:

@@ -34,6 +34,7 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.transforms.inline import inline
 from recompute.transforms.plans.tried import tried_plans
 from recompute.transforms.recompute import recompute
@@ -86,9 +87,9 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         "seconds": seconds,
         "remarks": [str(remark.reason) for remark in done.remarks],
     }
-    for tried in tried_plans(module, attempts=compiled) if compiled else ():
+    for tried in tried_plans(module, RecomputeOptions(attempts=compiled)) if compiled else ():
         written = module.clone()
-        recompute(written, planned=tried.plans)
+        recompute(written, RecomputeOptions().with_planned(tried.plans))
         text = print_module(written)
         if text not in seen:
             seen[text] = measured(with_module(lowered, text))

@@ -16,14 +16,14 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.diagnostics import Refusal
-from ...driver.api import Request, Rewritten, rewrite
+from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
+from ...options.recompute_options import RecomputeOptions
 from ...planning.picking import Picking
 from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
-from ...transforms.plans.candidates import Candidate, Search
-from ...transforms.plans.carry_out import Emission
-from ...transforms.plans.host_moves import offload_asked
+from ...transforms.plans.candidates import Candidate
+from ...transforms.plans.host_moves import with_moves
 from ...transforms.plans.pools import pool_of
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
@@ -91,7 +91,7 @@ def checked_budget(budget: Any) -> str:
 def within(
     name: str,
     module: ModuleOp,
-    request: Request,
+    options: RecomputeOptions,
     budget: str,
     compile_plain: Callable[[], jax.stages.Compiled],
     compile_module: Callable[[ModuleOp], jax.stages.Compiled],
@@ -101,9 +101,9 @@ def within(
     plain = compile_plain()
     needs = _temporaries(module, plain)
     wanted = _wanted(module, budget, plain, needs)
-    if wanted is not None and needs <= wanted and not request.selection.segment_budgets:
+    if wanted is not None and needs <= wanted and not options.selection.segment_budgets:
         return Within(budget, wanted, needs, (), None, plain)
-    return _Rounds(name, module, request, budget, plain, needs, wanted, compile_module).best()
+    return _Rounds(name, module, options, budget, plain, needs, wanted, compile_module).best()
 
 
 def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: int) -> int | None:
@@ -144,7 +144,7 @@ def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
 class _Rounds:
     name: str
     module: ModuleOp
-    request: Request
+    options: RecomputeOptions
     budget: str
     plain: jax.stages.Compiled
     needs: int
@@ -180,18 +180,16 @@ class _Rounds:
         return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])
 
     def _pool(self) -> Sequence[Candidate]:
-        marked, asked = self.module.clone(), self.request
+        marked = self.module.clone()
         take_marks(marked)
-        emission = Emission(asked.target, asked.stagger, asked.calls)
-        offload = offload_asked(marked, asked.offload, asked.cost)
+        options = with_moves(marked, self.options)
         if not is_compiled():
             print(f"recompute.jax: {SLOW.format(seconds=SECONDS_AS_PYTHON)}", file=sys.stderr, flush=True)
-        search = Search(asked.selection, asked.copies, emission, asked.loops, asked.cost, offload, limited())
-        return pool_of(marked, search)
+        return pool_of(marked, options, limited())
 
     def _rewritten(self, one: Candidate) -> Rewritten:
-        rest = of_rest(self.request.selection)
-        done = rewrite(self.module, replace(self.request, selection=rest, plan=one.plans, loops=one.loops))
+        rest = of_rest(self.options.selection)
+        done = rewrite(self.module, replace(self.options, selection=rest, plan=one.plans, loops=one.loops))
         if not done.copies:
             raise Refusal(self.module, "nothing is recomputed")
         return done

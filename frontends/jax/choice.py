@@ -63,7 +63,7 @@ def _ways(lowered: Lowered) -> list[Way]:
     merged = [Way.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or done is None:
         return [*merged, *plain]
-    if measure == "auto" and lowered.options.request.selection.segment_budgets:
+    if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
         # What segments save is what was asked for, whatever XLA makes of it.
         measure = False
     if measure == "auto":
@@ -90,7 +90,7 @@ def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> s
     done, plain, rewritten = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
     assert done is not None and plain is not None and rewritten is not None, "both were measured"
     why = warning.plain_is_less(lowered.name, plain, rewritten, warning.last_reason(done.remarks))
-    if lowered.options.request.strict:
+    if lowered.options.rewrite.strict:
         raise Refusal(done.module, f"{why} (strict)")
     return why
 

@@ -18,9 +18,8 @@ def honoured(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple
 
     JAX writes moves for GPU and TPU alone.
     """
-    request = options.request
     without = next((one for one in platforms if one == "cpu"), None)
-    if not request.offload or without is None:
+    if not options.rewrite.offload or without is None:
         return options, ()
-    said = NO_HOST.format(offload=request.offload, platform=without)
-    return replace(options, request=replace(request, offload="")), (said,)
+    said = NO_HOST.format(offload=options.rewrite.offload, platform=without)
+    return replace(options, rewrite=replace(options.rewrite, offload="")), (said,)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import jax
 from jax.extend import source_info_util
-from xdsl.passes import ModulePass
+from typing_extensions import Unpack
 
 from ...driver.api import Explanations, explain
-from ...planning.objective import ATTEMPTS
-from ...planning.plan_file import StepPlan
-from ...transforms.clone import Planner
 from . import private, warning
 from .calls import Call, key_of
 from .crossing import module_of
 from .flax_modules import without_lost_updates
+from .keywords import Keywords
 from .lowered import Lowered, lowered_for_us, rewritten
 from .nested import NestedStep, call_nested, nested_step
 from .options import Options, options_of
@@ -93,7 +91,7 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """What the step saves, and what recomputing each segment would change. Raises `Refusal` without a gradient."""
         module = module_of(lowered_for_us(self._plain.trace(*args, **kwargs)), self._name)
-        return explain(module, self._options.request.selection)
+        return explain(module, self._options.rewrite.selection)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """What the plain step needs and the rewritten one, both compiled; what is kept and why, what is recomputed."""
@@ -125,50 +123,40 @@ class Jitted(Generic[P, R]):
 
 
 @overload
-def jit(fn: Callable[P, R], /, **options: Any) -> Jitted[P, R]: ...
+def jit(fn: Callable[P, R], /, **keywords: Unpack[Keywords]) -> Jitted[P, R]: ...
 @overload
-def jit(**options: Any) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
-def jit(
-    *fn: Any,
-    segments: str = "auto",
-    policy: str | Callable[..., Any] = "nothing_saveable",
-    save: Sequence[str] = (),
-    plan: str | Sequence[StepPlan] | None = None,
-    planner: Planner | None = None,
-    budget: str | float | None = None,
-    pipeline: str | Sequence[str | ModulePass] | None = None,
-    attempts: int = ATTEMPTS,
-    strict: bool = False,
-    measure: bool | str = "auto",
-    search: int = 0,
-    **options: Any,
-) -> Any:
-    """`jax.jit(fn, **jit_options)` for a training step, gradient included, in less memory; with equal results.
+def jit(**keywords: Unpack[Keywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(*fn: Any, **keywords: Any) -> Any:
+    """`jax.jit` for a training step, gradient included, in less memory; the results are equal, bit for bit.
 
-    segments, policy, save, and the other fields of `recompute.Selection`: what is recomputed. plan: as
-    `recompute.rewrite` makes it, or its text. planner: Graph -> Plan. budget: "8GiB" of the device, or that number of
-    bytes, 0.5 or "50%" of the plain step's temporaries, "min", or "device", what the device reports as free; compiled
-    until XLA's own count is within it, at the least extra work, else a `Refusal` with what was reached. pipeline:
-    passes, by name or as objects, in place of all that. cost, offload: as in `recompute.Request`; on CPU, whose memory
-    is the host's, nothing is moved, and a remark says so. attempts, strict, and `copies`, `stagger`, `calls`, `proof`:
-    as in `recompute.Request`. measure: compile the plain step too and run what needs fewer temporary bytes: always,
-    never, or ("auto") where the predicted saving is small. search: compile so many attempts, and run the one that needs
-    fewest bytes, then FLOPs. All other options are those of `jax.jit`.
+    Args:
+        fn: The step. Without it, `jit` is a decorator.
+        segments, policy, save, ...: The fields of `recompute.Selection`: what is recomputed. A policy may be a function
+            of `jax.checkpoint_policies`.
+        budget: `"8GiB"` of the device, or that number of bytes, `0.5` or `"50%"` of the temporaries of the plain step,
+            `"min"`, or `"device"`: what the device reports as free. Candidates are compiled until XLA's own count is
+            within it, at the least extra work.
+        plan, planner, pipeline: A plan of `recompute.rewrite` (or its text), a function Graph -> Plan, or passes by
+            name or as objects. Each replaces the selection; give at most one of them and of `budget`.
+        copies, stagger, calls, loops, attempts, proof, strict, cost, offload: As in `recompute.RecomputeOptions`. On a
+            CPU, whose memory is that of the host, nothing is offloaded, and a remark says so.
+        measure: Compile the plain step too, and run the one that needs fewer temporary bytes: `True`, `False`, or
+            `"auto"`, where the predicted saving is small.
+        search: The number of candidates to compile; the one with the fewest temporary bytes, then FLOPs, runs.
+        static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
-    Without `fn` it is a decorator. Raises `TypeError` and `ValueError` for options before anything is compiled.
+    Returns:
+        A function like that of `jax.jit`, with `lower`, `trace`, `report` and `explain`.
+
+    Raises:
+        TypeError: For a keyword of the wrong type, before anything is compiled.
+        ValueError: For a keyword with an invalid value, and for keywords that contradict one another.
+        Refusal: When called, for a budget that no candidate keeps.
+
+    Example:
+        >>> step = recompute.jax.jit(train_step, donate_argnums=0)  # doctest: +SKIP
     """
-    ours = {
-        "segments": segments,
-        "policy": policy,
-        "save": save,
-        "plan": plan,
-        "planner": planner,
-        "budget": budget,
-        "pipeline": pipeline,
-    }
-    checked = options_of(
-        {**ours, "attempts": attempts, "strict": strict, "measure": measure, "search": search, **options}
-    )
+    options = options_of(keywords)
     if len(fn) > 1:
         raise TypeError(f"recompute.jax.jit takes one function, not {len(fn)} positional arguments")
-    return Jitted(fn[0], checked) if fn else partial(Jitted, options=checked)
+    return Jitted(fn[0], options) if fn else partial(Jitted, options=options)

@@ -18,13 +18,14 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
-from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
-from ...driver.api import Request, Rewritten, rewrite
+from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import BadSelection
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .budget import Within, within
@@ -160,7 +161,7 @@ def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered,
     found = within(
         name,
         module,
-        options.request,
+        options.rewrite,
         budget,
         lambda: _compiled(plain, None),
         lambda one: _compiled(crossing.with_module(plain, one), _keeping(plain, options, None)),
@@ -172,17 +173,17 @@ def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered,
     return Lowered(name, options, plain, less, done, done.remarks, None, module=module, within=found)
 
 
-def _searching(options: Options, plain: jax.stages.Lowered) -> Request:
-    """The request, with the compiler for a judge where several attempts are to be compiled."""
+def _searching(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
+    """The options, with the compiler for a judge where several attempts are to be compiled."""
     if not options.search:
-        return options.request
+        return options.rewrite
     keeping = _keeping(plain, options, None)
 
     def temporaries(module: ModuleOp) -> int:
         analysis = _compiled(crossing.with_module(plain, module), keeping).memory_analysis()
         return 0 if analysis is None else int(analysis.temp_size_in_bytes)
 
-    return replace(options.request, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)
+    return replace(options.rewrite, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.selection import AUTO
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.marks import NAME, is_named_as_mark
-from ...driver.api import Request, Rewritten, rewrite
+from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import AUTO
 from ...transforms.merge_remat import is_of_remat
 from ...transforms.take_scopes import take_scopes
 
 
-def merged(module: ModuleOp | None, request: Request) -> Rewritten | None:
+def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
     """The step merged and rewritten, proved equal to the module as it came; None where that cannot be had.
 
     Nobody is overruled: there is none where the request or the step itself says what is recomputed.
@@ -31,7 +32,7 @@ def merged(module: ModuleOp | None, request: Request) -> Rewritten | None:
         return None
 
 
-def _says_what(request: Request) -> bool:
+def _says_what(request: RecomputeOptions) -> bool:
     """Whether the options say where is recomputed; a policy says what is saved there, wherever it is."""
     if any(one is not None for one in (request.plan, request.planner, request.pipeline)):
         return True

@@ -20,13 +20,14 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir
 from xdsl.utils.exceptions import ParseError
 
-from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.marks import MARKS
 from ...dialects.printer import print_module
-from ...driver.api import Request, Rewritten, rewrite
+from ...driver.api import Rewritten, rewrite
 from ...driver.road import NotProved
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import BadSelection
 from ...transforms.calls.templates import strip
 from . import warning
 from .barriers import are_kept_by_flags
@@ -145,13 +146,13 @@ def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
     return replace(exported, mlir_module_serialized=_serialized(done)).call
 
 
-def _request(options: Options) -> Request:
+def _request(options: Options) -> RecomputeOptions:
     """Somebody else compiles it: a budget is kept by the model of XLA:CPU."""
     if options.budget is None:
-        return options.request
+        return options.rewrite
     if options.budget.lower() == DEVICE:
         raise ValueError('budget="device" says nothing of a step inside of another jax.jit: give bytes or a share')
-    return replace(options.request, budget=options.budget, memory_model="xla")
+    return replace(options.rewrite, budget=options.budget, memory_model="xla")
 
 
 def _serialized(done: Rewritten) -> bytes:

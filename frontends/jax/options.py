@@ -8,34 +8,22 @@ from typing import Any, cast
 
 from xdsl.passes import ModulePass
 
-from ...analysis.request.loop_schedule import Loops, demand_proof, schedule_of
-from ...analysis.request.offload import offload_named
 from ...analysis.request.policies import saves_of
-from ...analysis.request.segment_budgets import read_budgets, spelled
-from ...analysis.request.selection import Selection
-from ...driver.api import Request
 from ...driver.pipeline import passes_of
+from ...options.loop_schedule import Loops, demand_proof, schedule_of
+from ...options.offload import offload_named
+from ...options.recompute_options import RecomputeOptions
+from ...options.segment_budgets import read_budgets, spelled
+from ...options.selection import Selection
 from ...planning.plan_file import StepPlan, from_json
 from ...rules.costs.cost import FLOPS
 from ...transforms.phase import NoGradient
 from .budget import checked_budget
+from .keywords import OURS, OfOptions
 from .policies import selected
 
-REQUEST = (
-    "copies",
-    "stagger",
-    "calls",
-    "plan",
-    "planner",
-    "strict",
-    "attempts",
-    "proof",
-    "loops",
-    "cost",
-    "offload",
-    "pipeline",
-)
 SELECTION = tuple(field.name for field in fields(Selection))
+REWRITE = tuple(name for name in OfOptions.__annotations__ if name != "budget")
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
 """What a plan replaces: the options that say what is recomputed."""
 
@@ -45,7 +33,7 @@ class Options:
     """What is asked of us, when the plain step is measured ("auto", always or never), how many attempts are compiled
     (0: none, the model chooses), what `jax.jit` gets, and the budget, as text."""
 
-    request: Request
+    rewrite: RecomputeOptions
     measure: bool | str
     search: int
     jit: Mapping[str, Any]
@@ -53,22 +41,20 @@ class Options:
 
     def demands(self, error: Exception) -> bool:
         """Whether the error is the user's to see: the step may not stay as it is, or somebody has planned something."""
-        request = self.request
-        is_planned = request.plan is not None or request.planner is not None or request.pipeline is not None
-        return request.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
+        rewrite = self.rewrite
+        is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
+        return rewrite.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """Raises `TypeError` and `ValueError`, which name the option."""
-    ours = {
-        name: value for name, value in given.items() if name in {*SELECTION, *REQUEST, "measure", "search", "budget"}
-    }
+    ours = {name: value for name, value in given.items() if name in OURS}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
     selection = selected(**_only(checked, SELECTION))
     _agree(selection, checked)
     jit = {name: value for name, value in given.items() if name not in ours}
-    request = Request(selection, **_only(checked, REQUEST))
-    return Options(request, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"))
+    rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
+    return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"))
 
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

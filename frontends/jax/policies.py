@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...analysis.request.names import names_of
 from ...analysis.request.policies import SAVEABLE, SelectionByFunction
-from ...analysis.request.selection import Selection
+from ...options.selection import Selection
 from ...rules.names import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]

@@ -120,7 +120,7 @@ def _kept(lowered: Lowered) -> tuple[SavedValue, ...]:
     if lowered.module is None:
         return ()
     try:
-        found = explain(lowered.module, lowered.options.request.selection)
+        found = explain(lowered.module, lowered.options.rewrite.selection)
     except (Refusal, ValueError):
         return ()
     known = {row.segment for one in found for row in one.segments}

@@ -1,6 +1,6 @@
 """From the graph of a step to a problem, and from copies back to a plan: a planner that keeps a budget.
 
-    Request(planner=planner_within("8GiB"))
+    RecomputeOptions(planner=planner_within("8GiB"))
 
 The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: neither what comes from outside
 nor what is returned. A share is one of the plain step's. Forward operations may run again, in front of the backward

@@ -11,7 +11,6 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.request.segments import find_segments
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
@@ -22,6 +21,8 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline
@@ -37,7 +38,7 @@ def measure(case: Case, inputs: Sequence[Array]) -> Measures:
         return Measures(why_not={"": case.without})
     before, after = load(case), load(case)
     selection = Selection("auto" if case.forced else case.segments, outputs=case.outputs)
-    done = recompute(after, selection, calls=False)
+    done = recompute(after, RecomputeOptions(selection, calls=False))
     assert prove(before, after).proved, "the pipeline's result is always proved"
     results = [execute(function_named(module), _inputs(module, inputs)) for module in (before, after)]
     gradients = [[r for i, r in enumerate(one) if i not in case.statistics] for one in results]

@@ -18,7 +18,6 @@ from xdsl.ir import Operation, SSAValue
 from recompute.analysis.copies.copying import Copying
 from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.timeline import timeline
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
@@ -29,6 +28,8 @@ from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -180,7 +181,8 @@ def recomputed(
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, Selection(segments, outputs=outputs), copies, target, attempts=1))
+    options = RecomputeOptions(Selection(segments, outputs=outputs), copies=copies, target=target, attempts=1)
+    return Result(before, after, recompute(after, options))
 
 
 def cloned(module: ModuleOp, segments: str = "auto", outputs: bool = False) -> ModuleOp:
@@ -200,7 +202,7 @@ def chosen(module: ModuleOp, selection: Selection) -> Result:
     before, after = module.clone(), module.clone()
     inline(before)
     drop_dead(before)
-    return Result(before, after, recompute(after, selection, attempts=1))
+    return Result(before, after, recompute(after, RecomputeOptions(selection, attempts=1)))
 
 
 def by_hand(module: ModuleOp, selection: Selection) -> Chosen:

@@ -11,7 +11,6 @@ from xdsl.ir import Operation
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from recompute import interpreters, rules
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
@@ -19,6 +18,7 @@ from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 from recompute.test.conformance.cells import BRANCH, LOOP, RNG, forced, with_effect
 from recompute.test.conformance.layers import mlp

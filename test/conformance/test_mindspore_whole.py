@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
@@ -17,6 +16,8 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.conformance.programs import (
     NETS,
     backward,
@@ -53,7 +54,7 @@ CHAINS: dict[str, Callable[[], ModuleOp]] = {
 def test_mindspore_23_a_second_run_changes_nothing(name: str) -> None:
     once = recomputed(CHAINS[name](), REGIONS[name]).after
     text = print_module(once, debuginfo=True)
-    assert recompute(once, Selection(REGIONS[name])).copies == 0
+    assert recompute(once, RecomputeOptions(Selection(REGIONS[name]))).copies == 0
     assert print_module(once, debuginfo=True) == text
 
 
@@ -63,7 +64,7 @@ def test_mindspore_24_compiling_twice_gives_the_same_bytes(name: str) -> None:
     texts = list[str]()
     for _ in range(2):
         module = parse_module(source, name)
-        assert recompute(module, Selection(REGIONS[name])).copies > 0
+        assert recompute(module, RecomputeOptions(Selection(REGIONS[name]))).copies > 0
         texts.append(print_module(module, debuginfo=True))
         numbers = [op.attributes[Names.ID] for op in module.walk() if Names.COPY in op.attributes]
         assert len(set(numbers)) == len(numbers) and min(int(n.value.data) for n in numbers) == 0  # pyright: ignore

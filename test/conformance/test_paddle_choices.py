@@ -9,7 +9,6 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 
 from recompute.analysis.explain.explanation import explain
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.order import Order
@@ -17,6 +16,7 @@ from recompute.analysis.step.residuals import residuals
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.recompute import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 from recompute.test.conformance.programs import (
     BEHIND,

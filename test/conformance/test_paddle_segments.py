@@ -6,7 +6,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.request.segments import find_segments
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
@@ -15,6 +14,7 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
+from recompute.options.selection import Selection
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
     BEHIND,

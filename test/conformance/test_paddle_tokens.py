@@ -9,7 +9,6 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from recompute.analysis.memory.eager import eager
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.residuals import residuals
@@ -17,6 +16,8 @@ from recompute.dialects.context import make_context
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.conformance.programs import (
     BEHIND,
     backward,
@@ -153,10 +154,10 @@ def test_paddle_39_a_second_run_changes_nothing_and_each_function_is_treated() -
     other = function.clone()
     other.sym_name = StringAttr("other")
     module.body.block.add_op(other)
-    once = recompute(module, Selection("cell"))
+    once = recompute(module, RecomputeOptions(Selection("cell")))
     assert [len(group.operations) for group in once.groups] == [2, 2]
     text = print_module(module, debuginfo=True)
-    assert recompute(module, Selection("cell")).copies == 0
+    assert recompute(module, RecomputeOptions(Selection("cell"))).copies == 0
     assert print_module(module, debuginfo=True) == text
 
 

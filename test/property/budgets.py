@@ -26,10 +26,10 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.printer import print_module
 from recompute.driver.api import Rewritten, memory, rewrite
-from recompute.driver.request import Request
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.of_graph import problem_of_graph
@@ -114,10 +114,10 @@ def small(shape: Shape) -> Shape:
     return replace(shape, blocks=shape.blocks[:1], pieces=(1, 1), head=False, towers=False)
 
 
-def request_for(seed: int) -> Request:
+def request_for(seed: int) -> RecomputeOptions:
     random = Random(f"budgets/{seed}")
     target = "none" if random.random() < 0.5 else "stablehlo"
-    return Request(target=target, memory_model="order", calls=random.random() < 0.7)
+    return RecomputeOptions(target=target, memory_model="order", calls=random.random() < 0.7)
 
 
 def shares_for(seed: int) -> list[int]:
@@ -125,7 +125,7 @@ def shares_for(seed: int) -> list[int]:
     return sorted(Random(f"shares/{seed}").sample(range(*SHARES), 3), reverse=True)
 
 
-def answer(module: ModuleOp, request: Request, share: int, plain: int) -> Answer:
+def answer(module: ModuleOp, request: RecomputeOptions, share: int, plain: int) -> Answer:
     wanted = plain * share // 100
     try:
         return Answer(share, wanted, rewrite(module, replace(request, budget=f"{share}%")))
@@ -133,7 +133,7 @@ def answer(module: ModuleOp, request: Request, share: int, plain: int) -> Answer
         return Answer(share, wanted, None, refusal.reason)
 
 
-def reached(module: ModuleOp, request: Request) -> Iterator[int]:
+def reached(module: ModuleOp, request: RecomputeOptions) -> Iterator[int]:
     """Peaks that other ways lead to: as few bytes as can be, and what is chosen without a budget."""
     for other in (replace(request, budget="min"), replace(request, memory_model="")):
         for calls in {request.calls, False}:
@@ -143,7 +143,7 @@ def reached(module: ModuleOp, request: Request) -> Iterator[int]:
                 continue
 
 
-def problems_of(module: ModuleOp, request: Request, answers: Sequence[Answer]) -> Iterator[str]:
+def problems_of(module: ModuleOp, request: RecomputeOptions, answers: Sequence[Answer]) -> Iterator[str]:
     """What does not hold, in words."""
     for one in answers:
         if one.done is not None:
@@ -199,7 +199,7 @@ def wrong_refusal(one: Answer, least: int) -> Iterator[str]:
         yield f"refused without a minimum: {one.refusal}"
 
 
-def problem_for(module: ModuleOp, request: Request) -> Problem | None:
+def problem_for(module: ModuleOp, request: RecomputeOptions) -> Problem | None:
     """What the planner is asked, where that is small enough for an exhaustive search."""
     graphs = list[Graph]()
 

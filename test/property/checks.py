@@ -33,6 +33,7 @@ from recompute.driver.verification import verify_module
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
 from recompute.rules.names import name_of
 from recompute.test.examples import peaks_of
@@ -126,7 +127,12 @@ def classified(module: ModuleOp) -> Phases:
 def run(before: ModuleOp, request: Request, calls: bool = True) -> Case:
     """Run the pipeline on a copy. Raises what the pipeline raises. `calls`: whether functions are called again."""
     after = before.clone()
-    done = recompute(after, request.selection, request.copies, request.target, calls=calls, offload=request.offload)
+    done = recompute(
+        after,
+        RecomputeOptions(
+            request.selection, copies=request.copies, target=request.target, calls=calls, offload=request.offload
+        ),
+    )
     return Case(request, before, after, done)
 
 
@@ -230,7 +236,10 @@ def _second_run(case: Case) -> Iterator[str]:
     """R12."""
     again = case.after.clone()
     request = case.request
-    done = recompute(again, request.selection, request.copies, request.target, offload=request.offload)
+    done = recompute(
+        again,
+        RecomputeOptions(request.selection, copies=request.copies, target=request.target, offload=request.offload),
+    )
     if print_module(again, debuginfo=True) != case.text:
         yield f"a second run changes the step and makes {done.copies} copies"
 

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from recompute.analysis.request.loop_schedule import Loops
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import DenseAttr, to_numpy
 from recompute.dialects.diagnostics import Refusal
@@ -32,6 +31,7 @@ from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.prove import prove
+from recompute.options.loop_schedule import Loops
 from recompute.test.property.loop_programs import lowered_steps
 from recompute.transforms.inline import inline
 from recompute.transforms.loops import recompute_loops

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
 from recompute.test.examples import original
 from recompute.transforms.recompute import recompute
@@ -68,7 +69,7 @@ def outcome(step: str, seed: int) -> str:
     text = to_json(recompute(original(step).clone()).plans)
     module = original(step).clone()
     try:
-        recompute(module, planned=from_json(damaged(text, seed)))
+        recompute(module, RecomputeOptions().with_planned(from_json(damaged(text, seed))))
     except BadPlan:
         return "no plan"
     except Refusal:

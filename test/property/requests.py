@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, Unk
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from recompute.analysis.request.selection import AUTO, Selection
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.jax_paths import scope_of
@@ -17,6 +16,7 @@ from recompute.analysis.step.marks import Policy
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
+from recompute.options.selection import AUTO, Selection
 from recompute.planning.offload import Offload
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import annotate_phases

@@ -24,12 +24,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recompute.analysis.request.loop_schedule import Loops
 from recompute.dialects.context import make_context
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
-from recompute.driver.api import NotProved, Request, rewrite
+from recompute.driver.api import NotProved, rewrite
 from recompute.interpreters.execute_check import compare
+from recompute.options.loop_schedule import Loops
+from recompute.options.recompute_options import RecomputeOptions
 
 ROWS, WIDTH, LONGEST, INNER = 3, 4, 6, 3
 UNARY: tuple[Callable[[Any], Any], ...] = (
@@ -154,7 +155,7 @@ def check(seed: int) -> str:
     given = arguments(seed)
     text = jax.jit(Shape.of(seed).step, keep_unused=True).lower(*given).as_text(debug_info=True)
     try:
-        done = rewrite(text, Request(loops=ASKED[seed % len(ASKED)]))
+        done = rewrite(text, RecomputeOptions(loops=ASKED[seed % len(ASKED)]))
     except (NotProved, Refusal) as error:
         return f"refused: {error}"
     said = [str(remark) for remark in done.remarks]

@@ -16,10 +16,10 @@ from xdsl.ir import SSAValue
 
 from recompute import planning
 from recompute.analysis.request import names
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step import order
 from recompute.analysis.step.order import Order
 from recompute.dialects.parser import parse_module
+from recompute.options.selection import Selection
 from recompute.planning.objective import BATCH_CANDIDATES
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone

@@ -9,13 +9,14 @@ import pytest
 
 from recompute.test.imports import ROOT, imports_of, modules_in, reachable
 
-BELOW = frozenset({"support", "dialects", "rules", "analysis", "planning"})
+BELOW = frozenset({"support", "dialects", "rules", "planning", "options", "analysis"})
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "support": frozenset(),
     "dialects": frozenset({"support"}),
     "planning": frozenset({"support"}),
     "rules": frozenset({"support", "dialects"}),
-    "analysis": frozenset({"support", "dialects", "rules", "planning"}),
+    "options": frozenset({"support", "dialects", "rules", "planning"}),
+    "analysis": frozenset({"support", "dialects", "rules", "planning", "options"}),
     "transforms": BELOW,
     "reports": BELOW,
     "interpreters": frozenset({"dialects", "rules"}),

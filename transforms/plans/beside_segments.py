@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.loop_schedule import Loops
-from ...analysis.request.selection import Selection
+from ...options.recompute_options import RecomputeOptions
 from ...planning.by_segment.saved import saved_after
 from ...planning.graph import Graph
 from ...planning.pairs import plan_of_pairs
@@ -33,11 +32,11 @@ class BesideSegments:
     demands: Mapping[str, Demand]
 
     @classmethod
-    def of(cls, module: ModuleOp, selection: Selection, loops: Loops) -> BesideSegments:
+    def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
         """Raises `Refusal` as `prepare` does."""
-        if not selection.segment_budgets:
+        if not options.selection.segment_budgets:
             return cls({})
-        prepared = prepare(module, selection, loops)
+        prepared = prepare(module, replace(options, offload=""))
         steps = numbered_steps(prepared.module)
         named = [(step.graph.fingerprint, prepared.demands.of.get(function.sym_name.data)) for function, step in steps]
         return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})

@@ -17,14 +17,14 @@ ROUNDS = 6
 
 def by_model(one: Budgeted[O]) -> Written[O]:
     """Raises `Refusal`."""
-    pool, asked = pool_of(one.module, one.search), one.allowed
+    pool, asked = pool_of(one.module, one.options, one.stop), one.allowed
     written = dict[int, Written[O]]()
     plain = 1.0, asked.share(asked.plain)
     limit = 0.0 if asked.wanted is None else 1.0
     picking = Picking([plan.foreseen for plan in pool], limit, plain)
 
     def needed(at: int) -> float | None:
-        if written and one.search.stop():
+        if written and one.stop():
             return None
         try:
             written[at] = one.written(pool[at].plans, pool[at].loops)

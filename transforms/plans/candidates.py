@@ -15,21 +15,22 @@ from xdsl.dialects.func import FuncOp
 
 from ...analysis.copies.choose import Tried, choose
 from ...analysis.memory.peaks import Forecast, Peaks
-from ...analysis.request.loop_schedule import Loops
-from ...analysis.request.selection import BadSelection, Selection
 from ...analysis.step.step import Step
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.stopwatch import part
-from ...planning.offload import NOTHING_MOVED, Offload
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import BadSelection
+from ...planning.offload import Offload
 from ...planning.picking import Foreseen
 from ...planning.plan import Plan
 from ...planning.plan_file import Note, StepPlan
+from ...planning.solvers.result import Stop, never
 from ..mark import write_marks
 from ..per_device.bodies import is_stand_in
 from ..phase import numbered_steps
 from .beside_segments import BesideSegments
-from .carry_out import Emission
 from .extra_cost import asked_cost
 from .loop_choices import loop_choices
 from .notes import notes_of, write_notes
@@ -62,24 +63,6 @@ class Candidate:
     foreseen: Foreseen
 
 
-def never() -> bool:
-    return False
-
-
-@dataclass(frozen=True)
-class Search:
-    """What is searched: selection, copies of one operation at most, for whom it is written, which loops are cut, and
-    what is kept low, and what may lie on the host. `stop`: asked now and then whether to end with what there is."""
-
-    selection: Selection
-    copies: int
-    emission: Emission
-    loops: Loops
-    cost: str
-    offload: Offload = NOTHING_MOVED
-    stop: Callable[[], bool] = never
-
-
 @dataclass(frozen=True)
 class _One:
     """A plan for one step; `work` by what is kept low."""
@@ -93,43 +76,46 @@ class _One:
 
 
 @part("plan")
-def candidates(module: ModuleOp, search: Search) -> list[Candidate]:
+def candidates(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> list[Candidate]:
     """The module stays as it is. Raises `Refusal` as `recompute` does."""
     references, found = dict[str, Peaks](), list[Candidate]()
-    for offload in (search.offload, *search.offload.variants()):
-        for loops in loop_choices(module, search.selection, search.loops):
-            if found and search.stop():
+    for offload in (options.moves, *options.moves.variants()):
+        for loops in loop_choices(module, options):
+            if found and stop():
                 break
-            found.extend(_candidates(module, replace(search, loops=loops, offload=offload), references))
+            found.extend(_candidates(module, replace(options, loops=loops, offload=offload), stop, references))
     return found
 
 
-def _candidates(module: ModuleOp, search: Search, references: dict[str, Peaks]) -> Iterator[Candidate]:
+def _candidates(
+    module: ModuleOp, options: RecomputeOptions, stop: Stop, references: dict[str, Peaks]
+) -> Iterator[Candidate]:
     """`references`: what each plain step is foreseen to need; filled where it is empty."""
-    prepared = prepare(module, search.selection, search.loops, search.offload)
-    if search.loops is not False and not prepared.rolled.copies:
+    prepared, emission, offload = prepare(module, options), options.emission, options.moves
+    asked = replace(options, selection=prepared.selection)
+    if options.loops is not False and not prepared.rolled.copies:
         return
-    steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, search.cost).of)
+    steps = numbered_steps(prepared.module, costs=asked_cost(prepared.module, options.cost).of)
     found = list[tuple[str, Step, list[_One]]]()
     for function, step in steps:
         name = function.sym_name.data
-        forecast = Forecast.of(function, step, search.emission.is_ordered, search.emission.staggered).read()
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered).read()
         plain = forecast.without_copies()
-        share = partial(_share, search.offload, references.setdefault(name, plain))
+        share = partial(_share, offload, references.setdefault(name, plain))
         demand = prepared.demands.of.get(name)
         nothing = [_One(LOOPS, LOOPS, Plan(), (), share(plain), 0)] if prepared.rolled.copies else []
-        ones = [*nothing, *_of_step(function, step, prepared.selection, search, forecast, share, demand)]
+        ones = [*nothing, *_of_step(function, step, asked, stop, forecast, share, demand)]
         found.append((name, step, [one for one in ones if demand is None or not demand.broken(step.graph, one.plan)]))
     extra = prepared.rolled.extra_flops
     for together in _together([ones for _, _, ones in found]):
         plans = tuple(
-            StepPlan(name, step.graph.fingerprint, one.plan, one.notes, search.offload)
+            StepPlan(name, step.graph.fingerprint, one.plan, one.notes, offload)
             for (name, step, _), one in zip(found, together, strict=True)
         )
         work = extra + sum(one.work for one in together)
         words = "; ".join(dict.fromkeys(one.words for one in together))
         need, kind = max(one.need for one in together), "; ".join(dict.fromkeys(one.kind for one in together))
-        yield Candidate(words, plans, search.loops, Foreseen(need, float(work), kind))
+        yield Candidate(words, plans, options.loops, Foreseen(need, float(work), kind))
 
 
 _Share = Callable[[Peaks], float]
@@ -160,14 +146,14 @@ def _cheapest(ones: Sequence[_One], need: float) -> _One:
 def _of_step(
     function: FuncOp,
     step: Step,
-    selection: Selection,
-    search: Search,
+    options: RecomputeOptions,
+    stop: Stop,
     forecast: Forecast,
     share: Callable[[Peaks], float],
     demand: Demand | None,
 ) -> Iterator[_One]:
     try:
-        tried = choose(step, selection, forecast, TRIED, search.copies).tried
+        tried = choose(step, options.selection, forecast, TRIED, options.copies).tried
     except BadSelection as error:
         if not any(map(is_stand_in, every_operation(function))):
             raise Refusal(function, str(error)) from error
@@ -193,12 +179,12 @@ def _of_step(
             said = f"{words}, {len(names)} of them"
             yield from distinct(said, words, plan, _but_for_others(notes, names), segments)
     solved = list[_One]()
-    for part_of_peak, plan in _solved(step, demand, search):
+    for part_of_peak, plan in _solved(step, demand, stop):
         solved += distinct(f"a solver's plan for {part_of_peak:.0%} in program order", SOLVED, plan, plain, {})
     yield from solved
     for one in _front(solved):
         for left, plan in with_fewer_groups(step.graph, one.plan, STEPS if len(step.graph) < LARGE else STEPS // 2):
-            if search.stop():
+            if stop():
                 return
             yield from distinct(f"{one.words}, {left} of its {len(one.plan.groups)} places", SOLVED, plan, plain, {})
 
@@ -225,7 +211,7 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
     )
 
 
-def _solved(step: Step, demand: Demand | None, search: Search) -> Iterator[tuple[float, Plan]]:
+def _solved(step: Step, demand: Demand | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
     from ...planning.evaluate import peak_bytes
     from ...planning.solvers.of_graph import plan_within
@@ -234,9 +220,9 @@ def _solved(step: Step, demand: Demand | None, search: Search) -> Iterator[tuple
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
     for share in SHARES if len(step.graph) < LARGE else SHARES[1::2]:
-        if search.stop():
+        if stop():
             return
         try:
-            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak), stop=search.stop))
+            yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak), stop=stop))
         except NoPlan:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -13,15 +13,14 @@ from xdsl.dialects.func import FuncOp
 from ...analysis.copies.choose import choose, why_worse
 from ...analysis.copies.legality import refused
 from ...analysis.memory.peaks import Forecast, Peaks
-from ...analysis.request.selection import Selection
 from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from ...analysis.step.step import Step
 from ...dialects.diagnostics import Remark
+from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import Plan
-from ...planning.plan_file import StepPlan
 from ...rules.names import name_of
 from ...rules.permission import Permission
-from ..clone import Cloned, Planner, clone_as_planned, clone_by, clone_marked
+from ..clone import Cloned, clone_as_planned, clone_by, clone_marked
 from ..mark import said_of, write_marks
 from ..phase import Steps
 from .misfits import Misfits
@@ -36,35 +35,16 @@ def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     return tuple(Remark(one.operation, one.reason.replace(LEFT, REST_LEFT)) for one in remarks)
 
 
-@dataclass(frozen=True)
-class Emission:
-    """For whom the step is written: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
-    whether functions are called again."""
+def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:
+    """Rewrite each step by its best candidate. Raises `Refusal` where the selection does not fit.
 
-    target: str
-    staggered: bool
-    calls: bool
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the result says what waits for what. If not, program order is all that holds the copies back."""
-        return self.target != "none"
-
-
-FOR_XLA = Emission("stablehlo", staggered=True, calls=True)
-
-
-def carry_out_best(
-    module: ModuleOp, steps: Steps, selection: Selection, emission: Emission, attempts: int, copies: int, cut: bool
-) -> Cloned:
-    """The best attempt at each step, carried out. Raises `Refusal` where the selection does not fit.
-
-    cut: whether loops of the module have been cut already."""
+    `cut`: whether loops of the module have been cut already."""
+    selection, emission = options.selection, options.emission
     said, before, misfits = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits()
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-        choice = misfits.fitted(function, partial(choose, step, selection, forecast, attempts, copies))
+        choice = misfits.fitted(function, partial(choose, step, selection, forecast, options.attempts, options.copies))
         if choice is None:
             continue
         planned = choice.chosen.planned
@@ -106,14 +86,10 @@ def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
             yield Remark(op, f"{name_of(op)} is not recomputed: {reason}")
 
 
-def carry_out_planned(
-    module: ModuleOp,
-    steps: Steps,
-    planned: Sequence[StepPlan] | Planner,
-    permission: Permission,
-    emission: Emission,
-) -> Cloned:
-    """Plans of others, carried out; where one makes nothing less, that is said."""
+def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> Cloned:
+    """Rewrite each step by the plan or the planner of the options, with a remark where that lowers no peak."""
+    planned, permission, emission = options.planned, options.selection.permission, options.emission
+    assert planned is not None, "the options have a plan or a planner"
     forecasts = [
         Forecast.of(function, step, emission.is_ordered, emission.staggered).read() for function, step in steps
     ]

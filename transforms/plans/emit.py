@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.stopwatch import part
+from ...options.recompute_options import Emission
 from ..calls.origins import Origins
 from ..cse import cse
 from ..lower import lower
 from ..phase import Steps, numbered_steps
 from ..stagger import stagger
 from ..verify import verify, verify_input
-from .carry_out import Emission
 
 
 def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:

@@ -3,17 +3,16 @@ moved, and take the cheapest that keeps the budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.offload import BadOffload, offload_named
 from ...dialects.diagnostics import Refusal, Remark
-from ...planning.offload import NOTHING_MOVED, Offload
-from ...planning.plan_file import StepPlan
+from ...options.offload import BadOffload
+from ...options.recompute_options import RecomputeOptions
+from ...planning.offload import Offload
 from ...rules.costs.cost import BadCost, cost_named
-from ..clone import Planner
 from ..offload import Moves
 from ..phase import Steps
 from .budget import Budget
@@ -23,19 +22,12 @@ from .within_budget import Within
 from .written import O
 
 
-def offload_asked(module: ModuleOp, said: str, cost: str) -> Offload:
-    """The option of a pass. Raises `Refusal`."""
+def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
+    """The options with the option `offload` parsed. Raises `Refusal` at the module."""
     try:
-        return offload_named(said, cost)
+        return replace(options, offload=options.moves)
     except (BadOffload, BadCost) as error:
         raise Refusal(module, str(error)) from error
-
-
-def offload_of(planned: Sequence[StepPlan] | Planner | None, offload: Offload) -> Offload:
-    """What the plans are for, where there are some."""
-    if planned is None or callable(planned):
-        return offload
-    return next((one.offload for one in planned if one.offload.offers), NOTHING_MOVED)
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:

@@ -7,12 +7,12 @@ is taken where it fits and is cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic
 
-from ...analysis.request.loop_schedule import Loops
 from ...dialects.diagnostics import Refusal
+from ...options.loop_schedule import Loops
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
@@ -38,9 +38,9 @@ class _InOrder(Generic[O]):
     def best(self) -> Written[O]:
         """Loops are cut as little as leaves a plan, and further while that may take less work. Raises `Refusal`."""
         found, refused, seen = list[Written[O]](), None, set[frozenset[str]]()
-        choices = loop_choices(self.one.module, self.one.search.selection, self.one.search.loops)
+        choices = loop_choices(self.one.module, self.one.options)
         for loops in choices:
-            if found and self.one.search.stop():
+            if found and self.one.stop():
                 break
             known = len(seen)
             try:
@@ -67,8 +67,8 @@ class _InOrder(Generic[O]):
     def _with_loops(self, loops: Loops, found: Sequence[Written[O]], seen: set[frozenset[str]]) -> Written[O] | None:
         """None where the loops alone take more than what was `found`, or where the steps are those that were `seen`: no
         loop was cut. Raises `Refusal`."""
-        graphs, search = dict[str, Graph](), self.one.search
-        segments = BesideSegments.of(self.one.module, search.selection, loops)
+        graphs = dict[str, Graph]()
+        segments = BesideSegments.of(self.one.module, replace(self.one.options, loops=loops))
 
         def look(graph: Graph) -> Plan:
             graphs[graph.fingerprint] = graph
@@ -110,7 +110,7 @@ class _InOrder(Generic[O]):
                 most = bytes_within(graph, "min") if wanted is None else wanted - less
                 try:
                     return segments.plan(
-                        graph, partial(plan_within, budget=most, chain=chain, stop=self.one.search.stop), chain
+                        graph, partial(plan_within, budget=most, chain=chain, stop=self.one.stop), chain
                     )
                 except NoPlan as error:
                     raise NoPlan(f"{error}{f', and {besides} bytes around the block' if besides else ''}") from error

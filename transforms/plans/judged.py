@@ -9,9 +9,10 @@ from xdsl.dialects.func import FuncOp
 from ...analysis.copies.choose import why_worse
 from ...analysis.memory.peaks import Peaks
 from ...dialects.diagnostics import Remark
+from ...options.recompute_options import Emission
 from ..clone import Cloned
 from ..phase import Steps
-from .carry_out import LEFT, Emission
+from .carry_out import LEFT
 
 
 def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:

@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.copies.loop_prices import Corner, corners
 from ...analysis.request.in_loops import repeatable
-from ...analysis.request.loop_schedule import Loops
-from ...analysis.request.selection import Selection
 from ...analysis.step.functions import functions_of
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import RecomputeOptions
 from .prepared import flattened
 
 CORNERS = 5
@@ -22,13 +22,14 @@ CORNERS = 5
 PERIODIC = "periodic(auto)"
 
 
-def loop_choices(module: ModuleOp, selection: Selection, loops: Loops) -> Sequence[Loops]:
+def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]:
     """From the least work to the fewest bytes. Where a number or a schedule was asked for, that or nothing."""
+    loops = options.loops
     if loops is False:
         return (False,)
     if loops is not True:
         return (False, loops)
-    work, selection = flattened(module, selection)
+    work, selection = flattened(module, options.selection)
     may_repeat = repeatable(work, selection)
     found = [corners(function.body.block, may_repeat) for function in functions_of(work)]
     several = [one for one in found if len(one) > 1]

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
+from ...options.selection import BadSelection
 from ..per_device.bodies import is_stand_in
 
 T = TypeVar("T")

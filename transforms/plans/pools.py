@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,9 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.step.phase_sources import sources
 from ...dialects.every import every_operation
 from ...dialects.printer import print_module
+from ...options.recompute_options import RecomputeOptions
+from ...planning.solvers.result import Stop, never
 from ...rules.names import name_of
 from ...rules.registry import BUILT_IN
-from .candidates import Candidate, Search, candidates, never
+from .candidates import Candidate, candidates
 
 MOST = 4
 """So many pools are kept."""
@@ -27,14 +28,14 @@ _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, tuple[Candidate, ...]] = OrderedDict()
 
 
-def pool_of(module: ModuleOp, search: Search) -> Sequence[Candidate]:
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Sequence[Candidate]:
     """As `candidates`, made once for a module of this very text. Raises `Refusal` as that does."""
-    key = _key(module, search)
+    key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
         return _pools[key]
-    found = tuple(candidates(module, search))
-    if key is not None and not search.stop():
+    found = tuple(candidates(module, options, stop))
+    if key is not None and not stop():
         _pools[key] = found
         while len(_pools) > MOST:
             _pools.popitem(last=False)
@@ -46,11 +47,12 @@ def forget_pools() -> None:
     _pools.clear()
 
 
-def _key(module: ModuleOp, search: Search) -> object | None:
+def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
     """What a pool depends on; None where that may change unseen: costs in a file, facts that somebody has declared."""
     names = set(map(name_of, every_operation(module)))
     declared = not names <= BUILT_IN.keys() | _HOLDERS
-    if declared or Path(search.cost).exists():
+    if declared or Path(options.cost).exists():
         return None
     text = sha256(print_module(module, debuginfo=True).encode()).hexdigest()
-    return text, replace(search, stop=never), tuple(sources())
+    asked = options.selection, options.copies, options.emission, options.loops, options.cost, options.moves
+    return text, asked, tuple(sources())

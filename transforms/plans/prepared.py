@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.request.loop_schedule import Loops
 from ...analysis.request.names import named_by
-from ...analysis.request.selection import BadSelection, Selection
 from ...analysis.request.stated_checkpoints import as_stated
 from ...analysis.step.functions import functions_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.names import Names
 from ...dialects.stopwatch import part
-from ...planning.offload import NOTHING_MOVED, Offload
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import DEFAULT, RecomputeOptions
+from ...options.selection import BadSelection, Selection
 from ..calls.origins import Origins
 from ..calls.reserved import gather_reserved
 from ..inline import inline, why_calls_stay
@@ -64,14 +64,16 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, selection: Selection, loops: Loops = True, offload: Offload = NOTHING_MOVED) -> Prepared:
-    """`loops`: what loops hand on is cut, as in recompute-loops. `offload`: what is offered to lie on the host, as in
-    recompute-offload. Raises `Refusal` for nonsense."""
-    flat = _flat(module, selection)
+def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
+    """A flat copy of the module, with its loops cut and its moves offered as the options say.
+
+    Raises `Refusal` for options that do not fit the module."""
+    offload = options.planned_moves
+    flat = _flat(module, options.selection)
     work, selection = flat.module, flat.selection
     per_device = outline_device_steps(work)
     rest = of_rest(selection)
-    rolled = _roll(work, rest, loops)
+    rolled = _roll(work, rest, options.loops)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
     nested = outline_nested_steps(work)

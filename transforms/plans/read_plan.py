@@ -6,8 +6,8 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.selection import Selection
 from ...dialects.diagnostics import Refusal
+from ...options.selection import Selection
 from ...planning.plan_file import BadPlan, StepPlan, from_json
 
 

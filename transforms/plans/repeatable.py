@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from ...analysis.request.selection import BadSelection
 from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...dialects.stablehlo.custom_call import CustomCallOp
+from ...options.selection import BadSelection
 from ...rules.custom_calls import is_repeatable_by_word
 
 

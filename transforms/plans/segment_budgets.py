@@ -23,8 +23,7 @@ from ...analysis.copies.copying import Copying
 from ...analysis.copies.legality import refused
 from ...analysis.copies.marked import plan_of_marks
 from ...analysis.memory.labels import described
-from ...analysis.request.segment_budgets import Budgeted, SegmentBudget, budgeted, read_budgets, why_none
-from ...analysis.request.selection import AUTO, BadSelection, Selection
+from ...analysis.request.segment_budgets import Budgeted, budgeted, why_none
 from ...analysis.step.functions import functions_of
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.step import Step
@@ -32,6 +31,8 @@ from ...dialects.diagnostics import Refusal, Remark
 from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...dialects.stopwatch import part
+from ...options.segment_budgets import SegmentBudget, read_budgets
+from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.by_segment.piece import KEPT, TOO_EARLY
 from ...planning.by_segment.saved import saved_after, saved_bytes
 from ...planning.by_segment.within import Known, Segment, Settled, TooLittle, settled

@@ -1,31 +1,28 @@
-"""The attempts at a module as plans that travel: for whoever can measure what each of them needs."""
+"""Candidates of a module as plans that travel: for a caller who can measure the bytes that each of them needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.choose import choose
+from ...analysis.copies.choose import Tried, choose
 from ...analysis.memory.peaks import Forecast
-from ...analysis.request.loop_schedule import Loops
-from ...analysis.request.selection import AUTO, Selection
-from ...planning.objective import ATTEMPTS
+from ...analysis.step.step import Step
+from ...options.recompute_options import DEFAULT, RecomputeOptions
 from ...planning.plan_file import StepPlan
 from ..mark import write_marks
 from ..phase import numbered_steps
-from .carry_out import FOR_XLA, Emission
 from .misfits import Misfits
-from .notes import notes_of
+from .notes import notes_of, write_notes
 from .prepared import prepare
 
 
 @dataclass(frozen=True)
 class TriedPlans:
-    """`attempt`, in words, and a plan for each step. `peak_bytes`: what the model reckons, the largest of them."""
+    """`attempt`: the segmentation in words, with a plan for each step. `peak_bytes`: the largest forecast peak."""
 
     attempt: str
     plans: tuple[StepPlan, ...]
@@ -36,35 +33,32 @@ class TriedPlans:
         return sum(one.plan.copies for one in self.plans)
 
 
-def tried_plans(
-    module: ModuleOp,
-    selection: Selection = AUTO,
-    attempts: int = ATTEMPTS,
-    copies: int = 2,
-    emission: Emission = FOR_XLA,
-    loops: Loops = True,
-) -> Iterator[TriedPlans]:
-    """What `recompute` would choose from. Where a step has fewer attempts than another, its last one stands again.
+def tried_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[TriedPlans]:
+    """The candidates of `recompute`, in their order. Where a step has fewer than another, its last one is repeated.
 
     Raises `Refusal` as `recompute` does.
     """
-    for index in count():
-        found, said, peaks = list[StepPlan](), dict[str, None](), list[int]()
-        more, misfits = False, Misfits()
-        for function, step in numbered_steps(prepare(module, selection, loops).module):
-            forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
-            choice = misfits.fitted(function, partial(choose, step, selection, forecast, attempts, copies))
-            if choice is None:
-                continue
-            tried = choice.tried
-            more |= index < len(tried)
-            one = tried[min(index, len(tried) - 1)]
-            said[str(one.planned.attempt)] = None
-            peaks.append(one.peaks.xla if emission.is_ordered else one.peaks.in_order)
-            write_marks(one.planned.decided)
-            notes = tuple(notes_of(step))
-            found.append(StepPlan(function.sym_name.data, step.graph.fingerprint, one.planned.plan, notes))
-        misfits.refuse()
-        if not more:
-            return
-        yield TriedPlans("; ".join(said), tuple(found), max(peaks))
+    emission, misfits = options.emission, Misfits()
+    found = list[tuple[str, Step, tuple[Tried, ...]]]()
+    prepared = prepare(module, options)
+    for function, step in numbered_steps(prepared.module):
+        forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
+        chosen = partial(choose, step, prepared.selection, forecast, options.attempts, options.copies)
+        choice = misfits.fitted(function, chosen)
+        if choice is not None:
+            found.append((function.sym_name.data, step, tuple(choice.tried)))
+    misfits.refuse()
+    for index in range(max((len(tried) for _, _, tried in found), default=0)):
+        ones = [(name, step, tried[min(index, len(tried) - 1)]) for name, step, tried in found]
+        words = "; ".join(dict.fromkeys(str(one.planned.attempt) for _, _, one in ones))
+        peaks = [one.peaks.xla if emission.is_ordered else one.peaks.in_order for _, _, one in ones]
+        yield TriedPlans(words, tuple(_step_plan(*one) for one in ones), max(peaks))
+
+
+def _step_plan(name: str, step: Step, tried: Tried) -> StepPlan:
+    """The plan with the notes of its marks; the step is left without them."""
+    plain = tuple(notes_of(step))
+    write_marks(tried.planned.decided)
+    notes = tuple(notes_of(step))
+    write_notes(step, plain)
+    return StepPlan(name, step.graph.fingerprint, tried.planned.plan, notes)

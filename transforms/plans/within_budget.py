@@ -14,13 +14,14 @@ from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.loop_schedule import Loops
 from ...analysis.step.functions import functions_of
 from ...dialects.diagnostics import Remark
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import Plan
+from ...planning.solvers.result import Stop
 from .budget import ERROR, Budget, allowed
 from .by_model import by_model
-from .candidates import Search
 from .counted import ORDER
 from .in_program_order import in_program_order
 from .loop_choices import loops_option
@@ -41,12 +42,12 @@ class Within(Generic[O]):
     loops: Loops
 
 
-def within_budget(module: ModuleOp, budget: Budget, search: Search, run: Run[O]) -> Within[O]:
+def within_budget(module: ModuleOp, budget: Budget, options: RecomputeOptions, run: Run[O], stop: Stop) -> Within[O]:
     """`run` leaves the module as it is. Raises `Refusal`, with the proven minimum where there is one."""
     asked = allowed(module, budget)
-    one = Budgeted(module, budget, search, run, asked)
+    one = Budgeted(module, budget, run, asked, options, stop)
     if asked.is_kept:
-        if not search.selection.segment_budgets:
+        if not options.selection.segment_budgets:
             return _nothing(one)
         if one.is_kept(alone := one.written(None)):
             return Within(alone.module, alone.outcome, alone.peaks, (_kept(one, alone),), alone.loops)
@@ -66,7 +67,7 @@ def _kept(one: Budgeted[O], done: Written[O]) -> Remark:
     peaks = ", ".join(f"{before[name]} -> {after[name]}" for name in before)
     model = one.budget.by if one.budget.model == ORDER else f"{one.budget.by}, {ERROR}"
     extra = f"{done.outcome.copies} operations run again, {done.outcome.extra_flops} FLOPs more"
-    loops = "" if done.loops == one.search.loops else f", with {loops_option(done.loops)}"
+    loops = "" if done.loops == one.options.loops else f", with {loops_option(done.loops)}"
     return _remark(one, f"budget {one.asked}: {peaks} bytes at the peak {model}; {extra}{loops}")
 
 

@@ -8,12 +8,12 @@ from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.request.loop_schedule import Loops
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
-from ..clone import Planner
+from ...planning.solvers.result import Stop
 from .budget import Allowed, Budget
-from .candidates import Search
 from .counted import flat, timelines_of
 from .prepared import drop_dead
 
@@ -54,12 +54,13 @@ class Written(Generic[O]):
 class Budgeted(Generic[O]):
     module: ModuleOp
     budget: Budget
-    search: Search
     run: Run[O]
     allowed: Allowed
+    options: RecomputeOptions
+    stop: Stop
 
     def written(self, planned: Sequence[StepPlan] | Planner | None, loops: Loops | None = None) -> Written[O]:
-        loops = self.search.loops if loops is None else loops
+        loops = self.options.loops if loops is None else loops
         module, outcome = self.run(planned, loops)
         peaks = {name: one.peak_bytes for name, one in timelines_of(module or self.module, self.budget.model) if name}
         return Written(module, outcome, peaks, loops)
@@ -77,7 +78,7 @@ class Budgeted(Generic[O]):
 
     def eager_excess(self, done: Written[O]) -> int:
         """Bytes above the budget for an executor that starts what it can, as far as tokens are to hold it back."""
-        if not self.search.emission.is_ordered or self.allowed.wanted is None:
+        if not self.options.emission.is_ordered or self.allowed.wanted is None:
             return 0
         return int(done.outcome.eager / EAGER_SHARE) - max(self.allowed.wanted.values(), default=0)
 

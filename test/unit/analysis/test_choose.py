@@ -16,7 +16,8 @@ from recompute.analysis.copies.planned import Meant, plan_attempt
 from recompute.analysis.memory.peaks import Forecast
 from recompute.analysis.memory.xla.planned import Plain
 from recompute.analysis.memory.xla.read_program import program_of
-from recompute.analysis.request.selection import AUTO, Selection
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import AUTO, Selection
 from recompute.planning.check import violations
 from recompute.planning.rewriting import Rewritten
 from recompute.test.examples import SMALL, inlined, original, peaks_of
@@ -65,11 +66,11 @@ def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
 def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
-    found = list(tried_plans(original(name), attempts=3))
+    found = list(tried_plans(original(name), RecomputeOptions(attempts=3)))
     assert 1 < len(found) <= 3
     for tried in found:
         module = original(name).clone()
-        assert recompute(module, planned=tried.plans, calls=False).copies > 0
+        assert recompute(module, RecomputeOptions(calls=False).with_planned(tried.plans)).copies > 0
         assert peaks_of(module).xla == tried.peak_bytes
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recompute.analysis.copies.decide import Decision, decide
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
+from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 
 T = "tensor<256xf32>"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.selection import AUTO, Selection
-from recompute.analysis.step.phases_by_results import PhaseHint
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.names import Names
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.options.phase_hint import PhaseHint
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import numbered_steps, state_phases
@@ -64,8 +65,8 @@ def test_what_the_loss_needs_and_what_needs_gradients_cannot_be_otherwise(wrong:
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_phases_are_those_of_the_locations(name: str) -> None:
     bare = parse_module(print_module(original(name)))
-    ((_, told),) = numbered_steps(prepare(original(name), AUTO).module)
-    ((_, found),) = numbered_steps(prepare(bare, LOSS).module)
+    ((_, told),) = numbered_steps(prepare(original(name)).module)
+    ((_, found),) = numbered_steps(prepare(bare, RecomputeOptions(LOSS)).module)
     pairs = set(zip(told.graph.phases, found.graph.phases, strict=True))
     assert {pair for pair in pairs if pair[0] != pair[1]} <= MAY_DIFFER
 
@@ -75,9 +76,9 @@ def test_phases_are_those_of_the_locations(name: str) -> None:
 def test_a_step_without_locations_saves_as_much_but_for_what_names_say(name: str) -> None:
     bare = parse_module(print_module(original(name)))
     before, without, named = bare.clone(), bare.clone(), original(name).clone()
-    assert recompute(without, LOSS, calls=False).copies > 0
+    assert recompute(without, RecomputeOptions(LOSS, calls=False)).copies > 0
     assert prove(bare, without)
-    recompute(named, calls=False)
+    recompute(named, RecomputeOptions(calls=False))
     inline(before)
     state_phases(before, PhaseHint((0,)))
     saved = peaks_of(before).xla - peaks_of(without).xla

@@ -17,10 +17,11 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.memory.xla.run import Run
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
 from recompute.transforms.recompute import recompute
@@ -52,7 +53,7 @@ def prepared(example: str, segments: str) -> ModuleOp:
     if segments == "auto":
         return recomputed(name)
     module = original(name).clone()
-    recompute(module, Selection(segments=segments), calls=False)
+    recompute(module, RecomputeOptions(Selection(segments=segments), calls=False))
     return module
 
 
@@ -136,7 +137,7 @@ def test_near_what_the_installed_xla_allocates(variant: str) -> None:
     lowered = small_step(jax, variant == "jax.checkpoint")
     module = parse_module(lowered.as_text(debug_info=True))
     if variant == "recomputed":
-        assert recompute(module, calls=False).copies > 0
+        assert recompute(module, RecomputeOptions(calls=False)).copies > 0
         replace_module(lowered, print_module(module))
     options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
     allocated = lowered.compile(compiler_options=options).memory_analysis().temp_size_in_bytes

@@ -41,26 +41,26 @@ def test_a_module_that_is_given_stays_as_it_is() -> None:
 
 def test_a_plan_and_a_planner() -> None:
     first = recompute.rewrite(CHAIN.read_text())
-    again = recompute.rewrite(CHAIN.read_text(), recompute.Request(plan=first.plan_text))
+    again = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(plan=first.plan_text))
     assert again.text == first.text and again.plans == first.plans
-    nothing = recompute.rewrite(CHAIN.read_text(), recompute.Request(planner=lambda graph: recompute.Plan()))
+    nothing = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(planner=lambda graph: recompute.Plan()))
     assert nothing.copies == 0 and "nothing is recomputed: the step is left as it is" in str(nothing.remarks[-1])
 
 
 def test_what_contradicts_itself_is_refused() -> None:
     step, plan = CHAIN.read_text(), recompute.Plan()
-    with pytest.raises(ValueError, match="a plan, a planner or a budget, not several of them"):
-        recompute.rewrite(step, recompute.Request(plan=[], planner=lambda graph: plan))
+    with pytest.raises(ValueError, match="give one of plan, planner and budget, not several"):
+        recompute.rewrite(step, recompute.RecomputeOptions(plan=[], planner=lambda graph: plan))
     with pytest.raises(ValueError, match="unknown target 'gpu'; known are"):
-        recompute.rewrite(step, recompute.Request(target="gpu"))
+        recompute.rewrite(step, recompute.RecomputeOptions(target="gpu"))
     with pytest.raises(ValueError, match="unknown model 'gpu'; known are order, xla"):
         recompute.memory(step, "gpu")
     with pytest.raises(BadPlan, match="no JSON"):
-        recompute.rewrite(step, recompute.Request(plan="{"))
+        recompute.rewrite(step, recompute.RecomputeOptions(plan="{"))
     with pytest.raises(ParseError, match="unknown operation 'what'"):
         recompute.rewrite("what")
     with pytest.raises(recompute.Refusal, match=r"nothing is recomputed: the step is left as it is|\(strict\)"):
-        recompute.rewrite(step, recompute.Request(planner=lambda graph: plan, strict=True))
+        recompute.rewrite(step, recompute.RecomputeOptions(planner=lambda graph: plan, strict=True))
     with pytest.raises(AttributeError, match="has no attribute 'rewrit'"):
         _ = recompute.rewrit  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
 
@@ -76,7 +76,7 @@ def test_looking() -> None:
 
 
 def test_without_a_proof() -> None:
-    assert recompute.rewrite(CHAIN.read_text(), recompute.Request(proof=False)).proof is None
+    assert recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(proof=False)).proof is None
 
 
 def test_importing_is_cheap() -> None:
@@ -95,7 +95,7 @@ def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
         asked.append(1000 if not copies else 10 + sum(name_of(op) == "stablehlo.exponential" for op in copies))
         return asked[-1]
 
-    done = recompute.rewrite(CHAIN.read_text(), recompute.Request(measure=measure, calls=False))
+    done = recompute.rewrite(CHAIN.read_text(), recompute.RecomputeOptions(measure=measure, calls=False))
     assert done.proof and done.copies and len(asked) > 2
     assert measure(done.module) == min(asked)
     assert str(done.remarks[0].reason).startswith("measured, in bytes: as it is: 1000; named segments: ")
@@ -103,8 +103,8 @@ def test_who_can_measure_gets_the_least_of_all_attempts() -> None:
 
 def test_a_step_that_measures_no_less_stays_as_it_is() -> None:
     step = CHAIN.read_text()
-    done = recompute.rewrite(step, recompute.Request(measure=lambda _: 1000))
+    done = recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000))
     assert done.copies == 0 and "the step is left as it is" in str(done.remarks[0])
     assert print_module(done.module) == print_module(original("chain.small.mlir"))
     with pytest.raises(recompute.Refusal, match=r"measured, in bytes: .* \(strict\)"):
-        recompute.rewrite(step, recompute.Request(measure=lambda _: 1000, strict=True))
+        recompute.rewrite(step, recompute.RecomputeOptions(measure=lambda _: 1000, strict=True))

@@ -9,7 +9,7 @@ import pytest
 
 from recompute.dialects.diagnostics import Refusal
 from recompute.driver.api import memory, rewrite
-from recompute.driver.request import Request
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.evaluate import peak_bytes
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
@@ -35,7 +35,7 @@ CHAIN = (EXAMPLES / "chain.small.mlir").read_text()
     ],
 )
 def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, model: str, share: float) -> None:
-    done = rewrite(CHAIN, Request(budget=budget, target=target, memory_model=model))
+    done = rewrite(CHAIN, RecomputeOptions(budget=budget, target=target, memory_model=model))
     assert done.proof is not None and done.proof.proved and done.copies
     before, after = done.memory(model)["main"]
     assert after.peak_bytes <= share * before.peak_bytes
@@ -46,24 +46,24 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 def test_examples_by_the_model_of_xla(example: str) -> None:
     """The budget is kept at less work than what saves most, or what was reached is said."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
-    done = rewrite(text, Request(budget="75%"))
+    done = rewrite(text, RecomputeOptions(budget="75%"))
     before, after = done.memory("xla")["main"]
     assert done.proof is not None and done.proof.proved and after.peak_bytes <= 0.75 * before.peak_bytes
-    assert done.extra_flops <= rewrite(text, Request(proof=False)).extra_flops
+    assert done.extra_flops <= rewrite(text, RecomputeOptions(proof=False)).extra_flops
     assert "which is 0.93 to 1.11 times" in done.remarks[-1].reason
 
 
 def test_bytes_are_those_of_the_device() -> None:
-    done = rewrite(CHAIN, Request(budget="9 KiB", target="none"))
+    done = rewrite(CHAIN, RecomputeOptions(budget="9 KiB", target="none"))
     before, after = done.memory()["main"]
     assert after.device_bytes <= 9 * 1024 < before.device_bytes
     with pytest.raises(Refusal, match="arguments and results of @main, which no plan changes, need 516"):
-        rewrite(CHAIN, Request(budget="500B"))
+        rewrite(CHAIN, RecomputeOptions(budget="500B"))
 
 
 def test_nothing_to_do() -> None:
     for model in ("order", "xla"):
-        done = rewrite(CHAIN, Request(budget="8GiB", memory_model=model))
+        done = rewrite(CHAIN, RecomputeOptions(budget="8GiB", memory_model=model))
         assert done.copies == 0 and done.remarks[-1].reason.startswith("nothing to do: the step needs")
         before, after = done.memory(model)["main"]
         assert after == before
@@ -76,7 +76,7 @@ def graph_of_chain() -> Graph:
         seen.append(graph)
         return Plan()
 
-    rewrite(CHAIN, Request(planner=planner))
+    rewrite(CHAIN, RecomputeOptions(planner=planner))
     return seen[0]
 
 
@@ -94,9 +94,9 @@ def test_a_budget_that_nothing_keeps() -> None:
     with pytest.raises(
         Refusal, match=r"no plan within 652 bytes .*: no plan needs less than 768 bytes: operation 4 \(stablehlo.sine\)"
     ):
-        rewrite(CHAIN, Request(budget="5%", memory_model="order"))
+        rewrite(CHAIN, RecomputeOptions(budget="5%", memory_model="order"))
     with pytest.raises(Refusal, match=r"no plan keeps the budget of 20% .*by the model of XLA:CPU, .*the least needs"):
-        rewrite(CHAIN, Request(budget="20%"))
+        rewrite(CHAIN, RecomputeOptions(budget="20%"))
     with pytest.raises(NoPlan, match="no plan within -5 bytes"):
         plan_within(graph_of_chain(), -5)
 
@@ -121,7 +121,7 @@ def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budg
     """It goes where something is written; it was taken for something around the step, which no plan changes."""
     text = chain_of_exponentials(dead)
     assert memory(text)["main"].peak_bytes == values * 256
-    done = rewrite(text, Request(budget=budget, target="none"))
+    done = rewrite(text, RecomputeOptions(budget=budget, target="none"))
     assert done.memory()["main"][1].peak_bytes == 1024 and done.copies == 3
 
 
@@ -129,7 +129,7 @@ def test_dead_code_is_no_part_of_what_a_plan_leaves(dead: int, values: int, budg
 def test_what_fits_less_is_found_for_more(budget: int) -> None:
     """All of these are three values' bytes. A brief search found the plan for some of them, and nothing for others."""
     seen = list[Graph]()
-    rewrite(chain_of_exponentials(0), Request(planner=lambda graph: (seen.append(graph), Plan())[1]))
+    rewrite(chain_of_exponentials(0), RecomputeOptions(planner=lambda graph: (seen.append(graph), Plan())[1]))
     plan = plan_within(seen[0], budget)
     assert peak_bytes(as_graph(seen[0], carried_out(seen[0], plan, ordered=False))) == 768
 
@@ -138,18 +138,18 @@ def test_the_proven_minimum_counts_what_has_to_be_there() -> None:
     """The random bits of the second layer are made while the first one's input is still to be read."""
     mlp = (EXAMPLES / "mlp.small.mlir").read_text()
     with pytest.raises(Refusal, match=r"no plan needs less than 37960 bytes: operation \d+ \(stablehlo.while\)"):
-        rewrite(mlp, Request(budget="50%", target="none"))
+        rewrite(mlp, RecomputeOptions(budget="50%", target="none"))
 
 
 @pytest.mark.parametrize(
-    ("request_", "reason"),
+    ("options", "reason"),
     [
-        (Request(budget="much"), "invalid budget 'much'"),
-        (Request(budget="3 apples"), "invalid budget '3 apples'"),
-        (Request(budget="50%", memory_model="tpu"), "unknown memory model 'tpu'; known are order, xla"),
-        (Request(budget="50%", planner=lambda _: Plan()), "a request has a plan, a planner or a budget"),
+        (RecomputeOptions(budget="much"), "invalid budget 'much'"),
+        (RecomputeOptions(budget="3 apples"), "invalid budget '3 apples'"),
+        (RecomputeOptions(budget="50%", memory_model="tpu"), "unknown memory model 'tpu'; known are order, xla"),
+        (RecomputeOptions(budget="50%", planner=lambda _: Plan()), "give one of plan, planner and budget"),
     ],
 )
-def test_misuse(request_: Request, reason: str) -> None:
+def test_misuse(options: RecomputeOptions, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        rewrite(CHAIN, request_)
+        rewrite(CHAIN, options)

@@ -10,13 +10,13 @@ import pytest
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.every import every_operation
 from recompute.driver.api import Rewritten, explain, rewrite
-from recompute.driver.request import Request
+from recompute.options.recompute_options import RecomputeOptions
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
 
 def within(cost: str) -> Rewritten:
-    done = rewrite(CHAIN, Request(budget="60%", target="none", cost=cost))
+    done = rewrite(CHAIN, RecomputeOptions(budget="60%", target="none", cost=cost))
     before, after = done.memory()["main"]
     assert done.proof is not None and done.proof.proved and after.peak_bytes <= 0.6 * before.peak_bytes
     return done
@@ -45,7 +45,7 @@ def test_flops_are_what_a_budget_kept_low_before_and_say_nothing() -> None:
 
 
 def rewrite_plain() -> Rewritten:
-    return rewrite(CHAIN, Request(budget="60%", target="none"))
+    return rewrite(CHAIN, RecomputeOptions(budget="60%", target="none"))
 
 
 def test_a_roofline_is_told_in_microseconds() -> None:
@@ -54,7 +54,7 @@ def test_a_roofline_is_told_in_microseconds() -> None:
 
 
 def test_without_a_budget_remarks_tell_the_cost() -> None:
-    said = [one.reason for one in rewrite(CHAIN, Request(cost="bytes")).remarks]
+    said = [one.reason for one in rewrite(CHAIN, RecomputeOptions(cost="bytes")).remarks]
     assert sum(one.startswith("cost by bytes: ") for one in said) == 1
 
 
@@ -68,7 +68,7 @@ def test_explanations_count_in_the_cost() -> None:
 
 def test_an_unknown_cost_is_refused() -> None:
     with pytest.raises(Refusal, match="unknown cost 'time'; known are flops, bytes, roofline"):
-        rewrite(CHAIN, Request(cost="time"))
+        rewrite(CHAIN, RecomputeOptions(cost="time"))
     with pytest.raises(Refusal, match="unknown cost 'time'"):
         explain(CHAIN, cost="time")
 
@@ -77,7 +77,7 @@ def test_an_operation_without_a_cost_is_refused_where_it_is(tmp_path: Path) -> N
     path = tmp_path / "costs.json"
     path.write_text(json.dumps({"operations": {"stablehlo.sine": 1}}))
     with pytest.raises(Refusal) as refused:
-        rewrite(CHAIN, Request(budget="60%", cost=str(path)))
+        rewrite(CHAIN, RecomputeOptions(budget="60%", cost=str(path)))
     assert refused.value.operation.name == "stablehlo.cosine" and "has no cost for stablehlo.cosine" in str(
         refused.value
     )

@@ -32,11 +32,11 @@ def test_the_collector_is_paused_and_then_as_it_was(was: bool) -> None:
 
     try:
         (gc.enable if was else gc.disable)()
-        recompute.rewrite(original("chain.small.mlir"), recompute.Request(planner=planner))
+        recompute.rewrite(original("chain.small.mlir"), recompute.RecomputeOptions(planner=planner))
         assert seen == [False] and gc.isenabled() == was
         with pytest.raises(recompute.Refusal):
             text = (FOLDER / "chain.small.mlir").read_text()
-            recompute.rewrite(text, recompute.Request(selection=recompute.Selection(segments="nothing*")))
+            recompute.rewrite(text, recompute.RecomputeOptions(selection=recompute.Selection(segments="nothing*")))
         assert gc.isenabled() == was
     finally:
         (gc.enable if enabled else gc.disable)()

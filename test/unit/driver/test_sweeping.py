@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from recompute.analysis.request.selection import AUTO
 from recompute.analysis.step.step import Step
 from recompute.driver.sweeping import Sweeping, Swept, swept_steps
 from recompute.planning.evaluate import peak_bytes
@@ -78,7 +77,7 @@ def test_graphs_go_one_way(path: Path) -> None:
 
 def test_the_peaks_are_those_of_the_step_rewritten() -> None:
     (one,) = swept("mlp.small.mlir", 5, "auto")
-    prepared = prepare(original("mlp.small.mlir"), AUTO)
+    prepared = prepare(original("mlp.small.mlir"))
     ((_, step),) = numbered_steps(prepared.module)
     results = [result for result in one.outcomes if isinstance(result, Result) and result.pairs]
     assert results and one.plain_peak_bytes == peak_bytes(step.graph)

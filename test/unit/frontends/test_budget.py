@@ -130,12 +130,12 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
     """What is around the loop is part of the budget."""
     lowered = jax.jit(accumulated).lower(weights(5, 16, 64), batch(1024, 16).reshape(4, 256, 16))
     text = lowered.as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.Request(budget="60%", memory_model=model))
+    done = recompute.rewrite(text, recompute.RecomputeOptions(budget="60%", memory_model=model))
     before, after = done.memory(model)["main"]
     assert done.copies and done.proof is not None and done.proof.proved
     assert after.peak_bytes <= 0.6 * before.peak_bytes
     with pytest.raises(Refusal, match="bytes around the block" if model == "order" else "no plan keeps the budget"):
-        recompute.rewrite(text, recompute.Request(budget="1%", memory_model=model))
+        recompute.rewrite(text, recompute.RecomputeOptions(budget="1%", memory_model=model))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 
 from recompute.analysis.memory.peaks import Peaks
 from recompute.benchmarks.unseen.budgets.relations import learned_start
-from recompute.driver.api import Request, rewrite
+from recompute.driver.api import rewrite
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.transforms.phase import numbered_steps
 from recompute.transforms.plans.counted import flat
@@ -17,12 +18,12 @@ def test_early_executors_are_held_without_far_more_work() -> None:
     """It takes six rounds of asking for less until executors that start what they can keep the budget. What is chosen
     without a budget holds for them at once, for 62 times the work."""
     text = learned_start(checkpoint=False, scopes=True).lower().as_text(debug_info=True)
-    done = rewrite(text, Request(budget="50%", memory_model="order", proof=False))
+    done = rewrite(text, RecomputeOptions(budget="50%", memory_model="order", proof=False))
     before, after = done.memory()["main"]
     budget = before.peak_bytes / 2
     assert 0.9 * budget < after.peak_bytes <= budget
     assert (
         max(Peaks.written(*one).eager for one in numbered_steps(flat(done.module), bare=True)) <= EAGER_SHARE * budget
     )
-    ordinary = rewrite(text, Request(proof=False))
+    ordinary = rewrite(text, RecomputeOptions(proof=False))
     assert 0 < done.extra_flops < 0.05 * ordinary.extra_flops

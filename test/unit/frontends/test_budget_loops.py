@@ -85,7 +85,7 @@ def text() -> str:
 @pytest.mark.parametrize("model", ["order", "xla"])
 def test_in_the_compiler(model: str) -> None:
     found = [
-        recompute.rewrite(text(), recompute.Request(budget=share, memory_model=model))
+        recompute.rewrite(text(), recompute.RecomputeOptions(budget=share, memory_model=model))
         for share in ("80%", "50%", "30%")
     ]
     assert all(one.proof is not None and one.proof.tier == 2 for one in found)
@@ -98,7 +98,7 @@ def test_the_minimum_says_how_loops_are_cut() -> None:
     with pytest.raises(
         Refusal, match=r"no plan needs less than \d+ bytes: .*with loops=\"periodic\(auto\)\", more is kept"
     ):
-        recompute.rewrite(text(), recompute.Request(budget="2%", memory_model="order"))
+        recompute.rewrite(text(), recompute.RecomputeOptions(budget="2%", memory_model="order"))
 
 
 def test_so_much_is_kept() -> None:

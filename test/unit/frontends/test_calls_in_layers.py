@@ -149,7 +149,7 @@ def test_an_unknown_call_runs_once_unless_allowed() -> None:
     done = recompute.rewrite(text)
     assert done.copies and done.proof and calls_in(done) == 1
     assert any("the custom call @mine" in str(remark) for remark in done.remarks)
-    allowed = recompute.rewrite(text, recompute.Request(recompute.Selection(repeatable=("mi*",))))
+    allowed = recompute.rewrite(text, recompute.RecomputeOptions(recompute.Selection(repeatable=("mi*",))))
     assert allowed.proof and calls_in(allowed) == 2
     assert "stablehlo.custom_call @mine" in str(allowed.proof.assumptions)
 
@@ -158,5 +158,5 @@ def test_a_pattern_that_fits_no_call() -> None:
     with pytest.raises(Exception, match=r"repeatable: no custom call 'other'.*there are mine"):
         recompute.rewrite(
             kernel_step().replace("@tpu_custom_call", "@mine"),
-            recompute.Request(recompute.Selection(repeatable=("other",))),
+            recompute.RecomputeOptions(recompute.Selection(repeatable=("other",))),
         )

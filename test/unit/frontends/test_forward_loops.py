@@ -87,7 +87,7 @@ def test_loops_without_a_gradient_stay() -> None:
         return lax.scan(lambda h, z: (jnp.tanh(h @ p["r"] + z), None), jnp.zeros_like(X[0]), codes)[0]
 
     text = jax.jit(measured).lower(*arguments()).as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.Request(pipeline="recompute-inline,recompute-loops"))
+    done = recompute.rewrite(text, recompute.RecomputeOptions(pipeline="recompute-inline,recompute-loops"))
     assert not any(Names.COPY in op.attributes for op in done.module.walk())
 
 

@@ -62,7 +62,9 @@ def test_layers_of_flax() -> None:
 
 
 def test_a_loop_of_run_time_length_is_left_and_says_why() -> None:
-    done = recompute.rewrite(ODE.read_text(), recompute.Request(selection=recompute.Selection(primal_results=(0,))))
+    done = recompute.rewrite(
+        ODE.read_text(), recompute.RecomputeOptions(selection=recompute.Selection(primal_results=(0,)))
+    )
     assert done.copies == 0
     (said,) = [str(one) for one in done.remarks if "the loop is left" in str(one)]
     assert "does not count by ones up to a constant" in said

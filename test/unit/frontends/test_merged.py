@@ -202,8 +202,8 @@ def test_not_where_the_options_say_what_is_recomputed(options: dict[str, Any]):
     module = lowered(every=2).module
     selection = recompute.Selection(**{name: one for name, one in options.items() if name != "planner"})
     planner = (lambda graph: recompute.Plan()) if "planner" in options else None
-    assert merged(module, recompute.Request(selection, planner=planner)) is None
-    assert merged(module, recompute.Request()) is not None
+    assert merged(module, recompute.RecomputeOptions(selection, planner=planner)) is None
+    assert merged(module, recompute.RecomputeOptions()) is not None
 
 
 @pytest.mark.parametrize("mark", ["save", "called"])

@@ -171,8 +171,9 @@ def test_a_plan_that_does_not_fit_is_an_error_here_too():
             "no segment matches 'nowhere'",
         ),
     ):
+        keywords: Any = options
         with pytest.raises(kind, match=words):
-            jax.jit(called(recompute.jax.jit(mlp().step, **options))).lower(weights(), batch())
+            jax.jit(called(recompute.jax.jit(mlp().step, **keywords))).lower(weights(), batch())
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def marked() -> recompute.Rewritten:
     step = jax.value_and_grad(loss)
     lowered = recompute.jax.jit(step).lower(*operands())
     assert lowered.module is not None
-    return recompute.rewrite(lowered.module, recompute.Request(offload="marked"))
+    return recompute.rewrite(lowered.module, recompute.RecomputeOptions(offload="marked"))
 
 
 def test_xla_reads_what_is_written() -> None:
@@ -81,7 +81,8 @@ def remarks(one: Any) -> Iterable[str]:
 
 @pytest.mark.slow
 def test_on_a_cpu_nothing_is_moved_and_that_is_said() -> None:
-    for options in ({"offload": "marked"}, {"offload": "25GB/s", "cost": "roofline(cpu)", "budget": 0.6}):
+    several: Any = ({"offload": "marked"}, {"offload": "25GB/s", "cost": "roofline(cpu)", "budget": 0.6})
+    for options in several:
         lowered = recompute.jax.jit(mlp().step, **options).lower(weights(5, 16, 64), batch(512, 16))
         assert any("moves nothing here: on cpu the device's memory is the host's" in one for one in remarks(lowered))
         assert "annotate_device_placement" not in lowered.as_text()

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from xdsl.passes import ModulePass
 
 import recompute
 from recompute.frontends.jax.choice import temporary_bytes
+from recompute.frontends.jax.keywords import OfJax, OfOptions, OfSelection
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.test.unit.frontends.steps import batch, descent, forward, jax, mlp, weights
 
 OFFLOADING = jax.checkpoint_policies.save_and_offload_only_these_names(
@@ -88,7 +92,8 @@ def test_a_selection_that_fits_nothing(options: dict[str, Any], monkeypatch: pyt
 
 
 def copies(**options: Any) -> int:
-    done = recompute.jax.jit(mlp().step, **{"segments": "block*", "attempts": 1, **options}).lower(weights(), batch())
+    keywords: Any = {"segments": "block*", "attempts": 1, **options}
+    done = recompute.jax.jit(mlp().step, **keywords).lower(weights(), batch())
     assert done.rewritten is not None
     return done.rewritten.copies
 
@@ -177,3 +182,11 @@ def test_search_takes_the_least_of_what_is_compiled():
         assert len(tried) <= search and size == min(tried) < before
         sizes.append(size)
     assert sizes[1] < sizes[0]
+
+
+def test_the_keywords_are_the_fields_of_the_options():
+    selection, options = ({field.name for field in fields(one)} for one in (Selection, RecomputeOptions))
+    assert set(OfSelection.__annotations__) == selection
+    not_for_jax = {"selection", "segment_budgets", "target", "memory_model", "measure", "workers", "merge_remat"}
+    assert set(OfOptions.__annotations__) == options - not_for_jax
+    assert set(OfJax.__annotations__) <= inspect.signature(jax.jit).parameters.keys()

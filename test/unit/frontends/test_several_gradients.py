@@ -92,11 +92,11 @@ def test_as_little_as_checkpoint(step) -> None:
 @pytest.mark.parametrize("model", ["order"])
 def test_one_budget_over_all(model: str) -> None:
     text = jax.jit(adversaries(same)).lower(*arguments()).as_text(debug_info=True)
-    done = recompute.rewrite(text, recompute.Request(budget="70%", memory_model=model))
+    done = recompute.rewrite(text, recompute.RecomputeOptions(budget="70%", memory_model=model))
     assert done.proof and done.copies
     before, after = done.memory(model)["main"]
     assert after.peak_bytes <= 0.7 * before.peak_bytes
-    again = recompute.rewrite(text, recompute.Request(plan=done.plans))
+    again = recompute.rewrite(text, recompute.RecomputeOptions(plan=done.plans))
     assert again.text == done.text
 
 

@@ -6,11 +6,11 @@ import pytest
 from xdsl.ir import SSAValue
 
 from recompute.analysis.copies.decide import decide
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.parser import parse_module
+from recompute.options.selection import Selection
 from recompute.planning.gates import gates_for, is_gate
 
 T = "tensor<256xf32>"

@@ -18,4 +18,4 @@ def test_pairs_that_are_none(pair: tuple[int, int]) -> None:
 
     place, op = pair
     with pytest.raises(ValueError, match=rf"pair \({place}, {op}\): there are \d+ operations, numbered from 0"):
-        recompute.rewrite(CHAIN, recompute.Request(planner=planner))
+        recompute.rewrite(CHAIN, recompute.RecomputeOptions(planner=planner))

@@ -7,10 +7,10 @@ import pytest
 from recompute.analysis.copies.copying import Copying
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.planned import Plain
-from recompute.analysis.request.selection import AUTO, Selection
 from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
+from recompute.options.selection import AUTO, Selection
 from recompute.planning.evaluate import live_bytes
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan

@@ -22,6 +22,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import why_impure
 from recompute.rules.flops import flops
 from recompute.rules.kinds import is_collective, is_constant
@@ -54,7 +55,7 @@ def step() -> ModuleOp:
 def test_end_to_end() -> None:
     load_the_rules()
     before, after = step(), step()
-    assert recompute(after, target="none").copies == 3
+    assert recompute(after, RecomputeOptions(target="none")).copies == 3
     proof = prove(before, after)
     assert proof.proved and proof.believed == NAMES
     inputs = random_inputs(function_named(before), seed=1)
@@ -86,13 +87,13 @@ def test_with_tokens_the_copies_wait() -> None:
 
 def test_without_rules_it_is_refused_with_the_remedy() -> None:
     with pytest.raises(Refusal, match=r"the bytes of !acme.tile<64x64> are not known; declare them with recompute"):
-        recompute(step(), target="none")
+        recompute(step(), RecomputeOptions(target="none"))
 
 
 def test_without_the_effect_nothing_is_copied() -> None:
     rules.register_type("acme.tile", lambda type: TILE_BYTES)
     module = step()
-    done = recompute(module, target="none")
+    done = recompute(module, RecomputeOptions(target="none"))
     assert done.copies == 0 and not any(Names.COPY in op.attributes for op in module.walk())
     said = [remark.reason for remark in done.remarks]
     remedy = "declare them with recompute.rules.register (docs/foreign_dialects.md)"
@@ -102,7 +103,7 @@ def test_without_the_effect_nothing_is_copied() -> None:
 def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
     load_the_rules()
     module = step()
-    recompute(module, target="none")
+    recompute(module, RecomputeOptions(target="none"))
     assert not prove(step(), module, also_pure=()).proved
     assert not prove(step(), module, also_pure={"acme.swish"}).proved
     assert prove(step(), module, also_pure={"acme.swish", "acme.pack"}).believed == ("acme.pack", "acme.swish")
@@ -111,7 +112,7 @@ def test_the_proof_is_not_told_what_the_passes_are_told() -> None:
 def test_a_wrong_copy_is_neither_proved_nor_equal() -> None:
     load_the_rules()
     module = step()
-    recompute(module, target="none")
+    recompute(module, RecomputeOptions(target="none"))
     copy = next(op for op in module.walk() if Names.COPY in op.attributes and "swish" in str(op))
     copy.results[0].replace_all_uses_with(copy.operands[0])
     assert not prove(step(), module).proved
@@ -291,7 +292,7 @@ def test_bytes_that_cannot_be_had_are_refused_where_they_are_needed(bytes_of: st
     load_the_rules()
     rules.register_type("acme.tile", lambda type: eval(bytes_of))
     with pytest.raises(Refusal, match=rf"step.mlir:\d+:\d+: error: .* bytes of acme.tile {said}"):
-        recompute(step(), target="none")
+        recompute(step(), RecomputeOptions(target="none"))
 
 
 @pytest.mark.parametrize("make", ["1 // 0", "lambda x: 1 // 0"])

@@ -1,7 +1,7 @@
 import pytest
 
-from recompute.analysis.request.loop_schedule import schedule_of
-from recompute.analysis.request.offload import offload_named
+from recompute.options.loop_schedule import schedule_of
+from recompute.options.offload import offload_named
 from recompute.support.units import format_bytes, parse_budget, parse_bytes
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from recompute.driver import fitting
-from recompute.driver.api import Request, memory, rewrite
+from recompute.driver.api import memory, rewrite
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Problem
@@ -78,7 +79,7 @@ def test_it_fits_with_recomputation_and_what_is_said_is_what_is_written(
     assert first is not None and float(first[2]) <= float(first[1]) < 12
     assert "temporaries 20.0 KiB -> 16.0 KiB" in said
     assert "-p 'recompute{budget=28KiB memory-model=order}'" in said
-    done = rewrite(STEP, Request(budget="28KiB", memory_model="order"))
+    done = rewrite(STEP, RecomputeOptions(budget="28KiB", memory_model="order"))
     assert memory(done.module)["step"].peak_bytes == 16 * KIB
     # A copy of the sine, of nine operations on 1024 elements.
     assert done.copies == 1 and float(first[1]) == pytest.approx(100 / 9, rel=1e-3)

@@ -14,12 +14,13 @@ from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.analysis.request.selection import BadSelection
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
-from recompute.driver.api import Request, rewrite
+from recompute.driver.api import rewrite
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.program import Observer
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import BadSelection
 from recompute.planning.binomial import advances
 from recompute.transforms.loops import recompute_loops
 
@@ -123,7 +124,7 @@ def test_where_slots_hold_more() -> None:
 
 def test_no_rule_of_the_proof_knows_it() -> None:
     with pytest.raises(BadSelection, match="--no-proof"):
-        rewrite(step(30), Request(loops="binomial(4)"))
+        rewrite(step(30), RecomputeOptions(loops="binomial(4)"))
 
 
 def main() -> None:

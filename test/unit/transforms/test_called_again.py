@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import CallOp
 
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.driver.api import memory
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.transforms.recompute import recompute
 
 T = "tensor<1024xf32>"
@@ -70,7 +71,7 @@ func.func private @h(%x: {T}) -> {T} {{
 def done(text: str, target: str, calls: bool = True) -> tuple[int, int, str]:
     """Tensors at the peak in program order, calls in the module, the last remark."""
     module = parse_module(text)
-    found = recompute(module, Selection(segments="block0"), target=target, calls=calls)
+    found = recompute(module, RecomputeOptions(Selection(segments="block0"), target=target, calls=calls))
     assert found.copies and prove(parse_module(text), module)
     called = sum(isinstance(op, CallOp) for op in module.walk())
     return memory(module)["step"].peak_bytes // BYTES, called, found.remarks[-1].reason if found.remarks else ""

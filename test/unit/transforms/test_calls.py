@@ -11,7 +11,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
@@ -21,6 +20,8 @@ from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.transforms.recompute import Recomputation, recompute
 
 SINE = """
@@ -87,8 +88,8 @@ def with_calls(text: str, selection: Selection | None = None) -> Done:
     verify_module(before)
     flat, after = before.clone(), before.clone()
     asked = selection or Selection(segments="block0")
-    recompute(flat, asked, calls=False)
-    done = recompute(after, asked)
+    recompute(flat, RecomputeOptions(asked, calls=False))
+    done = recompute(after, RecomputeOptions(asked))
     assert done.copies > 0
     verify_module(after)
     assert prove(before, after)
@@ -126,7 +127,7 @@ def test_a_call_and_its_copy_call_the_function_as_it_came() -> None:
 
 def test_without_the_option_everything_is_inlined() -> None:
     module = parse_module(step())
-    done = recompute(module, Selection(segments="block0"), calls=False)
+    done = recompute(module, RecomputeOptions(Selection(segments="block0"), calls=False))
     assert not any(isinstance(op, CallOp) for op in module.walk())
     assert done.restored.calls == 0
 
@@ -134,7 +135,7 @@ def test_without_the_option_everything_is_inlined() -> None:
 def test_a_step_of_which_nothing_is_recomputed_stays_as_it_is() -> None:
     module = parse_module(step().replace("jvp(block0)", "jvp(other)"))
     text = str(module)
-    assert recompute(module, Selection(segments="block1")).copies == 0
+    assert recompute(module, RecomputeOptions(Selection(segments="block1"))).copies == 0
     assert str(module) == text
 
 
@@ -362,7 +363,7 @@ func.func private @noted(%x: tensor<1024xf32>) -> tensor<1024xf32> {{
     text = step(noted, functions).replace("exponential %a", "exponential %q")
     before = parse_module(text)
     after = before.clone()
-    done = recompute(after, Selection(segments="block0"))
+    done = recompute(after, RecomputeOptions(Selection(segments="block0")))
     assert done.copies > 0
     verify_module(after)
     assert prove(before, after)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from recompute.analysis.request.selection import AUTO
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
 from recompute.test.benchmark_scripts import script
@@ -32,7 +31,7 @@ def distances() -> Any:
 def test_inlined_cleaned_and_called_again_is_the_plain_step(forms: Any, distances: Any, name: str) -> None:
     made = distances.forms_of(name)
     plain, original = made.lowered[forms.PLAIN], made.modules[forms.PLAIN]
-    prepared = prepare(original, AUTO)
+    prepared = prepare(original)
     cse(prepared.module, call_of=prepared.origins.instance_of)
     restored = restore_calls(prepared.module, original, prepared.origins)
     assert restored.calls == restored.whole > 0 and not restored.left

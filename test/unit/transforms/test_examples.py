@@ -22,6 +22,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
 from recompute.test.examples import (
     FOLDER,
@@ -82,7 +83,7 @@ def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
     """Without XLA nobody needs less where the update holds as much as the backward pass."""
     plain = original(PEAK_IN_UPDATE)
     module = plain.clone()
-    assert recompute(module, target="none").remarks[-1].reason.endswith("the step is left as it is")
+    assert recompute(module, RecomputeOptions(target="none")).remarks[-1].reason.endswith("the step is left as it is")
     assert print_module(module, debuginfo=True) == print_module(plain, debuginfo=True)
 
 

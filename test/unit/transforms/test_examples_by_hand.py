@@ -22,6 +22,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.transforms.recompute import recompute
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"
@@ -40,7 +41,7 @@ def run(module: ModuleOp, *inputs: Any) -> tuple[Array, ...]:
 @pytest.mark.parametrize("name", NAMES)
 def test_proved_equal_executed_equal_and_the_peak_falls(name: str, target: str) -> None:
     before, after = load(name), load(name)
-    assert recompute(after, target=target).copies > 0
+    assert recompute(after, RecomputeOptions(target=target)).copies > 0
     assert prove(before, after)
     inputs = random_inputs(function_named(before), seed=3)
     assert compare(before, after, inputs).equal
@@ -86,7 +87,7 @@ def reuse_the_body(op: Operation) -> None:
 )
 def test_a_copy_with_another_body_is_not_proved(kind: str, change: Callable[[Operation], None]) -> None:
     before, after = load("loop.mlir"), load("loop.mlir")
-    recompute(after, target="none")
+    recompute(after, RecomputeOptions(target="none"))
     copy = next(op for op in after.walk() if op.name == kind and Names.COPY in op.attributes)
     change(copy)
     assert not prove(before, after).proved

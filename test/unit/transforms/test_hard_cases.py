@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import Copying
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.options.selection import Selection
 from recompute.planning.objective import EAGER_SHARE
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone

@@ -16,6 +16,7 @@ from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
 from recompute.test.examples import classified
 from recompute.transforms.inline import inline
@@ -48,7 +49,7 @@ def test_chlo_and_constraints_are_recomputed() -> None:
     before = parse_module(lowered(), "step.mlir")
     plain, after = before.clone(), before.clone()
     inline(plain)
-    assert recompute(after, calls=False).copies > 0
+    assert recompute(after, RecomputeOptions(calls=False)).copies > 0
     assert prove(before, after)
     inputs = random_inputs(functions_of(before)[0], 0, "random")
     assert compare(before, after, inputs).equal

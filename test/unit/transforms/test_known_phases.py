@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import Operation
 
-from recompute.analysis.request.selection import AUTO
 from recompute.analysis.step.phases import Phases, phases, phases_now
+from recompute.options.selection import AUTO
 from recompute.rules.kinds import is_constant
 from recompute.test.examples import original
 from recompute.transforms.clone import clone
@@ -22,7 +22,7 @@ STEPS = ("mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir", "tied.small.mlir
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("target", ["stablehlo", "none"])
 def test_what_is_known_is_what_would_be_found(name: str, target: str) -> None:
-    work = prepare(original(name), AUTO).module
+    work = prepare(original(name)).module
     steps = numbered_steps(work)
     mark_steps(steps, AUTO)
     assert clone(work, steps=steps).copies

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.selection import AUTO, Selection
 from recompute.dialects.context import make_context
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.options.selection import AUTO, Selection
 from recompute.transforms.loops import recompute_loops
 
 from .test_binomial import INPUTS, STEP

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from recompute.analysis.request.selection import Selection
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.placements import is_from_host, is_to_host
 from recompute.driver.api import Rewritten, memory, prove, rewrite
-from recompute.driver.request import Request
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.planning.offload import NOTHING_MOVED
 from recompute.planning.plan_file import from_json
 from recompute.rules.costs.device import DEVICES
@@ -62,7 +62,7 @@ def holds(text: str, done: Rewritten) -> int:
 
 @pytest.mark.parametrize("target", ["none", "stablehlo"])
 def test_what_is_marked_takes_no_memory_of_the_device(target: str) -> None:
-    done = rewrite(MARKED, Request(offload="marked", target=target))
+    done = rewrite(MARKED, RecomputeOptions(offload="marked", target=target))
     assert done.proof is not None and done.proof.proved and done.extra_flops == 0
     # What the gradient begins with would come back at once.
     assert sum(map(is_to_host, done.module.walk())) == sum(map(is_from_host, done.module.walk())) == LAYERS - 1
@@ -71,7 +71,7 @@ def test_what_is_marked_takes_no_memory_of_the_device(target: str) -> None:
 
 
 def test_without_the_option_nothing_moves() -> None:
-    done = rewrite(MARKED, Request())
+    done = rewrite(MARKED, RecomputeOptions())
     assert not any(map(is_to_host, done.module.walk()))
 
 
@@ -126,7 +126,7 @@ def test_a_result_on_the_host_stays_there() -> None:
 
 
 def budgeted(text: str, budget: str, offload: str, cost: str) -> Rewritten:
-    return rewrite(text, Request(budget=budget, memory_model="order", offload=offload, cost=cost))
+    return rewrite(text, RecomputeOptions(budget=budget, memory_model="order", offload=offload, cost=cost))
 
 
 def extra(done: Rewritten) -> float:
@@ -198,11 +198,11 @@ def test_the_plan_leads_to_the_same_program() -> None:
     done = budgeted(text, BUDGET, "20GB/s", "roofline(cpu)")
     read = from_json(done.plan_text)
     assert read[0].graph == done.plans[0].graph and read[0].offload.speed == 20 * 10**9
-    again = rewrite(text, Request(plan=done.plan_text, cost="roofline(cpu)"))
+    again = rewrite(text, RecomputeOptions(plan=done.plan_text, cost="roofline(cpu)"))
     assert again.text == done.text
     nothing = replace(read[0], offload=NOTHING_MOVED)
     with pytest.raises(Refusal, match="the plan is for another program"):
-        rewrite(text, Request(plan=[nothing], cost="roofline(cpu)"))
+        rewrite(text, RecomputeOptions(plan=[nothing], cost="roofline(cpu)"))
 
 
 @pytest.mark.parametrize(
@@ -218,14 +218,14 @@ def test_the_plan_leads_to_the_same_program() -> None:
 )
 def test_what_is_no_offload(offload: str, cost: str, words: str) -> None:
     with pytest.raises(Refusal, match=re.escape(words)):
-        rewrite(chain(), Request(budget="50%", memory_model="order", offload=offload, cost=cost))
+        rewrite(chain(), RecomputeOptions(budget="50%", memory_model="order", offload=offload, cost=cost))
 
 
 def test_a_selection_that_does_not_fit_is_refused_at_the_step() -> None:
     """A policy that offloads asks for the segments before anything is marked."""
     asked = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
     with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
-        rewrite(chain(), Request(asked, offload="marked"))
+        rewrite(chain(), RecomputeOptions(asked, offload="marked"))
     assert refused.value.operation.name == "func.func"
 
 

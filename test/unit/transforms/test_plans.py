@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
@@ -19,6 +18,8 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.planning.graph import Graph
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
@@ -48,8 +49,8 @@ def pairs() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "selection"), pairs())
 def test_a_plan_that_one_run_writes_gives_the_same_bytes_in_the_next(name: str, selection: str) -> None:
     first, second = original(name).clone(), original(name).clone()
-    done = recompute(first, SELECTIONS[selection])
-    again = recompute(second, planned=from_json(to_json(done.plans)))
+    done = recompute(first, RecomputeOptions(SELECTIONS[selection]))
+    again = recompute(second, RecomputeOptions().with_planned(from_json(to_json(done.plans))))
     assert print_module(second, debuginfo=True) == print_module(first, debuginfo=True)
     assert [one.plan for one in again.steps] == [one.plan for one in done.steps]
 
@@ -60,11 +61,14 @@ def test_a_plan_for_another_program_is_refused() -> None:
         print_module(original("chain.small.mlir"), debuginfo=True).replace("stablehlo.tanh", "stablehlo.sine")
     )
     with pytest.raises(Refusal, match="the plan is for another program: @main is not the step that it was made for"):
-        recompute(other, planned=plans)
+        recompute(other, RecomputeOptions(plan=plans))
     with pytest.raises(Refusal, match="the plan has nothing for @main; it is for step"):
-        recompute(original("chain.small.mlir").clone(), planned=[replace(plans[0], function="step")])
+        recompute(original("chain.small.mlir").clone(), RecomputeOptions(plan=[replace(plans[0], function="step")]))
     with pytest.raises(Refusal, match="there is no step @step here"):
-        recompute(original("chain.small.mlir").clone(), planned=[*plans, replace(plans[0], function="step")])
+        recompute(
+            original("chain.small.mlir").clone(),
+            RecomputeOptions(plan=[*plans, replace(plans[0], function="step")]),
+        )
 
 
 def cheap_again(graph: Graph) -> Plan:
@@ -81,18 +85,18 @@ def cheap_again(graph: Graph) -> Plan:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planner_of_ones_own_drives_the_whole_road(name: str) -> None:
     module = original(name).clone()
-    done = recompute(module, planned=cheap_again)
+    done = recompute(module, RecomputeOptions().with_planned(cheap_again))
     assert done.copies and prove(original(name), module).proved
 
 
 def test_a_planner_that_gives_no_plan() -> None:
     with pytest.raises(Refusal, match="the planner gives a Plan for each step, not NoneType"):
-        recompute(original("chain.small.mlir").clone(), planned=lambda _: None)  # pyright: ignore[reportArgumentType]
+        recompute(original("chain.small.mlir").clone(), RecomputeOptions().with_planned(lambda _: None))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_planner_of_ones_own_saves_memory() -> None:
     module = original("chain.small.mlir").clone()
-    recompute(module, planned=lambda graph: plan_of_pairs(graph, every_second_block(graph)))
+    recompute(module, RecomputeOptions().with_planned(lambda graph: plan_of_pairs(graph, every_second_block(graph))))
     assert peaks_of(module).in_order < peaks_of(inlined("chain.small.mlir")).in_order
     assert peaks_of(module).eager < peaks_of(inlined("chain.small.mlir")).eager
 

@@ -2,68 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.request.selection import AUTO
 from recompute.dialects.parser import parse_module
-from recompute.driver.api import Request, rewrite
-from recompute.rules.costs.cost import FLOPS
+from recompute.driver.api import rewrite
+from recompute.options.recompute_options import DEFAULT, RecomputeOptions
+from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 from recompute.transforms.plans import pools
-from recompute.transforms.plans.candidates import Search, candidates
-from recompute.transforms.plans.carry_out import FOR_XLA
+from recompute.transforms.plans.candidates import candidates
 from recompute.transforms.plans.pools import forget_pools, pool_of
-
-SEARCH = Search(AUTO, 2, FOR_XLA, True, FLOPS)
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[RecomputeOptions]:
     """What pools were made for."""
-    found = list[Search]()
+    found = list[RecomputeOptions]()
 
-    def counted(module: object, search: Search) -> object:
-        found.append(search)
-        return candidates(module, search)  # pyright: ignore[reportArgumentType]
+    def counted(module: ModuleOp, options: RecomputeOptions, stop: Stop) -> object:
+        found.append(options)
+        return candidates(module, options, stop)
 
     forget_pools()
     monkeypatch.setattr(pools, "candidates", counted)
     return found
 
 
-def test_several_budgets_on_a_step(made: list[Search]) -> None:
-    texts = [rewrite(STEP, Request(budget=budget, memory_model="xla")).text for budget in ("95%", "85%")]
+def test_several_budgets_on_a_step(made: list[RecomputeOptions]) -> None:
+    texts = [rewrite(STEP, RecomputeOptions(budget=budget, memory_model="xla")).text for budget in ("95%", "85%")]
     assert len(made) == 1
     forget_pools()
-    assert rewrite(STEP, Request(budget="85%", memory_model="xla")).text == texts[1]
+    assert rewrite(STEP, RecomputeOptions(budget="85%", memory_model="xla")).text == texts[1]
 
 
-def test_what_makes_another_pool(made: list[Search], tmp_path: Path) -> None:
-    first = pool_of(parse_module(STEP, "one"), SEARCH)
-    assert pool_of(parse_module(STEP, "one"), SEARCH) == first and len(made) == 1
-    for other in (replace(SEARCH, copies=1), replace(SEARCH, loops=False)):
+def test_what_makes_another_pool(made: list[RecomputeOptions], tmp_path: Path) -> None:
+    first = pool_of(parse_module(STEP, "one"), DEFAULT)
+    assert pool_of(parse_module(STEP, "one"), DEFAULT) == first and len(made) == 1
+    for other in (RecomputeOptions(copies=1), RecomputeOptions(loops=False)):
         pool_of(parse_module(STEP, "one"), other)
-    pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), SEARCH)
+    pool_of(parse_module(STEP.replace("sine %x", "cosine %x"), "one"), DEFAULT)
     assert len(made) == 4
 
 
-def test_facts_that_are_declared_may_change(made: list[Search]) -> None:
+def test_facts_that_are_declared_may_change(made: list[RecomputeOptions]) -> None:
     with registrations_undone():
         register("acme.swish", pure())
         text = STEP.replace(
             "stablehlo.sine %x : tensor<256xf32>", '"acme.swish"(%x) : (tensor<256xf32>) -> tensor<256xf32>'
         )
         for _ in range(2):
-            pool_of(parse_module(text, "one"), SEARCH)
+            pool_of(parse_module(text, "one"), DEFAULT)
     assert len(made) == 2
 
 
-def test_a_pool_that_was_cut_short_is_not_kept(made: list[Search]) -> None:
+def test_a_pool_that_was_cut_short_is_not_kept(made: list[RecomputeOptions]) -> None:
     for _ in range(2):
-        pool_of(parse_module(STEP, "one"), replace(SEARCH, stop=lambda: True))
+        pool_of(parse_module(STEP, "one"), DEFAULT, lambda: True)
     assert len(made) == 2

@@ -8,9 +8,10 @@ import pytest
 
 from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
-from recompute.driver.api import Request, Rewritten, rewrite
+from recompute.driver.api import Rewritten, rewrite
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import random_inputs
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Plan
 from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
@@ -49,7 +50,7 @@ def saved(text: str, done: Rewritten, scopes: tuple[str, ...]) -> tuple[dict[str
 
 
 def rewritten(budgets: dict[str, str | float], **request: object) -> tuple[dict[str, int], Rewritten]:
-    done = rewrite(STEP, Request(segment_budgets=budgets, calls=False, **request))  # pyright: ignore[reportArgumentType]
+    done = rewrite(STEP, RecomputeOptions(segment_budgets=budgets, calls=False, **request))  # pyright: ignore[reportArgumentType]
     before, after = saved(STEP, done, ("layer0", "layer1"))
     assert before == {"layer0": 2048, "layer1": 3072}
     return after, done
@@ -94,15 +95,15 @@ def test_marks_of_the_user_win():
     kept = STEP.replace("sine %x :", "sine %x {recompute.recompute = false} :")
     kept = kept.replace("multiply %a, %w :", 'multiply %a, %w {recompute.recompute = "must_save"} :')
     with pytest.raises(Refusal, match=r"proven minimum is 2048 bytes; .*: a mark keeps it"):
-        rewrite(kept, Request(segment_budgets={"layer0": "50%"}))
+        rewrite(kept, RecomputeOptions(segment_budgets={"layer0": "50%"}))
     again = STEP.replace("sine %x :", "sine %x {recompute.recompute = true} :")
-    done = rewrite(again, Request(segment_budgets={"layer0": "100%"}, calls=False))
+    done = rewrite(again, RecomputeOptions(segment_budgets={"layer0": "100%"}, calls=False))
     assert saved(STEP, done, ("layer0",))[1] == {"layer0": 1024}
 
 
 def test_a_plan_read_again_gives_the_same_bytes():
     _, done = rewritten({"layer0": "50%", "layer1": "2KiB"})
-    assert rewrite(STEP, Request(plan=done.plan_text, calls=False)).text == done.text
+    assert rewrite(STEP, RecomputeOptions(plan=done.plan_text, calls=False)).text == done.text
 
 
 def test_with_a_budget_both_hold():
@@ -134,7 +135,7 @@ def test_inside_of_a_loop():
     }
     """
     with pytest.raises(Refusal, match="is inside of a loop or a branch, which is one operation; loops="):
-        rewrite(text, Request(segment_budgets={"layer": "50%"}))
+        rewrite(text, RecomputeOptions(segment_budgets={"layer": "50%"}))
 
 
 def budgets_for(program: Program, dice: Random) -> dict[str, str | float]:
@@ -150,7 +151,7 @@ def test_random_programs_keep_their_budgets_and_their_bits():
         budgets = budgets_for(program, dice)
         target = dice.choice(("none", "stablehlo"))
         try:
-            done = rewrite(program.text, Request(segment_budgets=budgets, calls=False, target=target))
+            done = rewrite(program.text, RecomputeOptions(segment_budgets=budgets, calls=False, target=target))
         except Refusal as error:
             assert "proven minimum" in error.reason or "which is proved" in error.reason, (seed, error)
             continue
@@ -169,7 +170,7 @@ def test_random_programs_keep_their_budgets_and_their_bits():
 def test_the_meter_sees_what_is_not_saved():
     """Without budgets nothing falls: the count of the test before can fail."""
     program = generate(0)
-    done = rewrite(program.text, Request(planner=lambda _: Plan(), calls=False))
+    done = rewrite(program.text, RecomputeOptions(planner=lambda _: Plan(), calls=False))
     before, after = saved(program.text, done, program.scopes)
     assert before == after and sum(before.values()) > 0
 
@@ -179,7 +180,7 @@ def test_random_programs_keep_both_budgets():
     for seed in range(12):
         program, dice = generate(seed), Random(seed)
         scope, share = dice.choice(program.scopes), dice.choice((60, 80, 100))
-        asked = Request(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
+        asked = RecomputeOptions(segment_budgets={scope: f"{share}%"}, budget="70%", calls=False, target="none")
         try:
             done = rewrite(program.text, asked)
         except Refusal:

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.interpreters.prove import prove
+from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
 from recompute.test.examples import original, recomputed
 from recompute.transforms.recompute import recompute
@@ -22,7 +23,7 @@ def test_a_breadth_first_executor_holds_less(example: str) -> None:
     """Dropout in every block. XLA:CPU itself: 294 -> 122 MiB and 152 -> 88 MiB at the large size."""
     name = f"{example}.large.mlir"
     unstaggered = original(name).clone()
-    recompute(unstaggered, staggered=False, calls=False)
+    recompute(unstaggered, RecomputeOptions(stagger=False, calls=False))
     staggered = recomputed(name)
     assert xla_bytes(staggered) < 0.75 * xla_bytes(unstaggered)
     assert prove(unstaggered, staggered).proved
@@ -31,6 +32,6 @@ def test_a_breadth_first_executor_holds_less(example: str) -> None:
 def test_nothing_is_held_back_where_nothing_runs_ahead() -> None:
     """The chain draws no random numbers: the only barriers are those of the copies."""
     unstaggered = original("chain.small.mlir").clone()
-    done = recompute(unstaggered, staggered=False)
+    done = recompute(unstaggered, RecomputeOptions(stagger=False))
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]
     assert len(barriers) == sum(len(group.batches) for group in done.groups)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.selection import Selection
 from recompute.analysis.request.stated_checkpoints import OVERRIDDEN
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
+from recompute.options.recompute_options import RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.transforms.recompute import recompute
 
 T = "tensor<1024xf32>"
@@ -28,7 +29,7 @@ func.func public @main(%x: {T}, %ct: {T}) -> ({T}, {T}) attributes {{recompute.c
 
 def done(selection: Selection, name: str = "block") -> tuple[str, list[str]]:
     module = parse_module(STEP.replace("NAME", name))
-    remarks = recompute(module, selection, target="none").remarks
+    remarks = recompute(module, RecomputeOptions(selection, target="none")).remarks
     return print_module(module), [remark.reason for remark in remarks]
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recompute.analysis.request.selection import AUTO
 from recompute.dialects.parser import parse_module
-from recompute.driver.api import Request, rewrite
+from recompute.driver.api import rewrite
+from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.of_graph import planner_within
-from recompute.rules.costs.cost import FLOPS
-from recompute.transforms.plans.candidates import SOLVED, Search, candidates
-from recompute.transforms.plans.carry_out import FOR_XLA
+from recompute.transforms.plans.candidates import SOLVED, candidates
 from recompute.transforms.plans.thinned import with_fewer_groups
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
@@ -27,15 +25,15 @@ def test_fewer_copies_are_proved_equal() -> None:
         assert all(0 < one.copies < plan.copies for one in thinned)
         return plan
 
-    rewrite(CHAIN, Request(planner=whole))
+    rewrite(CHAIN, RecomputeOptions(planner=whole))
     assert len(thinned) >= 4
     for one in thinned:
-        done = rewrite(CHAIN, Request(planner=lambda _, one=one: one))
+        done = rewrite(CHAIN, RecomputeOptions(planner=lambda _, one=one: one))
         assert done.proof is not None and done.proof.proved and done.copies == one.copies
 
 
 def test_they_are_among_what_is_chosen_from() -> None:
-    found = candidates(parse_module(CHAIN, "chain"), Search(AUTO, 2, FOR_XLA, True, FLOPS))
+    found = candidates(parse_module(CHAIN, "chain"), DEFAULT)
     solved = [one for one in found if one.foreseen.kind == SOLVED]
     fewer = [one for one in solved if one.words.endswith("places")]
     whole = [one for one in solved if one not in fewer]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ...support.units import parse_budget, parse_bytes
+from ..support.units import parse_budget, parse_bytes
 from .selection import BadSelection
 
 Loops = bool | str

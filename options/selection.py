@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from ...rules.permission import Permission
-from ..step.phases_by_results import PhaseHint
+from ..rules.permission import Permission
+from .phase_hint import PhaseHint
 
 
 class BadSelection(ValueError):
@@ -57,6 +57,11 @@ class Selection:
     primal_results: tuple[int, ...] = ()
     primal_values: tuple[str, ...] = ()
     cotangents: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, options: Selection) -> Selection:
+        """The selection in an object with more fields, such as a pass."""
+        return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
 
     @property
     def phase_hint(self) -> PhaseHint:

@@ -1,0 +1,80 @@
+"""The keywords of `recompute.jax.jit`, with their types: the fields of the options, and those of `jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from ...options.loop_schedule import Loops
+from ...options.recompute_options import Pipeline, Planner
+from ...planning.plan_file import StepPlan
+
+
+class OfSelection(TypedDict, total=False):
+    """The fields of `Selection`."""
+
+    segments: str
+    segment_count: int
+    checkpoints: Sequence[str] | None
+    skip: Sequence[int]
+    outputs: bool
+    policy: str | Callable[..., Any]
+    names: Sequence[str]
+    save: Sequence[str]
+    exclude: Sequence[str]
+    segment_budgets: str | Mapping[str, str | float]
+    collectives: bool
+    preserve_rng_state: bool
+    repeatable: Sequence[str]
+    primal_results: Sequence[int]
+    primal_values: Sequence[str]
+    cotangents: Sequence[int]
+
+
+class OfOptions(TypedDict, total=False):
+    """The fields of `RecomputeOptions` that a step to be compiled by JAX may be given."""
+
+    copies: int
+    stagger: bool
+    calls: bool
+    plan: str | Sequence[StepPlan] | None
+    planner: Planner | None
+    budget: str | float | None
+    strict: bool
+    attempts: int
+    proof: bool
+    loops: Loops
+    cost: str
+    offload: str
+    pipeline: Pipeline | None
+
+
+class OfCompilation(TypedDict, total=False):
+    """When the plain step is compiled and measured, and how many candidates are compiled."""
+
+    measure: bool | str
+    search: int
+
+
+class OfJax(TypedDict, total=False):
+    """The keywords of `jax.jit`."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    inline: bool
+    compiler_options: dict[str, Any] | None
+
+
+class Keywords(OfSelection, OfOptions, OfCompilation, OfJax, total=False):
+    """The keywords of `recompute.jax.jit`."""
+
+
+OURS = frozenset(OfSelection.__annotations__) | OfOptions.__annotations__.keys() | OfCompilation.__annotations__.keys()
+"""The keywords that `jax.jit` does not know."""

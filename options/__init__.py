@@ -1,0 +1,1 @@
+"""What users ask for, as data: parsed and validated at the edge, passed whole."""

@@ -1,0 +1,174 @@
+"""Options of a rewrite: one frozen object, built and validated once, passed whole.
+
+The pass `recompute`, the command line, `recompute.rewrite` and `recompute.jax.jit` build it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..planning.graph import Graph
+from ..planning.objective import ATTEMPTS
+from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.plan import Plan
+from ..planning.plan_file import StepPlan, from_json
+from ..rules.costs.cost import FLOPS
+from .loop_schedule import Loops, demand_proof
+from .offload import offload_named
+from .segment_budgets import spelled
+from .selection import AUTO, Selection
+
+Planner = Callable[[Graph], Plan]
+"""A function from the graph of a step to a plan for it."""
+Pipeline = str | Sequence[str | ModulePass]
+"""Passes by name, `recompute-inline,recompute-mark`, or as objects."""
+TARGETS = ("stablehlo", "none")
+"""The forms in which `recompute-lower` writes tokens: as optimization barriers, or not at all."""
+
+
+@dataclass(frozen=True)
+class Emission:
+    """The form of the rewritten step: the target of `recompute-lower`, whether `recompute-stagger` runs behind it, and
+    whether functions are called again."""
+
+    target: str = "stablehlo"
+    staggered: bool = True
+    calls: bool = True
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether barriers order the result. Otherwise the program order alone holds the copies back."""
+        return self.target != "none"
+
+
+@dataclass(frozen=True)
+class RecomputeOptions:
+    """Options of a rewrite.
+
+    Attributes:
+        selection: The segments and the policy; see `Selection`.
+        copies: The maximum number of copies of one operation.
+        target: The form of the tokens, as in `recompute-lower`: `stablehlo` or `none`.
+        stagger: Hold the forward pass back too, as `recompute-stagger` does.
+        calls: Call functions again where nothing in them was changed.
+        plan: A plan of an earlier run, or one written by hand, as text or as parsed; it replaces the selection.
+        planner: A function, Graph -> Plan, that plans each step; it replaces the selection.
+        budget: `8GiB` of the device, `50%` or `0.5` of the temporaries of the plain step, or `min`, at the least extra
+            work. At most one of plan, planner and budget is given.
+        memory_model: The model that a budget is measured by, `order` (program order) or `xla`. By default `order` with
+            the target `none`, `xla` otherwise.
+        strict: A step that is left unchanged is an error.
+        attempts: The number of candidate segmentations that are compared by the model.
+        measure: The bytes that a module needs, as a compiler says. Every candidate is then written and measured, and
+            the one with the fewest bytes, then FLOPs, is returned.
+        workers: The number of modules that are measured at a time.
+        proof: Prove the result equal.
+        merge_remat: Undo the step's own `jax.checkpoint` first.
+        loops: Recompute what loops stack up for later loops. `keep(50%)` or `keep(2GiB)` keeps that much of it;
+            `periodic(8)` or `periodic(auto)` saves the carries at intervals.
+        cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
+            file of costs.
+        offload: `marked` moves values to the host that are marked so; `auto` or `25GB/s` lets a budget choose more.
+        pipeline: Passes that run in place of `recompute`; all other options but `strict` and `proof` are at their
+            defaults then.
+        segment_budgets: `{"layer*": "30%", "head": "8MiB"}`, for `Selection.segment_budgets`, with or without a budget;
+            whole numbers are bytes, others shares.
+    """
+
+    selection: Selection = AUTO
+    copies: int = 2
+    target: str = "stablehlo"
+    stagger: bool = True
+    calls: bool = True
+    plan: str | Sequence[StepPlan] | None = None
+    planner: Planner | None = None
+    budget: str | None = None
+    memory_model: str = ""
+    strict: bool = False
+    attempts: int = ATTEMPTS
+    measure: Callable[[ModuleOp], int] | None = None
+    workers: int = 1
+    proof: bool = True
+    merge_remat: bool = False
+    loops: Loops = True
+    cost: str = FLOPS
+    offload: str | Offload = ""
+    pipeline: Pipeline | None = None
+    segment_budgets: Mapping[str, str | float] | None = None
+
+    @classmethod
+    def of_pass(cls, options: Selection) -> RecomputeOptions:
+        """The options of a pass, whose fields have the names of these. Its plan is a file, and is read by the pass."""
+        own = _names(cls) - _names(Selection) - {"plan"}
+        values = {name: getattr(options, name) for name in own & _names(type(options))}
+        if values.get("budget") is not None:
+            values["budget"] = str(values["budget"])
+        return cls(Selection.of(options), **values)
+
+    def validated(self) -> RecomputeOptions:
+        """The same options with the plan parsed and the budgets of segments in the selection.
+
+        Raises:
+            BadSelection: For budgets of segments or loops that cannot be parsed or proved.
+            BadPlan: For a plan that cannot be parsed.
+            ValueError: For an unknown target, and for options that contradict one another.
+        """
+        if self.proof:
+            demand_proof(self.loops)
+        if self.target not in TARGETS:
+            raise ValueError(f"unknown target '{self.target}'; known are {', '.join(TARGETS)}")
+        if sum(option is not None for option in (self.plan, self.planner, self.budget)) > 1:
+            raise ValueError("give one of plan, planner and budget, not several")
+        options = self
+        if self.segment_budgets is not None:
+            selection = replace(self.selection, segment_budgets=spelled(self.segment_budgets))
+            options = replace(self, selection=selection, segment_budgets=None)
+        if options.selection.segment_budgets and (self.plan is not None or self.planner is not None):
+            raise ValueError("a plan or a planner says what is recomputed, and so do segment_budgets: give one of them")
+        return replace(options, plan=from_json(self.plan)) if isinstance(self.plan, str) else options
+
+    def beside_pipeline(self) -> str | None:
+        """The name of an option besides the pipeline that differs from its default."""
+        default = RecomputeOptions(pipeline=self.pipeline, strict=self.strict, proof=self.proof)
+        names = (field.name for field in fields(self))
+        return next((name for name in names if getattr(self, name) != getattr(default, name)), None)
+
+    @property
+    def planned(self) -> Sequence[StepPlan] | Planner | None:
+        """The plan or the planner, if there is one. The plan has been parsed."""
+        assert not isinstance(self.plan, str), "validated options have a parsed plan"
+        return self.planner or self.plan
+
+    def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
+        """With this plan or planner, and no budget."""
+        if callable(planned):
+            return replace(self, plan=None, planner=planned, budget=None)
+        return replace(self, plan=planned, planner=None, budget=None)
+
+    @property
+    def emission(self) -> Emission:
+        return Emission(self.target, self.stagger, self.calls)
+
+    @property
+    def moves(self) -> Offload:
+        """The parsed option `offload`. Raises `BadOffload`, and `BadCost` for an unknown cost."""
+        return offload_named(self.offload, self.cost) if isinstance(self.offload, str) else self.offload
+
+    @property
+    def planned_moves(self) -> Offload:
+        """The moves that the plans were made for, if there are any, otherwise those of the option."""
+        planned = self.planned
+        if planned is None or callable(planned):
+            return self.moves
+        return next((step.offload for step in planned if step.offload.offers), NOTHING_MOVED)
+
+
+DEFAULT = RecomputeOptions()
+
+
+def _names(options: type[RecomputeOptions | Selection]) -> set[str]:
+    return {field.name for field in fields(options)}

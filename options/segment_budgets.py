@@ -1,0 +1,58 @@
+"""Budgets of segments, parsed: `layer*:30%,head:8MiB`.
+
+Behind the last colon stand bytes, a share of what the segment saves as it is, or `min`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..support.units import budget_text, parse_budget
+from .selection import BadSelection
+
+
+@dataclass(frozen=True)
+class SegmentBudget:
+    """The budget of the segments whose names match a shell-style pattern."""
+
+    pattern: str
+    text: str
+
+    def most(self, plain: int) -> int | None:
+        """Bytes, of a segment that saves so many as it is; None for as few as can be."""
+        return parse_budget(self.text, plain)
+
+
+def read_budgets(said: Sequence[str]) -> tuple[SegmentBudget, ...]:
+    """Raises `BadSelection`, in words, for what is none."""
+    found = [_read(one) for text in said for part in text.split(",") if (one := part.strip())]
+    if said and not found:
+        raise BadSelection("segment-budgets says nothing; write layer*:30%,head:8MiB")
+    return tuple(found)
+
+
+def _read(text: str) -> SegmentBudget:
+    pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
+    if not colon or not pattern or not budget:
+        raise BadSelection(f"segment-budgets: invalid budget of a segment '{text}': expected layer*:30% or head:8MiB")
+    try:
+        parse_budget(budget, 1)
+    except ValueError as error:
+        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
+    return SegmentBudget(pattern, budget)
+
+
+def spelled(budgets: Mapping[str, str | float]) -> tuple[str, ...]:
+    """A mapping as the option of a pass: `{"layer*": "30%"}`; whole numbers are bytes, others shares. Raises
+    `BadSelection`."""
+    texts = tuple(f"{pattern}:{_text(pattern, budget)}" for pattern, budget in budgets.items())
+    read_budgets(texts)
+    return texts
+
+
+def _text(pattern: str, budget: str | float) -> str:
+    try:
+        return budget_text(budget)
+    except ValueError as error:
+        raise BadSelection(f"segment-budgets: {pattern}: {error}") from error
