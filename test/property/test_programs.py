@@ -107,6 +107,7 @@ def only_loss_and_gradients(shape: Shape) -> Shape:
     return replace(shape, takes_cotangent=False, returns_loss=True, update="none", unknown=False)
 
 
+@pytest.mark.slow
 def test_the_backward_pass_is_the_derivative() -> None:
     """The loss changes along a random direction as the gradients say, in all but a few programs: corners, such as a
     maximum's, make a difference quotient wrong."""

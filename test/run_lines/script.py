@@ -1,7 +1,7 @@
 """What the RUN lines of a lit file say, read by lit's own parser, with its substitutions `%s`, `%S`, `%t` and `%%`.
 
-Programs are those of `PROGRAMS`, one for each console script that the suite needs, and `diff` of two files. Whatever
-else a file asks for raises `NotUnderstood`: it needs lit itself.
+Programs are those of `PROGRAMS`: the console scripts that the suite needs, `diff` of two files, and `sed`. Any other
+program raises `NotUnderstood`: the file needs lit itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = ("recompute-opt", "recompute-check", "recompute-run", "xdsl-opt", "filecheck", "diff")
+PROGRAMS = ("recompute-opt", "recompute-check", "recompute-run", "xdsl-opt", "filecheck", "diff", "sed")
 OTHER_KEYWORDS = ("XFAIL:", "REQUIRES:", "UNSUPPORTED:", "ALLOW_RETRIES:", "DEFINE:", "END.")
 MODES = {">": "wb", ">>": "ab"}
 _SUBSTITUTION = re.compile(r"%([sSt%])")

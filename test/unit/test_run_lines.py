@@ -108,6 +108,7 @@ def test_a_script_that_fails(name: str, tmp_path: Path) -> None:
     assert words in report.output
 
 
+@pytest.mark.slow
 def test_lit_says_the_same(suite: Path) -> None:
     scripts = PASS | {name: lines for name, (lines, _) in FAIL.items()}
     files = {name: written(suite, name, scripts[name]) for name in LIT_TOO}

@@ -22,6 +22,7 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_recipe_saves_memory_and_computes_the_same():
     """The same numbers, as near as XLA rounds; equality is what the proof is for."""
     output = run("examples/with_jax.py")

@@ -64,6 +64,7 @@ def test_what_is_chosen_is_the_least_of_what_was_tried(name: str) -> None:
     )
 
 
+@pytest.mark.slow("unet", "gpt_train")
 @pytest.mark.parametrize("name", ["chain.small.mlir", "mlp.small.mlir", "unet.small.mlir"])
 def test_attempts_travel_as_plans_and_need_what_was_reckoned(name: str) -> None:
     found = list(tried_plans(original(name), RecomputeOptions(attempts=3)))

@@ -55,6 +55,7 @@ def flops(compiled: Any) -> float:
     return float(compiled.cost_analysis()["flops"])
 
 
+@pytest.mark.slow
 def test_bytes_are_those_of_the_device(plain: Any) -> None:
     analysis = plain.memory_analysis()
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
@@ -87,6 +88,7 @@ def test_what_was_reached_is_said() -> None:
         recompute.jax.jit(STEP, budget=0.05)(*five_layers())
 
 
+@pytest.mark.slow
 def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, plain: Any) -> None:
     step = recompute.jax.jit(STEP, budget="device")
     if not jax.local_devices()[0].memory_stats():

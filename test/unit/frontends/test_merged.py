@@ -152,6 +152,7 @@ def test_barriers_of_the_user_alone():
     assert found.drops_barriers and found.merged is None
 
 
+@pytest.mark.slow
 def test_dropout():
     """The masks are drawn once more from the same key, and merge with those of the first forward pass."""
 

@@ -204,7 +204,7 @@ def of_equinox(call: Any) -> Callable[..., Any]:
     return step
 
 
-@pytest.mark.slow("of_equinox", "of_linen")
+@pytest.mark.slow("of_equinox", "of_linen", "of_nnx")
 @pytest.mark.parametrize("framework", [of_linen, of_nnx, of_equinox])
 def test_modules_with_states_of_their_own(framework: Callable[[Any], Any]):
     """Paddle: running statistics are written twice, silently."""

@@ -55,7 +55,7 @@ def cost_of(form: Form | Exception) -> dict[str, Any]:
     return {**sizes, "flops": work["flops"], "why": form.why}
 
 
-@pytest.mark.slow("gpt", "moe")
+@pytest.mark.slow("gpt", "moe", "resnet")
 # Of plain's temporaries ours needs at most so much: a step that saves nothing is within theirs where theirs is bad.
 @pytest.mark.parametrize(("name", "most"), [("gpt", 0.5), ("linen resnet", 0.9), ("moe", 0.9)])
 def test_at_the_same_blocks(name: str, most: float):

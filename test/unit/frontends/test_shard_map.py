@@ -14,7 +14,7 @@ import recompute
 ROOT = Path(recompute.__file__).resolve().parent
 
 
-@pytest.mark.slow("more")
+@pytest.mark.slow("more", "some")
 @pytest.mark.parametrize(
     "names", [("inside", "inside a scan"), ("one each", "loss inside", "scan inside")], ids=["some", "more"]
 )

@@ -52,7 +52,7 @@ def by_jax(name: str) -> tuple[Sequence[Array], Sequence[Array]]:
     return arrays, [np.asarray(leaf) for leaf in jax.tree.leaves(step.lower().compile()(*inputs))]
 
 
-@pytest.mark.slow("gpt-", "gpt]", "unet")
+@pytest.mark.slow("gpt-", "gpt]", "unet", "gpt_train")
 @pytest.mark.parametrize("name", BESIDE_JAX)
 def test_results_are_as_near_to_the_truth_as_those_of_jax(name: str) -> None:
     inputs, expected = by_jax(name)

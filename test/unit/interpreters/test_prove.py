@@ -569,9 +569,9 @@ def test_as_many_operations_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_calls_may_be_nested_deeply() -> None:
-    levels = "\n".join(private(f"f{n}", f"%a = call @f{n + 1} %p\nreturn %a") for n in range(3000))
+    levels = "\n".join(private(f"f{n}", f"%a = call @f{n + 1} %p\nreturn %a") for n in range(1500))
     text, other = (
-        main("%a = call @f0 %x\nreturn %a", f"{levels}\n{private('f3000', last)}")
+        main("%a = call @f0 %x\nreturn %a", f"{levels}\n{private('f1500', last)}")
         for last in ("return %p", "%a = tanh %p\nreturn %a")
     )
     assert compare(text, text).proved

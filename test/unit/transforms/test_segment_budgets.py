@@ -175,6 +175,7 @@ def test_the_meter_sees_what_is_not_saved():
     assert before == after and sum(before.values()) > 0
 
 
+@pytest.mark.slow
 def test_random_programs_keep_both_budgets():
     written = 0
     for seed in range(12):

@@ -18,6 +18,7 @@ def xla_bytes(module: ModuleOp) -> int:
     return xla_timeline(functions_of(module)[0]).peak_bytes
 
 
+@pytest.mark.slow("gpt")
 @pytest.mark.parametrize("example", ["gpt", "mlp"])
 def test_a_breadth_first_executor_holds_less(example: str) -> None:
     """Dropout in every block. XLA:CPU itself: 294 -> 122 MiB and 152 -> 88 MiB at the large size."""
