@@ -31,8 +31,8 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.recompute import recompute
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import recompute
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "xla_temporaries.json"

@@ -22,8 +22,8 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
+from recompute.search.recompute import recompute
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import recompute
 
 PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
 

@@ -31,6 +31,7 @@ from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.recompute import recompute
 from recompute.tools.collection import rare_collections
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
@@ -39,7 +40,6 @@ from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.inline_segments import inline_segments
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import recompute
 from recompute.transforms.stagger import stagger
 from recompute.transforms.verify import verify
 

@@ -39,13 +39,13 @@ from ..planning.plan_file import StepPlan, from_json, to_json
 from ..reports.explain import to_text
 from ..rules.costs.cost import FLOPS
 from ..rules.flops import flops
+from ..search.budget.limit import Budget
+from ..search.budget.moves import with_moves
+from ..search.carry_out import LEFT
+from ..search.recompute import Recomputation, recomputed, recomputed_within
+from ..search.tried import tried_plans
 from ..transforms.merge_remat import without_remat
-from ..transforms.plans.budget import Budget
-from ..transforms.plans.carry_out import LEFT
-from ..transforms.plans.host_moves import with_moves
 from ..transforms.plans.segment_budgets import of_rest
-from ..transforms.plans.tried import tried_plans
-from ..transforms.recompute import Recomputation, recomputed, recomputed_within
 from ..transforms.take_marks import but_for_moves, take_marks
 from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import passes_of

@@ -28,12 +28,12 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
 from ..rules.flops import flops
+from ..search.budget.limit import Allowed, Budget, allowed
+from ..search.prepare import prepare
+from ..search.recompute import recomputed_within
 from ..support.units import MINIMUM, budget_text
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.budget import Allowed, Budget, allowed
 from ..transforms.plans.counted import ORDER, flat, timelines_of
-from ..transforms.plans.prepared import prepare
-from ..transforms.recompute import recomputed_within
 from .api import as_module
 from .held_up import HeldUp, held_up
 from .verification import verify_module

@@ -23,9 +23,9 @@ from ..planning.solvers.result import Progress, Refusal, Result, Stop
 from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Again, Curve, curve_of
 from ..rules.costs.cost import FLOPS
+from ..search.carry_out import asked_cost
+from ..search.prepare import prepare
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.extra_cost import asked_cost
-from ..transforms.plans.prepared import prepare
 from .held_up import held_up, named
 
 NAMED = 3

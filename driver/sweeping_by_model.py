@@ -21,13 +21,13 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused
 from ..rules.flops import flops
+from ..search.budget.limit import ERROR
+from ..search.candidates import Candidate
+from ..search.pools import pool_of
+from ..search.prepare import prepare
+from ..search.recompute import recomputed
 from ..transforms.phase import numbered_steps
-from ..transforms.plans.budget import ERROR
-from ..transforms.plans.candidates import Candidate
 from ..transforms.plans.counted import XLA, flat, timelines_of
-from ..transforms.plans.pools import pool_of
-from ..transforms.plans.prepared import prepare
-from ..transforms.recompute import recomputed
 
 NO_BOUND = "no bound proved in this model"
 ROUNDS = 3

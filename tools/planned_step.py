@@ -15,9 +15,9 @@ from ..driver.sweeping import Sweeping, Swept, swept_steps
 from ..driver.sweeping_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
 from ..reports.curve import Again, Point
+from ..search.budget.loop_choices import loops_option
 from ..support.units import format_bytes
 from ..transforms.plans.counted import ORDER
-from ..transforms.plans.loop_choices import loops_option
 from ..transforms.take_marks import take_marks
 from .curves import write_curves
 from .diagnostics import of_exception

@@ -31,18 +31,18 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..rules.costs.cost import FLOPS
 from ..rules.names import name_of
+from ..search.budget.limit import asked_budget, demand_target
+from ..search.budget.loop_choices import loops_option
+from ..search.budget.moves import with_moves
+from ..search.emit import replace_content
+from ..search.prepare import Prepared, prepare
+from ..search.recompute import Recomputation, recomputed, recomputed_within
 from .calls.whole import kept_whole
 from .mark import NAMED, MarkPass
 from .offload import mark_moved
 from .outline_gradient import outline_gradient
 from .phase import numbered_steps
-from .plans.budget import asked_budget, demand_target
-from .plans.emit import replace_content
-from .plans.host_moves import with_moves
-from .plans.loop_choices import loops_option
 from .plans.notes import write_notes
-from .plans.prepared import Prepared, prepare
-from .recompute import Recomputation, recomputed, recomputed_within
 from .verify import verify_input
 
 

@@ -35,9 +35,9 @@ from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.search.recompute import recompute
+from recompute.search.tried import tried_plans
 from recompute.transforms.inline import inline
-from recompute.transforms.plans.tried import tried_plans
-from recompute.transforms.recompute import recompute
 
 from .loops import LOOPS
 from .steps import HELD_BACK, OPEN

@@ -21,10 +21,10 @@ from ...driver.road import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...planning.picking import Picking
 from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ...search.budget.moves import with_moves
+from ...search.candidates import Candidate
+from ...search.pools import pool_of
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
-from ...transforms.plans.candidates import Candidate
-from ...transforms.plans.host_moves import with_moves
-from ...transforms.plans.pools import pool_of
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks
 

@@ -23,11 +23,11 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.prepare import drop_dead
+from recompute.search.recompute import recompute
 from recompute.test.conformance.cases import Case
 from recompute.test.conformance.measures import Array, Measures, absolute_change, relative_change
 from recompute.transforms.inline import inline
-from recompute.transforms.plans.prepared import drop_dead
-from recompute.transforms.recompute import recompute
 
 NETS = Path(__file__).resolve().parent / "nets"
 

@@ -31,12 +31,12 @@ from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rules.names import name_of
+from recompute.search.prepare import drop_dead
+from recompute.search.recompute import Recomputation, recompute
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
-from recompute.transforms.plans.prepared import drop_dead
-from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.verify import verify
 
 NETS = Path(__file__).resolve().parent / "nets"

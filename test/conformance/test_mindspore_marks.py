@@ -13,6 +13,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.rules.names import name_of
+from recompute.search.recompute import recompute
 from recompute.test.conformance.programs import (
     BEHIND,
     backward,
@@ -30,7 +31,6 @@ from recompute.test.conformance.programs import (
     step,
 )
 from recompute.tools.recompute_opt import main
-from recompute.transforms.recompute import recompute
 
 CELL = (forward("a", "sine %x", "cell"), forward("e", "exponential %a", "cell"), forward("b", "tanh %e", "cell"))
 GRADIENTS = (backward("h", "multiply %g, %e", "cell"), backward("i", "multiply %h, %a", "cell"))

@@ -18,6 +18,7 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.recompute import recompute
 from recompute.test.conformance.programs import (
     NETS,
     backward,
@@ -31,7 +32,6 @@ from recompute.test.conformance.programs import (
     same_bits,
     step,
 )
-from recompute.transforms.recompute import recompute
 
 REGIONS = {
     "attention": "auto",

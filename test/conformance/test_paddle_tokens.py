@@ -18,6 +18,7 @@ from recompute.dialects.recompute import DependOp
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.recompute import recompute
 from recompute.test.conformance.programs import (
     BEHIND,
     backward,
@@ -38,7 +39,6 @@ from recompute.test.conformance.programs import (
     undelayed,
 )
 from recompute.transforms.lower import lower
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 LAYER = ["exponential", "sqrt", "exponential", "tanh"]

@@ -35,10 +35,10 @@ from recompute.planning.plan import Plan
 from recompute.planning.solvers.of_graph import problem_of_graph
 from recompute.planning.solvers.problem import Problem
 from recompute.rules.kinds import is_constant
+from recompute.search.prepare import drop_dead
 from recompute.test.unit.planning.solvers.exhaustive import optimum
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
-from recompute.transforms.plans.prepared import drop_dead
 
 from .checks import is_executable
 from .programs import Shape, generate

@@ -36,9 +36,9 @@ from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import WORTH_IT
 from recompute.rules.names import name_of
+from recompute.search.recompute import Recomputation, recompute
 from recompute.test.examples import peaks_of
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import Recomputation, recompute
 from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 

@@ -17,8 +17,8 @@ from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
+from recompute.search.recompute import recompute
 from recompute.test.examples import original
-from recompute.transforms.recompute import recompute
 
 STRANGE = [-1, 0, 1, 5, 10**6, 1.5, True, None, "x", "", [], {}, [0], [[0]], ["must_save"], {"a": 1}]
 Path = tuple[Any, ...]

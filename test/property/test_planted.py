@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.rules.names import name_of
+from recompute.search import carry_out
+from recompute.search import emit as pipeline
 from recompute.transforms import clone, cse, lower
 from recompute.transforms.phase import Steps
-from recompute.transforms.plans import carry_out
-from recompute.transforms.plans import emit as pipeline
 
 from .checks import CHECKS, EXECUTION
 from .run import run_one

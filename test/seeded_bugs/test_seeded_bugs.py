@@ -14,13 +14,13 @@ from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.search.recompute import recompute
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.mark import mark
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 from . import proof_bugs, verifier_bugs

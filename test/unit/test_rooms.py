@@ -12,7 +12,7 @@ ARROWS: dict[str, frozenset[str]] = {
     "step": frozenset(),
     "request": frozenset({"step"}),
     "verify": frozenset({"step"}),
-    "copies": frozenset({"step", "request", "memory"}),
+    "copies": frozenset({"step", "request"}),
     "memory": frozenset({"step", "request"}),
     "explain": frozenset({"step", "request", "copies", "memory"}),
 }

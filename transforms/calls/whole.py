@@ -8,22 +8,15 @@ again, the step is done anew while the functions are marked `recompute.whole`, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Concatenate, ParamSpec
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.recompute import Names
-from ..plans.recomputation import Recomputation
 from .said import of_others
-
-Arguments = ParamSpec("Arguments")
-Written = tuple[ModuleOp | None, Recomputation]
 
 
 def is_private(function: FuncOp) -> bool:
@@ -61,32 +54,3 @@ def take_off(module: ModuleOp | None, names: set[str]) -> None:
 
 def _named(module: ModuleOp, names: set[str]) -> list[FuncOp]:
     return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in names]
-
-
-def whole_where_lost(
-    run: Callable[Concatenate[ModuleOp, Arguments], Written],
-) -> Callable[Concatenate[ModuleOp, Arguments], Written]:
-    """Run once more with such calls kept where one is lost, and where a plan was made for the step with them kept."""
-
-    @wraps(run)
-    def either(module: ModuleOp, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Written:
-        if not any(Names.WHOLE not in function.attributes for function in attributed(module)):
-            return run(module, *args, **kwargs)
-        found: Written | Refusal
-        try:
-            found = run(module, *args, **kwargs)
-            if not found[1].restored.lost:
-                return found
-        except Refusal as error:
-            found = error
-        with kept_whole(module) as marked:
-            try:
-                work, done = run(module, *args, **kwargs)
-            except Refusal:
-                if isinstance(found, Refusal):
-                    raise found from None
-                return found
-        take_off(work, marked)
-        return work, done
-
-    return either

@@ -9,10 +9,8 @@ import pytest
 from xdsl.ir import Block
 
 from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
-from recompute.analysis.copies.choose import choose
 from recompute.analysis.copies.copying import Copying
 from recompute.analysis.copies.marked import plan_of_marks
-from recompute.analysis.copies.planned import Meant, plan_attempt
 from recompute.analysis.memory.peaks import Forecast
 from recompute.analysis.memory.xla.planned import Plain
 from recompute.analysis.memory.xla.read_program import program_of
@@ -20,11 +18,12 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.check import violations
 from recompute.planning.rewriting import Rewritten
+from recompute.search.choose import Meant, choose, plan_attempt
+from recompute.search.recompute import recompute
+from recompute.search.tried import tried_plans
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.plans.tried import tried_plans
-from recompute.transforms.recompute import recompute
 
 SELECTIONS = {
     "nothing said": AUTO,

@@ -12,11 +12,11 @@ from recompute.interpreters.prove import prove
 from recompute.options.phase_hint import PhaseHint
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.prepare import prepare
+from recompute.search.recompute import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import numbered_steps, state_phases
-from recompute.transforms.plans.prepared import prepare
-from recompute.transforms.recompute import recompute
 
 LOSS = Selection(primal_results=(0,))
 # This one returns gradients alone, from a cotangent that is a constant: nothing says where they begin.

@@ -22,9 +22,9 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.search.recompute import recompute
 from recompute.test.examples import FOLDER, original, recomputed
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import recompute
 
 
 @dataclass(frozen=True)

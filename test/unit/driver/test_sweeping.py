@@ -23,9 +23,9 @@ from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.result import Result, never
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.sweep import Outcome, sweep
+from recompute.search.prepare import prepare
 from recompute.test.examples import SMALL, original
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.plans.prepared import prepare
 
 GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graphs").glob("*.json.gz"))
 COUNT = 20

@@ -12,10 +12,10 @@ from recompute.dialects.parser import parse_module
 from recompute.driver.api import memory
 from recompute.driver.sweeping_by_model import NO_BOUND, swept_by_model
 from recompute.reports.curve_chart import to_svg
+from recompute.search.pools import forget_pools
 from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import STEP
 from recompute.tools.recompute_plan import main
-from recompute.transforms.plans.pools import forget_pools
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import why_impure
 from recompute.rules.flops import flops
 from recompute.rules.kinds import is_collective, is_constant
+from recompute.search.recompute import recompute
 from recompute.tools import recompute_check, recompute_opt, recompute_run
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "foreign_dialects.md").read_text()

@@ -10,7 +10,7 @@ from recompute.driver.api import memory
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.transforms.recompute import recompute
+from recompute.search.recompute import recompute
 
 T = "tensor<1024xf32>"
 BYTES = 4 * 1024

@@ -22,7 +22,7 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.transforms.recompute import Recomputation, recompute
+from recompute.search.recompute import Recomputation, recompute
 
 SINE = """
 func.func private @f(%x: tensor<1024xf32>) -> tensor<1024xf32> {

@@ -8,10 +8,10 @@ import pytest
 
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.search.prepare import prepare
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.calls.restore import restore_calls
 from recompute.transforms.cse import cse
-from recompute.transforms.plans.prepared import prepare
 
 pytest.importorskip("jax", reason="the test compiles with JAX")
 

@@ -11,8 +11,8 @@ from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
+from recompute.search.recompute import recompute
 from recompute.transforms.clone import clone
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 T = "tensor<256xf32>"

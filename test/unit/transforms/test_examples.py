@@ -24,6 +24,7 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
+from recompute.search.recompute import recompute
 from recompute.test.examples import (
     FOLDER,
     PEAK_IN_UPDATE,
@@ -41,7 +42,6 @@ from recompute.test.examples import (
 )
 from recompute.transforms.inline import inline
 from recompute.transforms.lower import lower
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 # Temporaries after / before in program order, from below the value measured when the test was written.

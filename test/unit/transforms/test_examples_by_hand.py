@@ -23,7 +23,7 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.transforms.recompute import recompute
+from recompute.search.recompute import recompute
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "mlir"
 NAMES = sorted(path.name for path in FOLDER.glob("*.mlir"))

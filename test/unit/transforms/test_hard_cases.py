@@ -13,13 +13,13 @@ from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
 from recompute.options.selection import Selection
 from recompute.planning.objective import EAGER_SHARE
+from recompute.search.prepare import drop_dead
+from recompute.search.recompute import recompute
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
 from recompute.transforms.mark import mark
-from recompute.transforms.plans.prepared import drop_dead
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 

@@ -18,9 +18,9 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
+from recompute.search.recompute import recompute
 from recompute.test.examples import classified
 from recompute.transforms.inline import inline
-from recompute.transforms.recompute import recompute
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

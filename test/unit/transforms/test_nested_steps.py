@@ -11,10 +11,10 @@ from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.search.recompute import recompute
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline
 from recompute.transforms.plans.nested_steps import nested_steps_apart, outline_nested_steps, put_back
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify_input
 
 FILES = FOLDER.parents[1] / "test" / "filecheck" / "transforms"

@@ -11,12 +11,12 @@ from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.search.recompute import recompute
 from recompute.test.examples import FOLDER
 from recompute.transforms.per_device.outline import outline_device_steps
 from recompute.transforms.per_device.pairs import pairs_of
 from recompute.transforms.per_device.split import split_device_steps
 from recompute.transforms.plans.nested_steps import nested_steps_apart
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify_input
 
 TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "recompute-per-device.mlir").read_text()

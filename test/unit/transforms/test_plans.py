@@ -24,9 +24,9 @@ from recompute.planning.graph import Graph
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
 from recompute.planning.plan_file import from_json, to_json
+from recompute.search.recompute import recompute
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.clone import clone_by
-from recompute.transforms.recompute import recompute
 
 SMALLEST = ("chain.small.mlir", "mlp.small.mlir")
 SELECTIONS = {"inside": Selection(), "outputs too": Selection(outputs=True), "dots": Selection(policy="dots_saveable")}

@@ -13,10 +13,10 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
+from recompute.search import pools
+from recompute.search.candidates import candidates
+from recompute.search.pools import forget_pools, pool_of
 from recompute.test.unit.transforms.test_segment_budgets import STEP
-from recompute.transforms.plans import pools
-from recompute.transforms.plans.candidates import candidates
-from recompute.transforms.plans.pools import forget_pools, pool_of
 
 
 @pytest.fixture

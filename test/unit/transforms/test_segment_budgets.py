@@ -13,12 +13,12 @@ from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import random_inputs
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Plan
+from recompute.search.prepare import drop_dead
 from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
 from recompute.transforms.plans.counted import flat
-from recompute.transforms.plans.prepared import drop_dead
 
 PROGRAMS = 40
 SHARES = (30, 50, 70, 90)

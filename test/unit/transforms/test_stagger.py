@@ -10,8 +10,8 @@ from recompute.analysis.step.functions import functions_of
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
+from recompute.search.recompute import recompute
 from recompute.test.examples import original, recomputed
-from recompute.transforms.recompute import recompute
 
 
 def xla_bytes(module: ModuleOp) -> int:

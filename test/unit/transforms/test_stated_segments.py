@@ -9,7 +9,7 @@ from recompute.dialects.parser import parse_module
 from recompute.dialects.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.transforms.recompute import recompute
+from recompute.search.recompute import recompute
 
 T = "tensor<1024xf32>"
 STEP = f"""

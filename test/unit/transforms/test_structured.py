@@ -32,6 +32,7 @@ from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
 from recompute.planning import gates
 from recompute.planning.graph import Graph
+from recompute.search.recompute import recompute
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps
 from recompute.tools.recompute_run import main as run_main
@@ -43,7 +44,6 @@ from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark
 from recompute.transforms.outline_gradient import outline_gradient
 from recompute.transforms.phase import annotate_phases
-from recompute.transforms.recompute import recompute
 from recompute.transforms.verify import verify
 
 

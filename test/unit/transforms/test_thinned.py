@@ -10,8 +10,7 @@ from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.of_graph import planner_within
-from recompute.transforms.plans.candidates import SOLVED, candidates
-from recompute.transforms.plans.thinned import with_fewer_groups
+from recompute.search.candidates import SOLVED, candidates, with_fewer_groups
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 

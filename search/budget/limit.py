@@ -11,8 +11,8 @@ from ...analysis.memory.timeline import Timeline
 from ...analysis.step.functions import functions_of
 from ...analysis.step.storage import DYNAMIC
 from ...dialects.diagnostics import Refusal
-from ..lower import TARGETS
-from .counted import MODELS, ORDER, XLA, timelines_of
+from ...transforms.lower import TARGETS
+from ...transforms.plans.counted import MODELS, ORDER, XLA, timelines_of
 
 ERROR = "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples"
 """What `benchmarks/calibrate_xla_model.py` finds of the model `xla`, plain and recomputed."""

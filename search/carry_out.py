@@ -1,29 +1,34 @@
-"""The plans of a module carried out: the best that was tried, or those that somebody hands over."""
+"""Rewriting by the best candidate of each step, or by given plans, and the cost that remarks report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.copies.choose import choose, why_worse
-from ...analysis.copies.legality import refused
-from ...analysis.memory.peaks import Forecast, Peaks
-from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
-from ...analysis.step.step import Step
-from ...dialects.diagnostics import Remark
-from ...options.recompute_options import RecomputeOptions
-from ...planning.plan import Plan
-from ...rules.names import name_of
-from ...rules.permission import Permission
-from ..clone import Cloned, clone_as_planned, clone_by, clone_marked
-from ..mark import said_of, write_marks
-from ..phase import Steps
-from .misfits import Misfits
+from ..analysis.copies.legality import refused
+from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ..analysis.step.step import Step
+from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.placements import is_offload
+from ..options.recompute_options import RecomputeOptions
+from ..options.selection import Selection
+from ..planning.plan import Plan
+from ..planning.plan_file import BadPlan, StepPlan, from_json
+from ..rules.costs.cost import BadCost, Cost, cost_named
+from ..rules.names import name_of
+from ..rules.permission import Permission
+from ..transforms.clone import Cloned, Done, clone_as_planned, clone_by, clone_marked
+from ..transforms.mark import said_of, write_marks
+from ..transforms.phase import Steps
+from ..transforms.plans.misfits import Misfits
+from .choose import choose, why_worse
 
 LEFT = "the step is left as it is"
 REST_LEFT = "the rest of the step is left as it is"
@@ -104,3 +109,46 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
         if done.plan.copies and (reason := why_worse(forecast.without_copies(), after, forecast.ordered)) is not None:
             remarks.append(Remark(function, f"{reason}: the plan is carried out all the same"))
     return replace(cloned, remarks=tuple(remarks))
+
+
+def read_plan(module: ModuleOp, path: str, beside: Selection) -> tuple[StepPlan, ...]:
+    """Raises `Refusal` at the module for a file that cannot be read, or that holds no plan, and where budgets of
+    segments say what is recomputed too."""
+    if beside.segment_budgets:
+        raise Refusal(module, "a plan says what is recomputed, and so do segment-budgets: give one of them")
+    try:
+        return from_json(Path(path).read_text())
+    except OSError as error:
+        raise Refusal(module, f"the plan {path} cannot be read: {error.strerror}") from error
+    except (BadPlan, UnicodeDecodeError) as error:
+        raise Refusal(module, f"{path}: {error}") from error
+
+
+def asked_cost(module: ModuleOp, said: str) -> Cost:
+    """Raises `Refusal` at the module for what is no cost."""
+    try:
+        return cost_named(said)
+    except BadCost as error:
+        raise Refusal(module, str(error)) from error
+
+
+def said_of_costs(steps: Steps, done: Iterable[Done], cost: Cost) -> Iterator[Remark]:
+    """A remark for each step; none for FLOPs. Before the steps are changed: they name the functions."""
+    functions = {function.sym_name.data: function for function, _ in steps}
+    costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
+    for one in done if not cost.is_default else ():
+        each = costs[one.function]
+        total, extra = sum(each), one.plan.extra_cost(each)
+        share = f", {extra / total:.2%} of the step's" if total else ""
+        yield Remark(functions[one.function], f"cost by {cost.said}: {extra / cost.scale:.4g} {cost.unit} again{share}")
+
+
+def plain_cost(step: Step, which: Sequence[bool]) -> int:
+    """Of these operations, without moves."""
+    return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
+
+
+def _without_moves(step: Step) -> Sequence[int]:
+    """The cost of each operation; what is offered to be fetched the plain step does not do."""
+    costs = zip(step.numbered.operations, step.graph.cost, strict=True)
+    return [0 if is_offload(op) else cost for op, cost in costs]

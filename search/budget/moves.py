@@ -13,12 +13,12 @@ from ...options.offload import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.offload import Offload
 from ...rules.costs.cost import BadCost, cost_named
-from ..offload import Moves
-from ..phase import Steps
-from .budget import Budget
-from .counted import ORDER
-from .extra_cost import plain_cost
-from .within_budget import Within
+from ...transforms.offload import Moves
+from ...transforms.phase import Steps
+from ...transforms.plans.counted import ORDER
+from ..carry_out import plain_cost
+from .limit import Budget
+from .within import Within
 from .written import O
 
 

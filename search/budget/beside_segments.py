@@ -17,9 +17,9 @@ from ...planning.graph import Graph
 from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
 from ...planning.rewriting import Rewritten, as_graph, carried_out
-from ..phase import numbered_steps
-from .prepared import prepare
-from .segment_budgets import Demand
+from ...transforms.phase import numbered_steps
+from ...transforms.plans.segment_budgets import Demand
+from ..prepare import prepare
 
 FIRST = "with the budgets of segments first, which proves nothing of other choices"
 STAYS = "a segment under a budget of its own is not to save more"

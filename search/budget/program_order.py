@@ -16,9 +16,9 @@ from ...options.loop_schedule import Loops
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
+from ...transforms.plans.nested_steps import function_around
 from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option
-from .nested_steps import function_around
 from .written import Budgeted, O, Written
 
 ROUNDS, SMALL_STEPS = 8, 4

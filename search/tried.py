@@ -8,16 +8,16 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.copies.choose import Tried, choose
-from ...analysis.memory.peaks import Forecast
-from ...analysis.step.step import Step
-from ...options.recompute_options import DEFAULT, RecomputeOptions
-from ...planning.plan_file import StepPlan
-from ..mark import write_marks
-from ..phase import numbered_steps
-from .misfits import Misfits
-from .notes import notes_of, write_notes
-from .prepared import prepare
+from ..analysis.memory.peaks import Forecast
+from ..analysis.step.step import Step
+from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..planning.plan_file import StepPlan
+from ..transforms.mark import write_marks
+from ..transforms.phase import numbered_steps
+from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.notes import notes_of, write_notes
+from .choose import Tried, choose
+from .prepare import prepare
 
 
 @dataclass(frozen=True)

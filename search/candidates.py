@@ -9,34 +9,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.copies.choose import Tried, choose
-from ...analysis.memory.peaks import Forecast, Peaks
-from ...analysis.step.step import Step
-from ...dialects.diagnostics import Refusal
-from ...dialects.every import every_operation
-from ...dialects.stopwatch import part
-from ...options.loop_schedule import Loops
-from ...options.recompute_options import RecomputeOptions
-from ...options.selection import BadSelection
-from ...planning.offload import Offload
-from ...planning.picking import Foreseen
-from ...planning.plan import Plan
-from ...planning.plan_file import Note, StepPlan
-from ...planning.solvers.result import Stop, never
-from ..mark import write_marks
-from ..per_device.bodies import is_stand_in
-from ..phase import numbered_steps
-from .beside_segments import BesideSegments
-from .extra_cost import asked_cost
-from .loop_choices import loop_choices
-from .notes import notes_of, write_notes
-from .prepared import prepare
-from .segment_budgets import Demand
-from .thinned import STEPS, thinned_out, with_fewer_groups
+from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.step.step import Step
+from ..dialects.diagnostics import Refusal
+from ..dialects.every import every_operation
+from ..dialects.stopwatch import part
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import RecomputeOptions
+from ..options.selection import BadSelection
+from ..planning.graph import Graph
+from ..planning.offload import Offload
+from ..planning.pairs import plan_of_pairs
+from ..planning.picking import Foreseen
+from ..planning.plan import CopyGroup, Plan
+from ..planning.plan_file import Note, StepPlan
+from ..planning.solvers.result import Stop, never
+from ..transforms.mark import write_marks
+from ..transforms.per_device.bodies import is_stand_in
+from ..transforms.phase import numbered_steps
+from ..transforms.plans.notes import notes_of, write_notes
+from ..transforms.plans.segment_budgets import Demand
+from .budget.beside_segments import BesideSegments
+from .budget.loop_choices import loop_choices
+from .carry_out import asked_cost
+from .choose import Tried, choose
+from .prepare import prepare
 
 SOLVED, LOOPS = "solver", "loops alone"
 TRIED = 8
@@ -213,9 +215,9 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
 
 def _solved(step: Step, demand: Demand | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
-    from ...planning.evaluate import peak_bytes
-    from ...planning.solvers.of_graph import plan_within
-    from ...planning.solvers.result import NoPlan
+    from ..planning.evaluate import peak_bytes
+    from ..planning.solvers.of_graph import plan_within
+    from ..planning.solvers.result import NoPlan
 
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
@@ -226,3 +228,45 @@ def _solved(step: Step, demand: Demand | None, stop: Stop) -> Iterator[tuple[flo
             yield share, segments.plan(step.graph, partial(plan_within, budget=int(share * peak), stop=stop))
         except NoPlan:
             return
+
+
+T = TypeVar("T")
+STEPS = 12
+"""So many plans are made of one in either order, about."""
+
+
+def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
+    """Segment by segment, with the names of those that are left."""
+    groups = dict[str, list[CopyGroup]]()
+    for group in sorted(plan.groups, key=lambda one: one.before):
+        groups.setdefault(group.segment, []).append(group)
+    names = [name for name in groups if name]
+    for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
+        for kept in _fewer(order, STEPS):
+            left = frozenset(kept)
+            groups_left = tuple([one for one in plan.groups if not one.segment or one.segment in left])
+            yield left, replace(plan, groups=groups_left)
+
+
+def with_fewer_groups(graph: Graph, plan: Plan, steps: int) -> Iterator[tuple[int, Plan]]:
+    """Place by place, with how many are left. What a copy read of one that is left out it reads of the original."""
+    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    from ..planning.solvers.of_graph import with_views
+
+    in_turn = sorted(plan.groups, key=lambda one: one.before)
+    for order in (in_turn, sorted(in_turn, key=lambda one: _worth([one]))):
+        for left in _fewer(order, steps):
+            pairs = {(group.before, op) for group in left for op in group.operations}
+            yield len(left), plan_of_pairs(graph, with_views(graph, pairs))
+
+
+def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
+    """Without the first ones, in about so many steps."""
+    every = max(1, len(order) // steps)
+    for count in range(every, len(order), every):
+        yield order[count:]
+
+
+def _worth(groups: Iterable[CopyGroup]) -> float:
+    found = list(groups)
+    return sum(one.saved_bytes for one in found) / (1 + sum(one.extra_flops for one in found))

@@ -15,7 +15,7 @@ from ...analysis.request.in_loops import repeatable
 from ...analysis.step.functions import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
-from .prepared import flattened
+from ..prepare import flattened
 
 CORNERS = 5
 """So many sets of stacks between all of them and the smallest ones are tried."""

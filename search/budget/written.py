@@ -13,9 +13,9 @@ from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
-from .budget import Allowed, Budget
-from .counted import flat, timelines_of
-from .prepared import drop_dead
+from ...transforms.plans.counted import flat, timelines_of
+from ..prepare import drop_dead
+from .limit import Allowed, Budget
 
 
 class Outcome(Protocol):

@@ -1,31 +1,64 @@
-"""A rewrite that keeps a budget as it is written: planned, carried out, counted, and planned again.
-
-In program order a plan of the solvers is carried out, and where merging what is the same, after the copies are in, has
-it live longer than planned, less is asked for. By the model of XLA:CPU, which sees another program, plans of all kinds
-are foreseen, and the cheapest of those that are foreseen to fit are carried out until one does. What is chosen without
-a budget is taken where it fits and is cheaper.
-"""
+"""A budget by the model of XLA:CPU, which sees another program than program order: plans of all kinds are foreseen, and
+the cheapest of those that are foreseen to fit are carried out until one does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.functions import functions_of
-from ...dialects.diagnostics import Remark
+from ...dialects.diagnostics import Refusal, Remark
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
+from ...planning.picking import Picking
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
-from .budget import ERROR, Budget, allowed
-from .by_model import by_model
-from .counted import ORDER
-from .in_program_order import in_program_order
+from ...transforms.plans.counted import ORDER
+from ..pools import pool_of
+from .limit import ERROR, Budget, allowed
 from .loop_choices import loops_option
+from .program_order import in_program_order
 from .written import Budgeted, O, Run, Written
+
+ROUNDS = 6
+"""So many are carried out at most."""
+
+
+def by_model(one: Budgeted[O]) -> Written[O]:
+    """Raises `Refusal`."""
+    pool, asked = pool_of(one.module, one.options, one.stop), one.allowed
+    written = dict[int, Written[O]]()
+    plain = 1.0, asked.share(asked.plain)
+    limit = 0.0 if asked.wanted is None else 1.0
+    picking = Picking([plan.foreseen for plan in pool], limit, plain)
+
+    def needed(at: int) -> float | None:
+        if written and one.stop():
+            return None
+        try:
+            written[at] = one.written(pool[at].plans, pool[at].loops)
+        except Refusal:
+            return None
+        return asked.share(written[at].peaks)
+
+    best = picking.run(needed, ROUNDS)
+    if asked.wanted is None:
+        best = picking.least
+    if best is None:
+        raise Refusal(one.module, _not_reached(one, [done.peaks for done in written.values()]))
+    return written[best]
+
+
+def _not_reached(one: Budgeted[O], reached: Sequence[Mapping[str, int]]) -> str:
+    words = f"no plan keeps the budget {one.asked} {one.budget.by}, {ERROR}"
+    if not reached:
+        return f"{words}: nothing can be recomputed"
+    least = min(reached, key=one.allowed.share)
+    needed = ", ".join(f"{least[name]}" for name in one.allowed.plain)
+    return f"{words}: of {len(reached)} that were written the least needs {needed} bytes; nothing is proved"
 
 
 @dataclass(frozen=True)

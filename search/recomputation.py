@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.step.functions import functions_of
-from ...dialects.diagnostics import Remark
-from ...planning.offload import NOTHING_MOVED, Offload
-from ...planning.plan import CopyGroup, Plan
-from ...planning.plan_file import StepPlan
-from ..calls.restore import NOTHING_RESTORED, Restored
-from ..clone import Done
-from ..loops import NOTHING_ROLLED, Rolled
-from ..offload import NO_MOVES, Moves
-from ..phase import Steps
+from ..analysis.step.functions import functions_of
+from ..dialects.diagnostics import Remark
+from ..planning.offload import NOTHING_MOVED, Offload
+from ..planning.plan import CopyGroup, Plan
+from ..planning.plan_file import StepPlan
+from ..transforms.calls.restore import NOTHING_RESTORED, Restored
+from ..transforms.clone import Done
+from ..transforms.loops import NOTHING_ROLLED, Rolled
+from ..transforms.offload import NO_MOVES, Moves
+from ..transforms.phase import Steps
 from .carry_out import LEFT
 
 

@@ -1,4 +1,4 @@
-"""The form that the pipeline works on: a copy of the module, inlined and flat, without dead code."""
+"""The form that candidates are chosen on: a copy of the module, inlined and flat, without dead code."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.request.names import named_by
-from ...analysis.request.stated_checkpoints import as_stated
-from ...analysis.step.functions import functions_of
-from ...dialects.dead_code import drop_dead_code
-from ...dialects.diagnostics import Refusal, Remark
-from ...dialects.names import Names
-from ...dialects.stopwatch import part
-from ...options.loop_schedule import Loops
-from ...options.recompute_options import DEFAULT, RecomputeOptions
-from ...options.selection import BadSelection, Selection
-from ..calls.origins import Origins
-from ..calls.reserved import gather_reserved
-from ..inline import inline, why_calls_stay
-from ..inline_gradient import inline_gradient
-from ..inline_segments import inline_segments
-from ..loops import Rolled, recompute_loops
-from ..offload import offered
-from ..per_device.outline import DeviceStep, outline_device_steps
-from ..per_device.split import split_device_steps
-from ..phase import numbered_steps, state_phases
-from .nested_steps import NestedStep, outline_nested_steps, put_back
-from .repeatable import state_repeatable
-from .segment_budgets import Demands, mark_segment_budgets, of_rest
+from ..analysis.request.names import named_by
+from ..analysis.request.stated_checkpoints import as_stated
+from ..analysis.step.functions import functions_of
+from ..dialects.dead_code import drop_dead_code
+from ..dialects.diagnostics import Refusal, Remark
+from ..dialects.names import Names
+from ..dialects.stopwatch import part
+from ..options.loop_schedule import Loops
+from ..options.recompute_options import DEFAULT, RecomputeOptions
+from ..options.selection import BadSelection, Selection
+from ..transforms.calls.origins import Origins
+from ..transforms.calls.reserved import gather_reserved
+from ..transforms.inline import inline, why_calls_stay
+from ..transforms.inline_gradient import inline_gradient
+from ..transforms.inline_segments import inline_segments
+from ..transforms.loops import Rolled, recompute_loops
+from ..transforms.offload import offered
+from ..transforms.per_device.outline import DeviceStep, outline_device_steps
+from ..transforms.per_device.split import split_device_steps
+from ..transforms.phase import numbered_steps, state_phases
+from ..transforms.plans.nested_steps import NestedStep, outline_nested_steps, put_back
+from ..transforms.plans.repeatable import state_repeatable
+from ..transforms.plans.segment_budgets import Demands, mark_segment_budgets, of_rest
 
 
 @dataclass(frozen=True)

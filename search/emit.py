@@ -1,0 +1,116 @@
+"""Writing a step whose copies have been made: clean up, lower, stagger; and whether the result lowers a peak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ..analysis.memory.peaks import Peaks
+from ..analysis.memory.timeline import timeline
+from ..analysis.step.functions import functions_of
+from ..analysis.step.phases import phases
+from ..dialects.diagnostics import Remark
+from ..dialects.stopwatch import part
+from ..options.recompute_options import Emission
+from ..planning.objective import WORTH_IT
+from ..transforms.calls.origins import Origins
+from ..transforms.clone import Cloned
+from ..transforms.cse import cse
+from ..transforms.lower import lower
+from ..transforms.phase import Steps, numbered_steps
+from ..transforms.plans.counted import flat
+from ..transforms.stagger import stagger
+from ..transforms.verify import verify, verify_input
+from .carry_out import LEFT
+from .choose import why_worse
+
+
+def emit(work: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
+    """The module, which has its copies and tokens, as it is written, but for calls. `before`: its steps before that.
+
+    Its steps after that are returned.
+    """
+    known = {function: step.phases for function, step in before}
+    with part("cse"):
+        if emission.calls:
+            origins.follow_copies(work)
+            cse(work, known, origins.instance_of)
+        else:
+            cse(work, known)
+    if not emission.is_ordered:
+        # While the tokens are there: program order is all that is left of them.
+        with part("verify"):
+            verify(work)
+    with part("lower"):
+        lower(work, emission.target)
+    if emission.staggered and emission.target == "stablehlo":
+        with part("stagger"):
+            stagger(work, known=known)
+    steps = numbered_steps(work, bare=True)
+    with part("verify"):
+        if emission.is_ordered:
+            verify(work, steps)
+        else:
+            verify_input(work)
+    return steps
+
+
+def replace_content(module: ModuleOp, work: ModuleOp) -> None:
+    """Give the module the content of `work`."""
+    for op in list(module.ops):
+        op.detach()
+        op.erase()
+    for op in list(work.ops):
+        op.detach()
+        module.body.block.add_op(op)
+
+
+def peaks_of(steps: Steps, cloned: Cloned) -> Mapping[FuncOp, Peaks]:
+    """Of what is written, where it has copies."""
+    copied = {done.function for done in cloned.steps if done.plan.copies}
+    return {function: Peaks.written(function, step) for function, step in steps if function.sym_name.data in copied}
+
+
+def why_all_worse(peaks: Mapping[FuncOp, Peaks], cloned: Cloned, emission: Emission) -> Remark | None:
+    """Why none of the steps, as written, is worth it; None where one is, or where somebody has forced a copy."""
+    found = None
+    for function, after in peaks.items():
+        before = cloned.before.get(function.sym_name.data)
+        reason = None if before is None else why_worse(before, after, emission.is_ordered)
+        if reason is None:
+            return None
+        found = Remark(function, f"{reason}: {LEFT}")
+    return found
+
+
+STAY = "functions stay inlined: called again they would take the peak in program order from {inlined} to {called} bytes"
+
+
+def in_order(module: ModuleOp) -> Mapping[str, int]:
+    """The peak of each function of a flat module."""
+    return {one.sym_name.data: timeline(one, phases(one)).peak_bytes for one in functions_of(module)}
+
+
+def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:
+    """Whether it is worth a look at the step without calls. `before`: the peaks before functions were called again."""
+    module = flat(called)
+    peaks = in_order(module)
+    cse(module)
+    merged = in_order(module)
+    return any(_is_more(peak, min(before[name], merged[name])) for name, peak in peaks.items())
+
+
+def why_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
+    """Why the step without calls is better, at the first function that needs less in it; None where it is not."""
+    least = in_order(flat(inlined))
+    for function in functions_of(module := flat(called)):
+        name = function.sym_name.data
+        if _is_more(peak := in_order(module)[name], least[name]):
+            return Remark(function, STAY.format(inlined=least[name], called=peak))
+    return None
+
+
+def _is_more(peak: int, than: int) -> bool:
+    return peak > than * (1 + WORTH_IT)
