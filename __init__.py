@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .driver.api import memory as memory
     from .driver.api import prove as prove
     from .driver.api import rewrite as rewrite
-    from .driver.fitting import Fit as Fit
-    from .driver.fitting import fit as fit
-    from .driver.road import NotProved as NotProved
+    from .driver.fit import Fit as Fit
+    from .driver.fit import fit as fit
+    from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _PLACES = {
     **dict.fromkeys("Rewritten context explain memory prove rewrite".split(), "driver.api"),
-    "Fit": "driver.fitting",
-    "fit": "driver.fitting",
-    "NotProved": "driver.road",
+    "Fit": "driver.fit",
+    "fit": "driver.fit",
+    "NotProved": "driver.verified",
     "RecomputeOptions": "options.recompute_options",
     "Selection": "options.selection",
     "Refusal": "dialects.diagnostics",

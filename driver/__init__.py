@@ -1,1 +1,1 @@
-"""The road that every rewrite takes: parse, verify, change, verify, prove, print. Below the tools and the frontends."""
+"""The pipeline of every rewrite: parse, verify, transform, verify, prove, print; and queries on memory."""

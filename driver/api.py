@@ -1,4 +1,4 @@
-"""The Python API: the road of `recompute-opt` as functions.
+"""The Python API: what `recompute-opt` does, as functions.
 
 import recompute
 
@@ -47,15 +47,15 @@ from ..search.tried import tried_plans
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.segment_budgets import of_rest
 from ..transforms.take_marks import but_for_moves, take_marks
-from .looking import MODELS, explanations_of, timelines_of
 from .pipeline import passes_of
-from .road import NotProved, assumption_remarks, take, take_apart
+from .queries import MODELS, explanations_of, timelines_of
 from .verification import verify_module
+from .verified import NotProved, assumption_remarks, change_in_place, changed_copy
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A module that computes the same as the one that came in. `proof` is None where none was asked for."""
+    """The result of a rewrite. `proof` is None if the options ask for none; `extra_flops` counts the copies."""
 
     module: ModuleOp
     plans: tuple[StepPlan, ...]
@@ -122,7 +122,7 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
         return start.clone() if work is None else work
 
     try:
-        module, proof = take_apart(original, write, options.proof)
+        module, proof = changed_copy(original, write, options.proof)
     except NotProved as error:
         if options.planned is not None or not done or not done[0].rolled.copies:
             raise
@@ -139,7 +139,7 @@ def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, 
         raise ValueError(f"a pipeline says what is done: {other} is an option of the pass 'recompute'")
     module, context = original.clone(), make_context()
     changes = [partial(one.apply, context) for one in passes_of(pipeline)]
-    proof = take(module, changes, proof=options.proof, original=original)
+    proof = change_in_place(module, changes, proof=options.proof, original=original)
     remarks = (*said, *context.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
@@ -149,7 +149,7 @@ def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, 
 
 
 def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """What needs least of all attempts, by what is measured; the step as it is where none is worth it."""
+    """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
     plans = tried_plans(_start(original, options), replace(options, offload=""))
     rest = replace(options, selection=of_rest(options.selection))
     tried = [(str(one.attempt), replace(rest, plan=one.plans, measure=None)) for one in plans if one.copies]
@@ -178,7 +178,7 @@ def _nothing(graph: Graph) -> Plan:
 
 
 def _start(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """The module that attempts are made on, which the proof does not look at."""
+    """The module that the candidates are made from; the proof compares with the original."""
     return without_remat(original) if options.merge_remat else original
 
 
@@ -202,7 +202,7 @@ class Explanations(list[Explanation]):
 
 
 def explain(step: ModuleOp | str, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
-    """What each step of the module saves for its backward pass, and what recomputing each segment would change.
+    """Explain what each step of the module saves for its backward pass, and what recomputing each segment would change.
 
     `cost`: as in `RecomputeOptions`. Raises `Refusal`.
     """
@@ -225,7 +225,7 @@ def context() -> Context:
 
 
 def as_module(step: ModuleOp | str, name: str = "<input>") -> ModuleOp:
-    """A module, or its text, with marks that are written as calls as attributes: in a copy where it has any."""
+    """The module, or the parsed text, with mark calls converted to attributes, in a copy if there are any."""
     return _unmarked(_module(step, name))[0]
 
 
@@ -240,7 +240,7 @@ def _module(step: ModuleOp | str, name: str) -> ModuleOp:
 
 
 def _unmarked(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """Marks that are written as calls as attributes, in a copy of the module where it has any."""
+    """The module with mark calls converted to attributes, in a copy if there are any."""
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()
     copy = module.clone()

@@ -18,7 +18,7 @@ from ..dialects.every import every_operation
 from ..dialects.parser import parse_module
 from ..dialects.printer import print_module
 from ..dialects.stopwatch import part, timed
-from ..driver.road import assumption_remarks, take
+from ..driver.verified import assumption_remarks, change_in_place
 from .command_line import CommandLine, Instrumentation, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
@@ -55,7 +55,7 @@ class Run:
         with part("parse"):
             module = parse_module(text, self.file, self.context)
         changes = [partial(_apply, one, self.context, asked.instrumentation) for one in asked.passes]
-        proof = take(module, changes, asked.verify, asked.proof and not asked.target)
+        proof = change_in_place(module, changes, asked.verify, asked.proof and not asked.target)
         if proof is not None:
             self.context.remarks.extend(assumption_remarks(proof, module))
         if asked.target is not None:

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..dialects.parser import parse_module
-from ..driver.fitting import Fit, Verdict, fit
-from ..driver.sweeping import Sweeping, Swept, swept_steps
-from ..driver.sweeping_by_model import NO_BOUND, swept_by_model
+from ..driver.fit import Fit, Verdict, fit
+from ..driver.pareto import Sweeping, Swept, swept_steps
+from ..driver.pareto_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
 from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
@@ -156,8 +156,8 @@ def _recomputed(found: Fit, model: str, name: str) -> Iterator[str]:
 def _no(found: Fit) -> Iterator[str]:
     if not found.wanted:
         yield f"no: {found.reason}"
-    elif found.held_up is not None and found.held_up.bytes > min(found.wanted.values(), default=0):
-        least, around = found.held_up.bytes, sum(found.around.values())
+    elif found.lower_bound is not None and found.lower_bound.bytes > min(found.wanted.values(), default=0):
+        least, around = found.lower_bound.bytes, sum(found.around.values())
         yield (
             f"no: the step does not fit {found.budget}: the proven minimum is {format_bytes(least + around)} of the "
             f"device, {least} bytes of temporaries"
@@ -166,9 +166,9 @@ def _no(found: Fit) -> Iterator[str]:
         stopped = "" if found.finished else "stopped before an answer was found: "
         yield f"{stopped}no: nothing was found with which the step fits {found.budget}: {in_short(found.reason)}"
     yield from _needs(found, found.plain)
-    if found.held_up is not None:
-        yield f"  the proven minimum of temporaries, {format_bytes(found.held_up.bytes)}, is held up by"
-        yield from (f"    {line}" for line in found.held_up.lines())
+    if found.lower_bound is not None:
+        yield f"  the proven minimum of temporaries, {format_bytes(found.lower_bound.bytes)}, is held up by"
+        yield from (f"    {line}" for line in found.lower_bound.lines())
 
 
 def _needs(found: Fit, peaks: Mapping[str, int]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
-What they show is found in `driver/looking.py`.
+What they show is found in `driver/queries.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.utils.target import Target
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
 from ..dialects.parser import parse_module
-from ..driver.looking import MODELS, explanations_of, timelines_of
+from ..driver.queries import MODELS, explanations_of, timelines_of
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report

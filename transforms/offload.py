@@ -184,7 +184,7 @@ class Moves:
         """In picoseconds, as each way back is charged for both."""
         return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
 
-    def held_up(self, speed: int, forward: int, backward: int) -> int:
+    def waiting(self, speed: int, forward: int, backward: int) -> int:
         """Picoseconds that the work waits for copies: there beside the forward pass, and back beside the backward pass,
         which take so long by themselves."""
         if not speed:

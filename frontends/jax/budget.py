@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.diagnostics import Refusal
 from ...driver.api import Rewritten, rewrite
-from ...driver.road import NotProved
+from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...planning.picking import Picking
 from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited

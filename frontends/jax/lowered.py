@@ -23,7 +23,7 @@ from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import Rewritten, rewrite
-from ...driver.road import NotProved
+from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from . import crossing, private, warning

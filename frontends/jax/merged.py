@@ -10,7 +10,7 @@ from ...dialects.diagnostics import Refusal
 from ...dialects.every import every_operation
 from ...dialects.marks import NAME, is_named_as_mark
 from ...driver.api import Rewritten, rewrite
-from ...driver.road import NotProved
+from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import AUTO
 from ...transforms.merge_remat import is_of_remat

@@ -25,7 +25,7 @@ from ...dialects.every import every_operation
 from ...dialects.marks import MARKS
 from ...dialects.printer import print_module
 from ...driver.api import Rewritten, rewrite
-from ...driver.road import NotProved
+from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
 from ...transforms.calls.templates import strip

@@ -34,7 +34,7 @@ def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
     """What the work waits for moves, in the place of what plans were charged for these."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
-    return moved.held_up(offload.speed, forward, backward) - moved.charged(offload.reckoned)
+    return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.reckoned)
 
 
 def demand_order(module: ModuleOp, offload: Offload, budget: Budget) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from recompute.dialects.parser import parse_module
-from recompute.driver.fitting import Verdict, fit
+from recompute.driver.fit import Verdict, fit
 from recompute.test.unit.frontends.steps import jax
 
 

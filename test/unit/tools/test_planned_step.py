@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver import fitting
+from recompute.driver import fit as fit_module
 from recompute.driver.api import memory, rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
@@ -102,7 +102,7 @@ def test_the_bound_is_worked_at_as_asked(
         efforts.append(effort)
         return solve(problem, budget, best=best, effort=effort)
 
-    monkeypatch.setattr(fitting, "solve", told)
+    monkeypatch.setattr(fit_module, "solve", told)
     assert main([step, "--fit", "28KiB", *asked]) == 0
     assert efforts == [expected]
 

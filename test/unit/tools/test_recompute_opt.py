@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.driver import road
+from recompute.driver import verified
 from recompute.interpreters.prove import Proof
 from recompute.tools.recompute_opt import main
 
@@ -199,7 +199,7 @@ def test_an_unproved_result_is_not_written(
     def refuse(before: ModuleOp, after: ModuleOp, **options: object) -> Proof:
         return Proof(False, "result #0 differs")
 
-    monkeypatch.setattr(road, "prove", refuse)
+    monkeypatch.setattr(verified, "prove", refuse)
     assert main([str(source), "-p", "recompute-inline", "-o", str(output)]) == 1
     assert "not proved equal to the input: result #0 differs" in capsys.readouterr().err
     assert not output.exists()

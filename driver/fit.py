@@ -1,5 +1,4 @@
-"""Will it fit: whether a step keeps a budget as it is, or with recomputation and at what extra work, or not, and what
-holds it up.
+"""Decide whether a step fits a memory budget: unchanged, with recomputation and at which extra work, or not.
 
     recompute.fit(text, "8GiB").fits
 
@@ -35,11 +34,11 @@ from ..support.units import MINIMUM, budget_text
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.counted import ORDER, flat, timelines_of
 from .api import as_module
-from .held_up import HeldUp, held_up
+from .lower_bound import LowerBound, lower_bound
 from .verification import verify_module
 
 Stop = Callable[[], bool]
-"""Asked now and then whether to end with what there is."""
+"""A predicate that ends a search with the best result so far."""
 
 
 class Verdict(Enum):
@@ -50,11 +49,24 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """`plain`, `wanted`, `peaks`: temporaries of each function as it is, as the budget allows, as written (empty for a
-    no). `around`: what arguments and results add on the device. `extra_percent`: FLOPs more; `bound_percent`: of which
-    so much is proved to be needed, None where nothing is, with loops that are cut as `loops` says (None: the step has
-    none). `reason`: of a no, in words. `held_up`: what no plan in program order can do without, where all is planned as
-    one block. `finished`: False where the search was stopped, so that less work may do, and a no means little."""
+    """Whether a step fits a budget. Byte counts are temporaries of each function, by its name.
+
+    Attributes:
+        budget: The budget as text.
+        by: The memory model, in words.
+        verdict: Whether it fits, unchanged or with recomputation.
+        plain: Bytes of the unchanged step.
+        around: Bytes that arguments and results add on the device.
+        wanted: Bytes that the budget allows.
+        peaks: Bytes of the rewritten step; empty if it does not fit.
+        copies: The number of operations that run again.
+        extra_percent: Extra FLOPs.
+        bound_percent: The proven lower bound on the extra FLOPs, or None.
+        loops: How loops were cut for that bound; None if the step has none.
+        reason: Why the step does not fit.
+        lower_bound: The proven lower bound in program order, if the step is planned as one block.
+        finished: False if the search was stopped, so that less work may be possible and a refusal proves nothing.
+    """
 
     budget: str
     by: str
@@ -68,7 +80,7 @@ class Fit:
     bound_percent: float | None = None
     loops: Loops | None = None
     reason: str = ""
-    held_up: HeldUp | None = None
+    lower_bound: LowerBound | None = None
     finished: bool = True
 
     @property
@@ -77,8 +89,8 @@ class Fit:
 
     @property
     def minimum_bytes(self) -> int | None:
-        """Of the device, proved for the step in program order; None where nothing is."""
-        return None if self.held_up is None else self.held_up.bytes + sum(self.around.values())
+        """The proven lower bound on device bytes in program order, or None."""
+        return None if self.lower_bound is None else self.lower_bound.bytes + sum(self.around.values())
 
 
 def fit(
@@ -88,12 +100,23 @@ def fit(
     stop: Stop = never,
     effort: Effort | None = None,
 ) -> Fit:
-    """`step`: a module, which stays as it is, or its text. `memory`: `8GiB` of the device, or that number of bytes; a
-    share such as `50%` or 0.5. `model`: order or xla. `effort`: for the bound, brief if none is given. Once it is to
-    `stop`, the answer is the best so far.
+    """Decide whether a step fits a memory budget.
 
-    Raises `ParseError` for text that is no MLIR, `Refusal` for a module that no budget speaks of (no gradient, dynamic
-    shapes), `ValueError` for no budget."""
+    Args:
+        step: A module, which is left unchanged, or its text.
+        memory: `8GiB` of the device, or that number of bytes, or a share of the temporaries such as `50%` or 0.5.
+        model: The memory model, `order` or `xla`.
+        stop: A predicate that ends the search with the best result so far.
+        effort: The effort for the lower bound; brief by default.
+
+    Returns:
+        The verdict, with the extra work and the lower bounds.
+
+    Raises:
+        ParseError: For text that is no MLIR.
+        Refusal: For a module without a gradient or with dynamic shapes.
+        ValueError: For an invalid budget.
+    """
     module = as_module(step)
     verify_module(module)
     return _fit(module, budget_text(memory), model, stop, effort or Effort.brief())
@@ -107,8 +130,8 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
     plain = {name: one.peak_bytes for name, one in lines.items()}
     around = {name: one.device_bytes - one.peak_bytes for name, one in lines.items()}
     whole = _whole(module, True, len(plain), budget.model)
-    held = held_up(whole.step) if whole is not None and not whole.is_cut else None
-    none = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, held_up=held)
+    held = lower_bound(whole.step) if whole is not None and not whole.is_cut else None
+    none = Fit(text, budget.by, Verdict.NO, plain, around, {}, {}, lower_bound=held)
     try:
         asked = allowed(module, budget)
     except Refusal as error:
@@ -120,7 +143,7 @@ def _fit(module: ModuleOp, text: str, model: str, stop: Stop, effort: Effort) ->
 
 @dataclass(frozen=True)
 class _Whole:
-    """A step that is planned as one block, after its loops were cut: FLOPs and operations that this takes more."""
+    """A step that is planned as one block, and the extra FLOPs and operations of cutting its loops."""
 
     step: Step
     extra: int
@@ -128,7 +151,7 @@ class _Whole:
 
 
 def _whole(module: ModuleOp, loops: Loops, functions: int, model: str) -> _Whole | None:
-    """None where several blocks are planned, or nothing is proved in the model."""
+    """The step as one block; None if there are several, and for a model without bounds."""
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
@@ -168,12 +191,12 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, sto
 
 
 def _flops(module: ModuleOp) -> int:
-    """Of every execution: what loops run again is said for all iterations, too."""
+    """The FLOPs of the plain step, all iterations of its loops included."""
     operations = [op for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 
 def _bound(problem: Problem, budget: int, stop: Stop, effort: Effort) -> float:
-    """The least extra cost, proved."""
+    """The proven lower bound on the extra cost."""
     found = solve(problem, budget, best=Incumbent(problem, budget, interrupt=stop), effort=effort)
     return found.bound_percent / 100 * problem.total_cost if isinstance(found, Result) else 0.0

@@ -1,4 +1,4 @@
-"""What a module holds, for who looks and changes nothing: timelines and explanations of a copy, inlined and flat."""
+"""Read-only queries: timelines and explanations of a copy of the module, inlined and flat."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from ..transforms.plans.nested_steps import outline_nested_steps
 
 
 def explanations_of(module: ModuleOp, selection: Selection, cost: str = FLOPS) -> list[Explanation]:
-    """Explain every step of the module, those inside of something too. Raises `Refusal` where there is no gradient, no
-    such segment or no such cost."""
+    """Explain every step of the module, those in loops and branches included.
+
+    Raises `Refusal` for a module without a gradient, and for an unknown segment or cost."""
     try:
         cost_named(cost)
     except BadCost as error:

@@ -1,4 +1,4 @@
-"""What holds the proven minimum of a step up, by name and source line."""
+"""The proven lower bound on the temporaries of a step, with the values that determine it and their source lines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ MOST = 10
 
 
 @dataclass(frozen=True)
-class HeldUp:
-    """What no plan can do without: `bytes` of temporaries while `operation` runs, and the `values` alive there, with
-    their bytes, the largest first; `more` others. Names are with source lines. `since`: the value that another
-    operation reads behind it, "" where all of `values` are needed by this one: it is alive too, or made again right
-    behind it, whichever needs less."""
+class LowerBound:
+    """`bytes` of temporaries that every plan needs while `operation` runs.
+
+    Attributes:
+        bytes: The lower bound.
+        operation: The operation at the bound, with its source line.
+        values: The values alive there with their bytes, the largest first, at most ten.
+        more: The number of further values.
+        since: A value that a later operation reads, and that is either alive here or recomputed right behind this
+            operation; empty if the operation itself needs all of `values`.
+    """
 
     bytes: int
     operation: str
@@ -30,7 +36,7 @@ class HeldUp:
     since: str = ""
 
     def lines(self) -> Iterator[str]:
-        """The operation, then a value a line."""
+        """A line for the operation, then a line for each value."""
         yield f"{self.operation}, which runs then"
         if self.since:
             yield self.since
@@ -40,7 +46,7 @@ class HeldUp:
             yield f"and {self.more} more"
 
 
-def held_up(step: Step) -> HeldUp:
+def lower_bound(step: Step) -> LowerBound:
     """The operation with the largest working set (`planning/solvers/working_set.py`)."""
     problem = problem_of_graph(step.graph)
     least, over = largest_working_set(problem), held_over(problem)
@@ -48,20 +54,20 @@ def held_up(step: Step) -> HeldUp:
         return _between_two(step, problem, over)
     at = "the end of the step" if least.operation is None else named(step, least.operation)
     values = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in least.values[:MOST])
-    return HeldUp(least.bytes, at, values, len(least.values) - len(values))
+    return LowerBound(least.bytes, at, values, len(least.values) - len(values))
 
 
-def _between_two(step: Step, problem: Problem, over: HeldOver) -> HeldUp:
-    """Two operations, and what is between them."""
+def _between_two(step: Step, problem: Problem, over: HeldOver) -> LowerBound:
+    """The bound of two operations and a value that is read by the second."""
     maker, reader = named(step, int(problem.maker[over.value])), named(step, over.reader)
     since = f"with {maker}, which {reader} reads later: held, or made again in between, whichever needs less"
     values = sorted({*problem.reads_of(over.before), *problem.makes_of(over.before)}, key=lambda v: -problem.sizes[v])
     listed = tuple((_value(step, problem, v), int(problem.sizes[v])) for v in values[:MOST])
-    return HeldUp(over.bytes, named(step, over.before), listed, max(0, len(values) - MOST), since)
+    return LowerBound(over.bytes, named(step, over.before), listed, max(0, len(values) - MOST), since)
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
-    """With the number of the storage where its operation makes several."""
+    """The name of the value, numbered if its operation makes several."""
     op = int(problem.maker[value])
     made = problem.makes_of(op)
     return f"{named(step, op)} #{value - made.start}" if len(made) > 1 else named(step, op)

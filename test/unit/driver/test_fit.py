@@ -8,7 +8,7 @@ import pytest
 
 import recompute
 from recompute.dialects.diagnostics import Refusal
-from recompute.driver.fitting import Verdict
+from recompute.driver.fit import Verdict
 from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import KIB, STEP
 
@@ -22,7 +22,7 @@ def test_the_answers() -> None:
     assert again.peaks["step"] == 16 * KIB and again.finished and again.loops is None
     no = recompute.fit(STEP, "23KiB")
     assert not no.fits and no.minimum_bytes == 24 * KIB and no.peaks == {}
-    assert no.held_up is not None and no.held_up.operation == "stablehlo.multiply %g (m.py:7:4)"
+    assert no.lower_bound is not None and no.lower_bound.operation == "stablehlo.multiply %g (m.py:7:4)"
     assert recompute.fit(STEP, 0.5).fits is False
 
 

@@ -1,4 +1,4 @@
-"""Changes to a module, verified before and after each, and proved equal at the end: one place for all who rewrite."""
+"""The single entry point for module rewrites: verified before and after each change, and proved equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Change = Callable[[ModuleOp], None]
 
 
 class NotProved(DiagnosticException):
-    """The result of a rewrite is not proved equal to its input; `proof` says where they part."""
+    """The result of a rewrite is not proved equal to its input; `proof.reason` names the first difference."""
 
     def __init__(self, proof: Proof, words: str):
         self.proof = proof
@@ -30,7 +30,7 @@ class NotProved(DiagnosticException):
 
 
 @no_collection()
-def take(
+def change_in_place(
     module: ModuleOp,
     changes: Iterable[Change],
     verify: bool = True,
@@ -39,9 +39,19 @@ def take(
 ) -> Proof | None:
     """Change the module in place, and prove that it computes the same as before.
 
-    Raises `Refusal` where the module or what a change makes of it does not verify, and `NotProved`; `proof=False` takes
-    the last out. Returns None without changes, and without proof. `original`: the module as it is now, where somebody
-    keeps it anyway; else a copy of it is made for the proof.
+    Args:
+        module: The module to change.
+        changes: Functions that change it, one after the other.
+        verify: Verify the module before and after each change.
+        proof: Prove the result equal.
+        original: A copy of the module as it is now, if the caller has one; otherwise one is made for the proof.
+
+    Returns:
+        The proof, or None without changes and without `proof`.
+
+    Raises:
+        Refusal: Where the module does not verify, before or after a change.
+        NotProved: Where the result is not proved equal.
     """
     if verify:
         _verify(module)
@@ -51,18 +61,18 @@ def take(
         change(module)
         if verify:
             _verify(module)
-    return None if before is None else _demanded(before, module)
+    return None if before is None else _proved(before, module)
 
 
 @no_collection()
-def take_apart(
+def changed_copy(
     original: ModuleOp, write: Callable[[ModuleOp], ModuleOp], proof: bool = True
 ) -> tuple[ModuleOp, Proof | None]:
-    """As `take`, for what leaves the module as it is and writes another one, which is returned."""
+    """As `change_in_place`, for a function that returns the changed module and leaves the original unchanged."""
     _verify(original)
     module = write(original)
     _verify(module)
-    return module, _demanded(original, module) if proof else None
+    return module, _proved(original, module) if proof else None
 
 
 @part("verify")
@@ -76,7 +86,7 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 
 
 @part("prove")
-def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
+def _proved(before: ModuleOp, after: ModuleOp) -> Proof:
     # `recompute-shard-kept` adds constraints on purpose; the proof reports them as an assumption.
     adds_constraints = any(Names.SHARDS_KEPT in op.attributes for op in after.walk())
     repeatable = {op.call_target_name.data for op in after.walk() if isinstance(op, CustomCallOp) and _is_declared(op)}
@@ -91,12 +101,12 @@ def _demanded(before: ModuleOp, after: ModuleOp) -> Proof:
 
 
 def _is_declared(op: CustomCallOp) -> bool:
-    """Whether the option `repeatable`, or the step itself, says that the call returns the same each time."""
+    """Whether the option `repeatable` or the step declares that the call returns the same each time."""
     return Names.REPEATABLE in op.attributes
 
 
 def _without_word(module: ModuleOp) -> str:
-    """What to do where copies are of operations that the user declared to the passes alone."""
+    """The hint for copies of operations that are registered with the passes but not with the proof."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

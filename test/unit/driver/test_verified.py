@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.dialects.parser import parse_module
-from recompute.driver.road import NotProved, take
+from recompute.driver.verified import NotProved, change_in_place
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.test.examples import FOLDER, original
@@ -47,6 +47,6 @@ def test_the_proof_is_against_what_came_in() -> None:
         """Leave it as it is."""
 
     one, other = parse_module(PROGRAM.format("tanh")), parse_module(PROGRAM.format("sine"))
-    assert take(one, [nothing], original=one.clone())
+    assert change_in_place(one, [nothing], original=one.clone())
     with pytest.raises(NotProved):
-        take(one, [nothing], original=other)
+        change_in_place(one, [nothing], original=other)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompute.analysis.step.step import Step
-from recompute.driver.sweeping import Sweeping, Swept, swept_steps
+from recompute.driver.pareto import Sweeping, Swept, swept_steps
 from recompute.planning.evaluate import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.rewriting import as_graph, carried_out

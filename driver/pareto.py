@@ -26,7 +26,7 @@ from ..rules.costs.cost import FLOPS
 from ..search.carry_out import asked_cost
 from ..search.prepare import prepare
 from ..transforms.phase import numbered_steps
-from .held_up import held_up, named
+from .lower_bound import lower_bound, named
 
 NAMED = 3
 """So many values of a segment are named, those that cost most."""
@@ -74,7 +74,7 @@ def _swept(name: str, step: Step, how: Sweeping) -> Swept:
     def again(result: Result) -> tuple[Again, ...]:
         return tuple(_again(step, problem, labels, result.pairs))
 
-    held = tuple(held_up(step).lines())
+    held = tuple(lower_bound(step).lines())
     curve = curve_of(name, problem, plain, budgets, outcomes, again=again, holding=held)
     return Swept(name, problem, plain, budgets, outcomes, curve)
 
