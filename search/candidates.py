@@ -1,7 +1,7 @@
-"""Plans for a module by what they are foreseen to need: for who has a budget, and can count what is written or compile.
+"""Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
 
-What `recompute` would choose from without a budget, each whole and with fewer and fewer segments, and what the solvers
-say under budgets in program order, whole and with fewer and fewer copies. Nothing is carried out here.
+The candidates are those of `recompute` without a budget, whole and with fewer segments, and the plans of the solvers
+under budgets in program order, whole and with fewer copies. Nothing is rewritten here.
 """
 
 from __future__ import annotations
@@ -42,22 +42,23 @@ from .prepare import prepare
 
 SOLVED, LOOPS = "solver", "loops alone"
 TRIED = 8
-"""So many ordinary attempts are made,"""
+"""Number of segment-based candidates."""
 THINNED = 4
-"""of so many, the least by either count, segments are left out one by one."""
+"""Of these, how many of the smallest, half by each measure, are also tried with segments left out."""
 SHARES = (0.85, 0.7, 0.55, 0.5, 0.45, 0.4, 0.37, 0.34, 0.31, 0.28, 0.25, 0.22, 0.19, 0.16)
-"""Of the peak in program order: budgets that the solvers get. Many, since which of them XLA:CPU needs least for is not
-said by their order."""
+"""Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
+order does not imply a lower need under XLA:CPU."""
 LARGE = 6000
-"""From so many operations on the solvers get fewer budgets, and their plans are thinned in half as many steps."""
+"""Number of operations from which the solvers get half as many budgets and variants."""
 LEVELS = 10
-"""So many combinations are made where there are several steps."""
+"""Number of combinations of the plans of several steps."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """`words`; a plan for each step, made for the module after loops were cut as `loops` says. `foreseen`: its need is
-    a share of what the plain step is foreseen to need, its work FLOPs."""
+    """A plan for each step of the module after its loops were cut as `loops` says, with a description in words.
+
+    `foreseen`: the forecast need, as a share of the forecast of the plain step, and the extra FLOPs."""
 
     words: str
     plans: tuple[StepPlan, ...]
@@ -67,7 +68,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _One:
-    """A plan for one step; `work` by what is kept low."""
+    """A plan for one step; `work` is its extra cost."""
 
     words: str
     kind: str
@@ -79,7 +80,7 @@ class _One:
 
 @part("plan")
 def candidates(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> list[Candidate]:
-    """The module stays as it is. Raises `Refusal` as `recompute` does."""
+    """All candidates; the module is left unchanged. Raises `Refusal` as `recompute` does."""
     references, found = dict[str, Peaks](), list[Candidate]()
     for offload in (options.moves, *options.moves.variants()):
         for loops in loop_choices(module, options):
@@ -92,7 +93,7 @@ def candidates(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) 
 def _candidates(
     module: ModuleOp, options: RecomputeOptions, stop: Stop, references: dict[str, Peaks]
 ) -> Iterator[Candidate]:
-    """`references`: what each plain step is foreseen to need; filled where it is empty."""
+    """The candidates for one choice of loops and moves. `references`: the forecast of each plain step, filled here."""
     prepared, emission, offload = prepare(module, options), options.emission, options.moves
     asked = replace(options, selection=prepared.selection)
     if options.loops is not False and not prepared.rolled.copies:
@@ -124,12 +125,14 @@ _Share = Callable[[Peaks], float]
 
 
 def _share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """Of the plain step. Where values lie on the host in program order: the model is of XLA:CPU, which moves none."""
+    """The need as a share of the plain step's: by the model of XLA:CPU, or in program order with moves to the host,
+    which XLA:CPU does not make."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
 def _together(found: Sequence[Sequence[_One]]) -> Iterator[Sequence[_One]]:
-    """One for each step: all there are of a single one, else those that keep a share, for several shares."""
+    """Combinations of one plan for each step: every plan of a single step, otherwise the cheapest plans that keep a
+    share of the need, for several shares."""
     if len(found) == 1:
         yield from ([one] for one in found[0])
         return
@@ -197,7 +200,7 @@ def _least(tried: Sequence[Tried], size: Callable[[Tried], int]) -> list[int]:
 
 
 def _front(found: Sequence[_One]) -> list[_One]:
-    """Those for which none needs as little for as little work."""
+    """The Pareto front of work and need."""
     kept = list[_One]()
     for one in sorted(found, key=lambda one: (one.work, one.need)):
         if not kept or one.need < kept[-1].need:
@@ -206,7 +209,7 @@ def _front(found: Sequence[_One]) -> list[_One]:
 
 
 def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
-    """Operations of other segments are not marked; they keep the name of their segment."""
+    """The notes without the marks of other segments, whose operations keep the names of their segments."""
     return tuple(
         one if one.segment is None or one.segment in names else replace(one, recompute=None, checkpoint=False)
         for one in notes
@@ -214,7 +217,7 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
 
 
 def _solved(step: Step, demand: Demand | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
-    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    # The solvers import numba, if it is installed: only callers that need them wait for it.
     from ..planning.evaluate import peak_bytes
     from ..planning.solvers.of_graph import plan_within
     from ..planning.solvers.result import NoPlan
@@ -250,7 +253,7 @@ def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
 
 def with_fewer_groups(graph: Graph, plan: Plan, steps: int) -> Iterator[tuple[int, Plan]]:
     """Place by place, with how many are left. What a copy read of one that is left out it reads of the original."""
-    # The solvers bring numba along, where it is installed: only who asks waits for it.
+    # The solvers import numba, if it is installed: only callers that need them wait for it.
     from ..planning.solvers.of_graph import with_views
 
     in_turn = sorted(plan.groups, key=lambda one: one.before)

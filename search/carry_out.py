@@ -36,7 +36,7 @@ REST = "in the rest of the step: "
 
 
 def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """What is said of a step of which the loops have been cut already."""
+    """The remarks on a step whose loops have been cut already."""
     return tuple(Remark(one.operation, one.reason.replace(LEFT, REST_LEFT)) for one in remarks)
 
 
@@ -76,12 +76,12 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:
-    """What is said of a step of which nothing is recomputed, while something inside of it, or beside it, is."""
+    """The remarks on a step that is left unchanged while another one, or a loop in it, is rewritten."""
     return [Remark(one.operation, f"{REST}{one.reason}") for one in but_for_loops(remarks)]
 
 
 def _exchanges(step: Step, permission: Permission) -> Iterator[Remark]:
-    """What holds collectives, and stays therefore; where nothing else is recomputed that may be why."""
+    """A remark for each reason why operations with collectives are not recomputed."""
     said = set[str]()
     for number in sorted(refused(step, permission)):
         op = step.operation(number)

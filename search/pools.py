@@ -1,7 +1,7 @@
-"""Pools of plans for steps that were seen lately: who tries several budgets on a step makes its pool once.
+"""A cache of the candidates of recent steps, so that several budgets on one step share them.
 
-A pool says what plans are foreseen to need, whatever the budget. It is data that speaks of the step in numbers, and
-each plan is checked against the step when it is carried out.
+Candidates and their forecasts do not depend on the budget. They refer to a step by numbers, and each plan is checked
+against the step when it is applied.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..rules.registry import BUILT_IN
 from .candidates import Candidate, candidates
 
 MOST = 4
-"""So many pools are kept."""
+"""Size of the cache."""
 _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, tuple[Candidate, ...]] = OrderedDict()
 
 
 def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Sequence[Candidate]:
-    """As `candidates`, made once for a module of this very text. Raises `Refusal` as that does."""
+    """The result of `candidates`, cached by the text of the module. Raises `Refusal` as that does."""
     key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
@@ -43,12 +43,12 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> 
 
 
 def forget_pools() -> None:
-    """As if no step had been seen."""
+    """Empty the cache."""
     _pools.clear()
 
 
 def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
-    """What a pool depends on; None where that may change unseen: costs in a file, facts that somebody has declared."""
+    """The cache key; None where the candidates depend on a file of costs or on registered rules."""
     names = set(map(name_of, every_operation(module)))
     declared = not names <= BUILT_IN.keys() | _HOLDERS
     if declared or Path(options.cost).exists():

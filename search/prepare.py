@@ -35,11 +35,18 @@ from ..transforms.plans.segment_budgets import Demands, mark_segment_budgets, of
 
 @dataclass(frozen=True)
 class Prepared:
-    """A copy of the module in the form that the passes work on. `structured`: it came with gradient regions.
+    """A flat copy of the module.
 
-    `origins`: which calls its operations come from. `nested`: steps inside of blocks, which are functions meanwhile.
-    `per_device`: steps of two bodies per device, which are functions meanwhile too. `rolled`: what loops compute again.
-    `demands`: what segments under a budget may save; they are marked.
+    Attributes:
+        module: The copy.
+        selection: The selection, with the checkpoints that the step states itself.
+        structured: Whether the module had gradient regions.
+        remarks: Remarks on what was ignored or left.
+        origins: The calls that the inlined operations come from.
+        nested: Steps inside of loops and branches, outlined as functions until `put_back`.
+        per_device: Steps with bodies per device, outlined likewise.
+        rolled: The recomputation in loops.
+        demands: The bytes that segments with budgets may save; their operations are marked.
     """
 
     module: ModuleOp
@@ -54,11 +61,11 @@ class Prepared:
 
     @property
     def inside(self) -> Sequence[FuncOp]:
-        """The functions that stand for the inside of something."""
+        """The outlined functions."""
         return [one.function for one in (*self.per_device, *self.nested)]
 
     def put_back(self, is_held_back: bool = False) -> None:
-        """What is inside of something, to where it was; `is_held_back` as there. Raises `Refusal`."""
+        """Inline the outlined functions again; `is_held_back`: with barriers at their ends. Raises `Refusal`."""
         put_back(self.nested, is_held_back)
         split_device_steps(self.per_device)
 
@@ -84,7 +91,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Prepared:
 
 
 def flattened(module: ModuleOp, selection: Selection) -> tuple[ModuleOp, Selection]:
-    """A copy as it is before loops are cut, and what is asked for of it. Raises `Refusal` for nonsense."""
+    """A flat copy with uncut loops, and its selection. Raises `Refusal` for a selection that does not fit."""
     flat = _flat(module, selection)
     outline_device_steps(flat.module)
     return flat.module, flat.selection
@@ -127,13 +134,13 @@ def _roll(work: ModuleOp, selection: Selection, loops: Loops) -> Rolled:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Dead code reads values too, and would make outputs of what nobody needs."""
+    """Drop dead code: it reads values, which would count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 
 
 def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Checkpoints that only dead code makes are ignored, and said; the others still cut the step."""
+    """The selection without checkpoints that only dead code computes, with a remark for each."""
     if selection.checkpoints is None:
         return selection, []
     alive = module.clone()

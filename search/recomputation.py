@@ -1,4 +1,4 @@
-"""What a rewrite has done, and why the rest was left."""
+"""The outcome of a rewrite, with the reasons for what was left unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A budget for a step of which segments are under budgets of their own: first the segments, then the rest.
+"""A budget for a step whose segments have budgets of their own: first the segments, then the rest.
 
 The planner sees the step with the segments' copies in it. What is computed from values of these segments that are not
 saved does not run again for it, so that they save no more.
@@ -42,7 +42,7 @@ class BesideSegments:
         return cls({fingerprint: demand for fingerprint, demand in named if demand is not None})
 
     def least(self, graph: Graph) -> Plan:
-        """What is done in any case."""
+        """The plan that the budgets of segments demand."""
         demand = self.demands.get(graph.fingerprint)
         return Plan() if demand is None else demand.plan
 

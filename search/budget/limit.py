@@ -1,4 +1,4 @@
-"""A budget as it is asked for, and what it means for each function of a module."""
+"""A memory budget and its byte limit for each public function of a module."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Budget:
 
     @classmethod
     def of(cls, text: str, model: str, target: str) -> Budget:
-        """`model`: "" for that of the target. Raises `ValueError`, in words, for what is no budget or no model."""
+        """Parse a budget. `model`: empty for that of the target. Raises `ValueError` for an invalid budget or model."""
         from ...support.units import parse_budget
 
         parse_budget(text, 1)
@@ -47,8 +47,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What each function of the module that can be called from outside needs as it is, and what it may need, in bytes
-    of temporaries; None for as little as can be."""
+    """Bytes of temporaries of each public function: of the plain step, and the limit; None for the minimum."""
 
     plain: Mapping[str, int]
     wanted: Mapping[str, int] | None
@@ -58,12 +57,12 @@ class Allowed:
         return self.wanted is not None and all(self.plain[name] <= most for name, most in self.wanted.items())
 
     def share(self, peaks: Mapping[str, int]) -> float:
-        """The largest share of what is wanted, or of the plain step where that is as little as can be."""
+        """The largest share of the limit, or of the plain step for the minimum."""
         of = self.plain if self.wanted is None else self.wanted
         return max((peaks[name] / max(most, 1) for name, most in of.items()), default=0.0)
 
     def over(self, peaks: Mapping[str, int]) -> int:
-        """The most bytes above what is wanted."""
+        """The most bytes above a limit; negative if all limits are kept."""
         wanted = self.wanted or {}
         return max((peaks[name] - most for name, most in wanted.items()), default=0)
 
@@ -85,7 +84,7 @@ def allowed(module: ModuleOp, budget: Budget) -> Allowed:
 
 
 def _temporaries(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
-    """Of a number of bytes what arguments and results leave."""
+    """The limit on temporaries: a number of bytes includes arguments and results."""
     from ...support.units import is_share, parse_budget
 
     found = parse_budget(budget.text, line.peak_bytes)

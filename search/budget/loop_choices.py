@@ -1,4 +1,4 @@
-"""Which loops are cut and how much of their stacks is kept: one more choice under a budget, with bytes and work.
+"""Candidates for cutting loops under a budget: which loops, and how much of their stacks is saved.
 
 From loops as they are over the corners of `analysis/copies/loop_prices.py` to the smallest sets of stacks, and past
 these to carries that are kept every so many iterations.
@@ -18,12 +18,12 @@ from ...options.recompute_options import RecomputeOptions
 from ..prepare import flattened
 
 CORNERS = 5
-"""So many sets of stacks between all of them and the smallest ones are tried."""
+"""Number of sets of stacks tried between all of them and the smallest."""
 PERIODIC = "periodic(auto)"
 
 
 def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]:
-    """From the least work to the fewest bytes. Where a number or a schedule was asked for, that or nothing."""
+    """The choices from the least work to the fewest bytes; a schedule of the user, or uncut loops."""
     loops = options.loops
     if loops is False:
         return (False,)
@@ -41,12 +41,12 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[Loops]
 
 
 def loops_option(loops: Loops) -> str:
-    """As it is written among the options of a pass."""
+    """The choice in the syntax of pass options."""
     return f"loops={str(loops).lower()}" if isinstance(loops, bool) else f'loops="{loops}"'
 
 
 def _kept(found: Sequence[Corner]) -> Sequence[Loops]:
-    """Far from one another in bytes."""
+    """Choices that are spread over the range of bytes."""
     inner = [one for one in found[1:-1] if found[-1].kept_bytes < one.kept_bytes < found[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
     return [f"keep({one.kept_bytes}B)" for one in inner[::every]]

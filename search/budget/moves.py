@@ -1,5 +1,5 @@
-"""Moves to the host as a third choice beside keeping and making again: budgets try several sets of values that may be
-moved, and take the cheapest that keeps the budget."""
+"""Offloading to the host as an alternative to saving and recomputing: a budget tries several sets of values that may be
+moved, and takes the cheapest result within it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_moves(module: ModuleOp, options: RecomputeOptions) -> RecomputeOptions:
 
 
 def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """What the work waits for moves, in the place of what plans were charged for these."""
+    """The time that the step waits for moves, less what the plans were charged for them."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting(offload.speed, forward, backward) - moved.charged(offload.reckoned)

@@ -1,7 +1,7 @@
-"""A budget in program order: a plan of the solvers is carried out, counted as written, and less is asked for.
+"""A budget in program order: apply a plan of the solvers, measure the result, and retry with a lower budget.
 
-Merging what is the same, after the copies are in, may have it live longer than planned. What is chosen without a budget
-is taken where it fits and is cheaper.
+The CSE after copying may extend live ranges beyond the plan. The choice without a budget is taken where it fits and is
+cheaper.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .loop_choices import loop_choices, loops_option
 from .written import Budgeted, O, Written
 
 ROUNDS, SMALL_STEPS = 8, 4
-"""So often what was written is above the budget before that is said; so often half of what early executors need beyond
-it is asked for less, then all of it: what comes instead may be far dearer."""
+"""Maximum number of retries, and how many of them lower the budget by half of the excess of an eager executor only,
+because a plan that avoids all of it may cost far more."""
 
 
 def in_program_order(one: Budgeted[O]) -> Written[O]:
@@ -59,8 +59,7 @@ class _InOrder(Generic[O]):
         return min(found, key=self._order_of)
 
     def _order_of(self, one: Written[O]) -> tuple[float, float, int]:
-        """What is better comes first: what holds for early executors too, and then the least work, or the fewest bytes
-        where as few as can be were asked for."""
+        """The sort key: fits an eager executor, then the bytes for the budget `min`, then the work."""
         least = self.one.allowed.share(one.peaks) if self.one.allowed.wanted is None else 0.0
         return self.one.eager_excess(one) > 0, least, one.outcome.extra_cost
 
@@ -139,8 +138,7 @@ class _InOrder(Generic[O]):
 
 @dataclass(frozen=True)
 class _Around:
-    """For each graph the function that it is of, and what that needs besides while the step runs: a step inside of a
-    loop is a function of its own meanwhile."""
+    """The function of each graph, and the bytes that it needs around the step: a step inside of a loop is outlined."""
 
     of_graph: Mapping[str, tuple[str, int]]
 

@@ -24,7 +24,7 @@ from .program_order import in_program_order
 from .written import Budgeted, O, Run, Written
 
 ROUNDS = 6
-"""So many are carried out at most."""
+"""Maximum number of rewrites."""
 
 
 def by_model(one: Budgeted[O]) -> Written[O]:
@@ -58,7 +58,7 @@ def _not_reached(one: Budgeted[O], reached: Sequence[Mapping[str, int]]) -> str:
         return f"{words}: nothing can be recomputed"
     least = min(reached, key=one.allowed.share)
     needed = ", ".join(f"{least[name]}" for name in one.allowed.plain)
-    return f"{words}: of {len(reached)} that were written the least needs {needed} bytes; nothing is proved"
+    return f"{words}: best of {len(reached)} candidates: {needed} bytes (no lower bound is known)"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A step as it is written under a budget, and what that needs: what every search for a plan looks at."""
+"""A step that is rewritten under a budget, with its measured peaks: the state that the budget searches share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .limit import Allowed, Budget
 
 
 class Outcome(Protocol):
-    """What a rewrite says of itself. `eager`: the peak of executors that start what they can, the largest.
-    `moved`: so many values lie on the host. `extra_cost`: what planners keep low."""
+    """The result of a rewrite. `eager`: the largest peak (bytes) of an executor that starts operations as soon as it
+    can. `moved`: the number of values on the host. `extra_cost`: the cost that planners minimize."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...
@@ -38,8 +38,8 @@ class Outcome(Protocol):
 
 O = TypeVar("O", bound=Outcome)  # noqa: E741
 Run = Callable[[Sequence[StepPlan] | Planner | None, Loops], tuple[ModuleOp | None, O]]
-"""The module rewritten, or None where it stays as it is, and what was done: by plans, by a planner, or as without a
-budget."""
+"""Rewrites the module by plans, by a planner, or as without a budget: the new module, or None if it is unchanged, and
+the outcome."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Budgeted(Generic[O]):
         return Written(module, outcome, peaks, loops)
 
     def living(self, done: Written[O]) -> Mapping[str, int]:
-        """The peaks without what nobody reads, which goes where something is written, and no plan knows of."""
+        """The peaks without dead code, which a rewrite drops, and which plans do not see."""
         if done.module is not None:
             return done.peaks
         module = flat(self.module)
@@ -77,7 +77,7 @@ class Budgeted(Generic[O]):
         return self.allowed.wanted is not None and self.allowed.over(done.peaks) <= 0
 
     def eager_excess(self, done: Written[O]) -> int:
-        """Bytes above the budget for an executor that starts what it can, as far as tokens are to hold it back."""
+        """Bytes above the budget for an executor that starts operations as soon as it can, where tokens order it."""
         if not self.options.emission.is_ordered or self.allowed.wanted is None:
             return 0
         return int(done.outcome.eager / EAGER_SHARE) - max(self.allowed.wanted.values(), default=0)
