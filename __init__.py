@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from .frontends.modules import install
 
 if TYPE_CHECKING:
-    from .dialects.diagnostics import Refusal as Refusal
     from .driver.api import Rewritten as Rewritten
     from .driver.api import context as context
     from .driver.api import explain as explain
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
+    from .support.diagnostics import Refusal as Refusal
 
 _PLACES = {
     **dict.fromkeys("Rewritten context explain memory prove rewrite".split(), "driver.api"),
@@ -35,7 +35,7 @@ _PLACES = {
     "NotProved": "driver.verified",
     "RecomputeOptions": "options.recompute_options",
     "Selection": "options.selection",
-    "Refusal": "dialects.diagnostics",
+    "Refusal": "support.diagnostics",
     "Graph": "planning.graph",
     "Plan": "planning.plan",
     "plan_of_pairs": "planning.pairs",

@@ -14,9 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-from .dialects.dense_repair import repair_dense
-from .dialects.float_repair import repair_floats
-from .dialects.symbol_repair import repair_symbols
+from .mlir_io.xdsl_workarounds import install
 
 # `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
 _WORDS = (
@@ -59,8 +57,6 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
 
 
 # Stock tools import this file when they start, and read and verify with xDSL alone.
-repair_floats()
-repair_dense()
-repair_symbols()
+install()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -16,11 +16,11 @@ from typing import Any
 
 from recompute import rewrite
 from recompute.benchmarks.speed import LAYERS
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
-from recompute.dialects.stopwatch import Part, timed
 from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.timing import Part, timed
 from recompute.test.imports import ROOT
 
 

@@ -31,10 +31,10 @@ import jax
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from recompute.analysis.memory.peaks import Peaks
-from recompute.dialects.diagnostics import Refusal
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
+from recompute.support.diagnostics import Refusal
 from recompute.transforms.phase import numbered_steps
 from recompute.transforms.plans.counted import flat
 

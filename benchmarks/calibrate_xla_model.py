@@ -27,8 +27,8 @@ from examples.export import BUILDERS
 from examples.with_jax import compile_keeping_barriers, with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

@@ -20,10 +20,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from recompute import RecomputeOptions, rewrite
-from recompute.dialects.every import every_operation
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import Cost, cost_named
+from recompute.support.walk import every_operation
 from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 

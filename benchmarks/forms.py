@@ -15,13 +15,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples.models.step import Step
 from examples.with_jax import with_module
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.search.recompute import recompute
 from recompute.transforms.inline import inline
 

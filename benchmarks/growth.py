@@ -25,10 +25,10 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

@@ -25,7 +25,7 @@ ROAD = "import sys; from recompute.tools.recompute_opt import main; sys.exit(mai
 PARSE = """
 import gc, sys
 from time import process_time
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 text = open(sys.argv[1]).read()
 gc.disable()
 times = []

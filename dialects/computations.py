@@ -31,7 +31,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .guards import is_tensor
+from ..support.type_guards import is_tensor
 from .shardings import ManualAxesAttr, ShardingPerValueAttr
 from .stablehlo.checks import check_count
 from .stablehlo.control import check_all

@@ -16,8 +16,8 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
+from ..support.diagnostics import Refusal, Remark
 from .chlo import CHLO
-from .diagnostics import Refusal, Remark
 from .recompute import RECOMPUTE
 from .sdy import SDY
 from .stablehlo import STABLEHLO

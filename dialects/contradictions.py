@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Operation
 
-from .diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .names import Names
 from .structured import SegmentOp
 

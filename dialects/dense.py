@@ -24,9 +24,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
 from .dense_literal import count_of, dense_text, masked, parse_dense, shortest
 from .elements import SUB_BYTE_BITS, dtype_of
-from .guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
 from .splat import SplatBytes, splat_bytes
 
 

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
+from ..support.type_guards import AnyShaped, is_shaped
 from .elements import SUB_BYTE_BITS, DType, Element, dtype_of, encode, formatter
-from .guards import AnyShaped, is_shaped
 
 Nested: TypeAlias = "str | list[Nested]"
 _LITERAL = re.compile(r'<(?:[^>"/]++|"[^"\n]*+"|//[^\n]*+|/)*+>')

@@ -10,8 +10,8 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
-from .diagnostics import Refusal
-from .guards import is_integer_attribute
+from ..support.diagnostics import Refusal
+from ..support.type_guards import is_integer_attribute
 from .recompute import Names
 
 POLICIES = ("must_save", "prefer_save", "prefer_recompute", "must_recompute", "offload")

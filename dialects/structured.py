@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .names import Names
 
 

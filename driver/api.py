@@ -23,13 +23,11 @@ from ..analysis.memory.timeline import Timeline
 from ..analysis.step.copied import is_copy
 from ..analysis.step.functions import functions_of
 from ..dialects.context import make_context
-from ..dialects.diagnostics import Refusal, Remark
-from ..dialects.every import every_operation
 from ..dialects.marks import is_named_as_mark
-from ..dialects.parser import parse_module
-from ..dialects.printer import print_module
 from ..interpreters.prove import Proof
 from ..interpreters.prove import prove as prove_modules
+from ..mlir_io.parser import parse_module
+from ..mlir_io.printer import print_module
 from ..options.recompute_options import DEFAULT, Pipeline, RecomputeOptions
 from ..options.selection import AUTO, Selection
 from ..planning.graph import Graph
@@ -44,6 +42,8 @@ from ..search.budget.moves import with_moves
 from ..search.carry_out import LEFT
 from ..search.recompute import Recomputation, recomputed, recomputed_within
 from ..search.tried import tried_plans
+from ..support.diagnostics import Refusal, Remark
+from ..support.walk import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.plans.segment_budgets import of_rest
 from ..transforms.take_marks import but_for_moves, take_marks

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.step.counted_loops import counted_loop
 from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
-from ..dialects.diagnostics import Refusal
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
@@ -30,6 +29,7 @@ from ..rules.flops import flops
 from ..search.budget.limit import Allowed, Budget, allowed
 from ..search.prepare import prepare
 from ..search.recompute import recomputed_within
+from ..support.diagnostics import Refusal
 from ..support.units import MINIMUM, budget_text
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.counted import ORDER, flat, timelines_of

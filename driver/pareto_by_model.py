@@ -14,7 +14,6 @@ from xdsl.ir import Operation
 
 from ..analysis.memory.labels import Labels, described
 from ..analysis.step.functions import functions_of
-from ..dialects.diagnostics import Refusal
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..planning.picking import Picking
 from ..planning.plan_file import StepPlan
@@ -26,6 +25,7 @@ from ..search.candidates import Candidate
 from ..search.pools import pool_of
 from ..search.prepare import prepare
 from ..search.recompute import recomputed
+from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.counted import XLA, flat, timelines_of
 

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.request.stated_checkpoints import as_stated
-from ..dialects.diagnostics import Refusal
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
+from ..support.diagnostics import Refusal
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of
 from ..transforms.plans.counted import MODELS as MODELS

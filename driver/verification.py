@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.alike import verify_nested
-from ..dialects.diagnostics import Refusal
+from ..mlir_io.repeated_operations import verify_nested
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal
 from ..transforms.verify import verify_input
 
 

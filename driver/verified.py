@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
-from ..dialects.collecting import no_collection
-from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..dialects.stopwatch import part
 from ..interpreters.foreign import registered_pure
 from ..interpreters.prove import Proof, prove
 from ..rules.names import name_of
 from ..rules.registry import BUILT_IN
+from ..support.diagnostics import Remark
+from ..support.garbage import no_collection
+from ..support.timing import part
 from .verification import verify_module
 
 Change = Callable[[ModuleOp], None]

@@ -19,13 +19,13 @@ from xdsl.dialects.func import FuncOp
 from recompute.analysis.memory.eager import eager_timeline
 from recompute.analysis.memory.labels import Labels
 from recompute.analysis.memory.timeline import Timeline, timeline
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.planning.plan import CopyGroup

@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from ..dialects.diagnostics import Refusal
-from ..dialects.every import every_operation
 from ..dialects.reserved_names import is_reserved
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
 
 Treatment = Literal["compared", "refused", "ignored", "derived"]
 

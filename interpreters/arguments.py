@@ -9,8 +9,8 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from ..dialects.diagnostics import Refusal
 from ..dialects.elements import DType
+from ..support.diagnostics import Refusal
 from .kernels.arrays import Array, dtype_at, row_by_row, shape_at
 
 

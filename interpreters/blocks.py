@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Operation, Region
 
-from ..dialects.diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, name_of
 from .heads import Heads
 from .pure_operations import TERMINATORS

@@ -28,8 +28,8 @@ from xdsl.dialects.builtin import BoolAttr, IndexType, UnrankedMemRefType, Unran
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ..dialects.dense import DenseAttr, to_numpy
-from ..dialects.guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
 from ..dialects.placements import is_placement
+from ..support.type_guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
 from .anatomy import attributes_of, name_of
 from .terms import Terms
 

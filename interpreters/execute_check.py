@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..dialects.diagnostics import Refusal, position_of
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal, position_of
 from .executor import Executable, execute, function_named
 from .kernels.arrays import Array, row_by_row
 

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..dialects.diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .arguments import checked_inputs
 from .kernels.arrays import Array
 from .preparation import Preparation

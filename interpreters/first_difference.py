@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dialects.diagnostics import UNKNOWN, position_of
+from ..support.diagnostics import UNKNOWN, position_of
 from .anatomy import name_of
 from .terms import ENDLESS, Attributes, Head, Side, Terms
 

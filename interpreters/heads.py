@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .anatomy import name_of, properties_of
 from .attribute_keys import AttributeKeys, OpaqueAttributeError
 from .terms import Attributes, Head, Kind

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.dense import DenseAttr
-from ..dialects.guards import is_integer_array, is_tensor
+from ..support.type_guards import is_integer_array, is_tensor
 from .anatomy import attributes_of, name_of
 from .heads import Heads
 from .terms import Terms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 
-from ..dialects.every import every_operation
-from ..dialects.printer import print_module
+from ..mlir_io.printer import print_module
+from ..support.walk import every_operation
 from .proof import Proof
 
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.every import every_operation
 from ..dialects.placements import DEVICE, FRONTEND, PLACEMENT, TARGET
+from ..support.walk import every_operation
 from .anatomy import attributes_of
 from .terms import Head, Terms
 

@@ -22,11 +22,11 @@ from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from ..dialects.diagnostics import Refusal
 from ..dialects.structured import GroupOp
 from ..rules.effects import works_on_memory
 from ..rules.names import name_of
 from ..rules.storage import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
+from ..support.diagnostics import Refusal
 from .control_flow import CONTROL_FLOW
 from .foreign import registered_kernel
 from .foreign_results import checked

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.diagnostics import Refusal
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal
 from .kernels.arrays import Array, Kernel
 
 

@@ -113,9 +113,9 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..dialects.diagnostics import UNKNOWN, Refusal, position_of
-from ..dialects.every import every_operation
 from ..dialects.names import Names
+from ..support.diagnostics import UNKNOWN, Refusal, position_of
+from ..support.walk import every_operation
 from .anatomy import entry_functions, functions_of, name_of, public_functions
 from .collectives import newly_shared
 from .custom_calls import declared_target, target_of

@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
-from ..dialects.guards import is_tensor
+from ..support.type_guards import is_tensor
 
 _STABLEHLO = """
     abs add and atan2 batch_norm_grad batch_norm_inference batch_norm_training bitcast_convert broadcast

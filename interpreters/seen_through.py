@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..dialects.diagnostics import Refusal
 from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
+from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, name_of
 from .blocks import body_of, is_known_end
 from .heads import Heads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.ir import Operation
 
-from ..dialects.diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .anatomy import attributes_of, entry_functions, position_attributes
 from .first_difference import first_attribute
 from .terms import Attributes, Terms

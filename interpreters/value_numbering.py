@@ -16,10 +16,10 @@ from collections.abc import Collection, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
-from ..dialects.diagnostics import Refusal
 from ..dialects.marks import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.reserved_names import is_reserved
+from ..support.diagnostics import Refusal
 from .anatomy import (
     attributes_of,
     callee_of,

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.guards import is_integer_array, is_shaped, is_tensor
 from ..dialects.stablehlo.records import DotAttr
+from ..support.type_guards import is_integer_array, is_shaped, is_tensor
 from .facts import Count
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.diagnostics import Refusal
+from ..support.diagnostics import Refusal
 from .facts import Count, Facts, Kind, View
 
 

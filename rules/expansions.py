@@ -13,7 +13,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import AnyFloat, ComplexType, Float32Type, Float64Type
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.guards import is_shaped
+from ..support.type_guards import is_shaped
 from .counts import elements
 from .facts import Count, Facts, pure
 

@@ -14,9 +14,9 @@ from typing import Any
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.diagnostics import Refusal
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
+from ..support.diagnostics import Refusal
 from . import arith, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
 from .declarations import number_from, why_misfit, with_checked_counts

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.guards import is_complex_type, is_shaped
+from ..support.type_guards import is_complex_type, is_shaped
 from .facts import Carry, RegionStorage, View
 from .registry import OperationNames, declared_type_bytes, facts_of
 

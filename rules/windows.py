@@ -9,10 +9,10 @@ from math import gcd, prod
 
 from xdsl.ir import Operation
 
-from ..dialects.guards import is_integer_array, is_tensor
 from ..dialects.stablehlo.labels import ConvolutionAttr
 from ..dialects.stablehlo.moves import Window
 from ..dialects.stablehlo.moves import windows as windows_of
+from ..support.type_guards import is_integer_array, is_tensor
 from .counts import elements
 
 

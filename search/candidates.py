@@ -16,9 +16,6 @@ from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.step import Step
-from ..dialects.diagnostics import Refusal
-from ..dialects.every import every_operation
-from ..dialects.stopwatch import part
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import BadSelection
@@ -29,6 +26,9 @@ from ..planning.picking import Foreseen
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import Stop, never
+from ..support.diagnostics import Refusal
+from ..support.timing import part
+from ..support.walk import every_operation
 from ..transforms.mark import write_marks
 from ..transforms.per_device.bodies import is_stand_in
 from ..transforms.phase import numbered_steps

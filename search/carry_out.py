@@ -15,7 +15,6 @@ from ..analysis.copies.legality import refused
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from ..analysis.step.step import Step
-from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.placements import is_offload
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
@@ -24,6 +23,7 @@ from ..planning.plan_file import BadPlan, StepPlan, from_json
 from ..rules.costs.cost import BadCost, Cost, cost_named
 from ..rules.names import name_of
 from ..rules.permission import Permission
+from ..support.diagnostics import Refusal, Remark
 from ..transforms.clone import Cloned, Done, clone_as_planned, clone_by, clone_marked
 from ..transforms.mark import said_of, write_marks
 from ..transforms.phase import Steps

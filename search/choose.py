@@ -19,12 +19,12 @@ from ..analysis.request.segments import named_segments
 from ..analysis.step.marks import asks_to_recompute, is_forced, is_to_recompute
 from ..analysis.step.step import Step
 from ..dialects.names import Names
-from ..dialects.stopwatch import part
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.targets import Targets
 from ..planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ..planning.plan import Plan
+from ..support.timing import part
 
 
 @dataclass(frozen=True)

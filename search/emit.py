@@ -11,10 +11,10 @@ from ..analysis.memory.peaks import Peaks
 from ..analysis.memory.timeline import timeline
 from ..analysis.step.functions import functions_of
 from ..analysis.step.phases import phases
-from ..dialects.diagnostics import Remark
-from ..dialects.stopwatch import part
 from ..options.recompute_options import Emission
 from ..planning.objective import WORTH_IT
+from ..support.diagnostics import Remark
+from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.clone import Cloned
 from ..transforms.cse import cse

@@ -14,12 +14,12 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.phase_sources import sources
-from ..dialects.every import every_operation
-from ..dialects.printer import print_module
+from ..mlir_io.printer import print_module
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.result import Stop, never
 from ..rules.names import name_of
 from ..rules.registry import BUILT_IN
+from ..support.walk import every_operation
 from .candidates import Candidate, candidates
 
 MOST = 4

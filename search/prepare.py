@@ -12,12 +12,12 @@ from ..analysis.request.names import named_by
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.functions import functions_of
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.names import Names
-from ..dialects.stopwatch import part
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, RecomputeOptions
 from ..options.selection import BadSelection, Selection
+from ..support.diagnostics import Refusal, Remark
+from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.calls.reserved import gather_reserved
 from ..transforms.inline import inline, why_calls_stay

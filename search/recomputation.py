@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.functions import functions_of
-from ..dialects.diagnostics import Remark
 from ..planning.offload import NOTHING_MOVED, Offload
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import StepPlan
+from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.clone import Done
 from ..transforms.loops import NOTHING_ROLLED, Rolled

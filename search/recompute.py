@@ -9,10 +9,7 @@ from functools import wraps
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.copied import is_copy
-from ..dialects.diagnostics import Refusal, Remark
-from ..dialects.every import every_operation
 from ..dialects.names import Names
-from ..dialects.stopwatch import part
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
 from ..planning.graph import Graph
@@ -20,6 +17,9 @@ from ..planning.offload import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never
+from ..support.diagnostics import Refusal, Remark
+from ..support.timing import part
+from ..support.walk import every_operation
 from ..transforms.calls.restore import nothing_restored, restore_calls
 from ..transforms.calls.whole import attributed, kept_whole, take_off
 from ..transforms.inline import why_calls_stay

@@ -1,1 +1,1 @@
-"""What every other package may use, and what uses none of them."""
+"""Utilities without knowledge of MLIR operations: diagnostics, locations, walking, timing, byte counts."""

@@ -15,7 +15,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.recompute import Recomputation, recompute
 from recompute.transforms.clone import clone

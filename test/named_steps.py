@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 Values = dict[str | None, SSAValue]
 

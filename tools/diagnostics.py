@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..dialects.diagnostics import Refusal, Remark, position_of
+from ..support.diagnostics import Refusal, Remark, position_of
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 

@@ -14,11 +14,11 @@ from xdsl.utils.target import Target
 
 from ..analysis.step.jax_paths import path_of
 from ..dialects.context import RecomputeContext, make_context
-from ..dialects.every import every_operation
-from ..dialects.parser import parse_module
-from ..dialects.printer import print_module
-from ..dialects.stopwatch import part, timed
 from ..driver.verified import assumption_remarks, change_in_place
+from ..mlir_io.parser import parse_module
+from ..mlir_io.printer import print_module
+from ..support.timing import part, timed
+from ..support.walk import every_operation
 from .command_line import CommandLine, Instrumentation, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times

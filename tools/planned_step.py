@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..dialects.parser import parse_module
 from ..driver.fit import Fit, Verdict, fit
 from ..driver.pareto import Sweeping, Swept, swept_steps
 from ..driver.pareto_by_model import NO_BOUND, swept_by_model
 from ..driver.verification import verify_module
+from ..mlir_io.parser import parse_module
 from ..reports.curve import Again, Point
 from ..search.budget.loop_choices import loops_option
 from ..support.units import format_bytes

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..dialects.parser import parse_module
 from ..driver.verification import verify_module
 from ..interpreters.identity import proof_of_identity
 from ..interpreters.proof import Proof
 from ..interpreters.prove import prove
+from ..mlir_io.parser import parse_module
 from .collection import rare_collections
 from .diagnostics import parse_error_line
 from .execution import add_input_options, run_both

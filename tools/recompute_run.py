@@ -23,12 +23,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..analysis.memory.timeline import Timeline, timeline
-from ..dialects.parser import parse_module
 from ..driver.verification import verify_module
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
+from ..mlir_io.parser import parse_module
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments

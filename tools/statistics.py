@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.recompute import Names
-from ..dialects.stopwatch import Part
+from ..support.timing import Part
 
 _REST = 0.01
 """The share of a part from which on it is said that it is more than the parts within."""

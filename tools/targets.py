@@ -15,8 +15,8 @@ from xdsl.utils.target import Target
 
 from ..analysis.explain.explanation import Explanation
 from ..analysis.memory.timeline import Timeline
-from ..dialects.parser import parse_module
 from ..driver.queries import MODELS, explanations_of, timelines_of
+from ..mlir_io.parser import parse_module
 from ..options.selection import Selection
 from ..reports import explain as explain_report
 from ..reports import memory_timeline as timeline_report

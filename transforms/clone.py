@@ -35,11 +35,8 @@ from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step
 from ..analysis.verify.emitted import wrong_reads
 from ..dialects.context import demand_effect, tell
-from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.discardable import verify_attributes
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
-from ..dialects.stopwatch import part
 from ..options.recompute_options import Planner
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
@@ -48,6 +45,9 @@ from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.names import name_of
 from ..rules.permission import NOTHING, Permission
+from ..support.diagnostics import Refusal, Remark
+from ..support.timing import part
+from ..support.walk import every_operation
 from .phase import Steps, numbered_steps
 from .plans.apply_plan import Numbers, apply_plan
 from .plans.nested_steps import nested_steps_apart

@@ -24,11 +24,11 @@ from xdsl.traits import IsTerminator
 from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from ..support.walk import every_operation
 from .offload import withdraw
 from .plans.nested_steps import nested_steps_apart
 

@@ -26,10 +26,10 @@ from ..analysis.request.names import hand_on_names
 from ..analysis.step.functions import single_block
 from ..analysis.step.marks import say
 from ..dialects.context import tell
-from ..dialects.diagnostics import Refusal, Remark
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
+from ..support.diagnostics import Refusal, Remark
+from ..support.walk import every_operation
 from .calls.origins import Origins
 from .calls.said import Inherited, called_from
 from .calls.whole import attributed, is_private, kept_whole

@@ -21,10 +21,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..analysis.step.constants import constants_only
 from ..analysis.step.order import Order, producers
-from ..dialects.diagnostics import Refusal
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.structured import GradientOp, splice
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
 
 
 def inline_gradient(module: ModuleOp) -> int:

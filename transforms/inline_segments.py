@@ -29,9 +29,9 @@ from ..analysis.request.switches import hand_on, switches_in
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..dialects.structured import SegmentOp, splice
+from ..support.walk import every_operation
 from .take_scopes import take_scopes
 
 UNNAMED = "segment"

@@ -27,11 +27,11 @@ from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.stacks import Link
 from ..dialects.context import tell
 from ..dialects.dead_code import drop_dead_code
-from ..dialects.diagnostics import Refusal, Remark
 from ..options.loop_schedule import Loops, Schedule, schedule_of
 from ..options.selection import AUTO, BadSelection, Selection
 from ..rules.effects import why_impure
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal, Remark
 from .mark import MarkPass
 from .per_device.outline import outline_device_steps
 from .per_device.split import split_device_steps

@@ -21,11 +21,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.order import Order
-from ..dialects.diagnostics import Refusal
-from ..dialects.every import every_operation
 from ..dialects.recompute import DependOp, Names, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import TARGETS
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
 
 
 def lower(module: ModuleOp, target: str) -> None:

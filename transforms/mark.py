@@ -25,11 +25,11 @@ from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
 from ..analysis.request.stated_checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
-from ..dialects.diagnostics import Remark
 from ..dialects.recompute import Names
-from ..dialects.stopwatch import part
 from ..options.selection import AUTO, Selection
 from ..rules.names import name_of
+from ..support.diagnostics import Remark
+from ..support.timing import part
 from .inline_segments import inline_segments
 from .per_device.bodies import is_stand_in
 from .phase import Steps, numbered_steps, state_phases

@@ -23,11 +23,11 @@ from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of, single_block
 from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
 from ..analysis.step.order import producers
-from ..dialects.every import every_operation
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import why_impure
 from ..rules.kinds import is_constant
 from ..rules.names import name_of
+from ..support.walk import every_operation
 from .calls.whole import kept_whole
 from .cse import merge_into_first
 from .inline import inline

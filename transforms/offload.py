@@ -36,9 +36,6 @@ from ..analysis.step.phases import Phases
 from ..analysis.step.storage import value_bytes
 from ..analysis.step.unplaced import unplaced_values
 from ..dialects.context import tell
-from ..dialects.diagnostics import Remark
-from ..dialects.every import every_operation
-from ..dialects.guards import is_tensor
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
 from ..dialects.recompute import Names
 from ..options.selection import AUTO, Selection
@@ -47,6 +44,9 @@ from ..rules.costs.cost import PICOSECONDS, cost_named
 from ..rules.effects import why_impure
 from ..rules.names import name_of
 from ..rules.registry import facts_of
+from ..support.diagnostics import Remark
+from ..support.type_guards import is_tensor
+from ..support.walk import every_operation
 from .phase import steps_of
 from .plans.misfits import Misfits
 

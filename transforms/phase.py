@@ -25,15 +25,15 @@ from ..analysis.step.phases import Phases, phases
 from ..analysis.step.phases_by_results import late_operations, phases_by_results, returned_values
 from ..analysis.step.step import Step
 from ..dialects.context import tell
-from ..dialects.diagnostics import Refusal, Remark
-from ..dialects.every import every_operation
-from ..dialects.guards import is_tensor
 from ..dialects.recompute import Names
-from ..dialects.stopwatch import part
 from ..options.phase_hint import PhaseHint
 from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal, Remark
+from ..support.timing import part
+from ..support.type_guards import is_tensor
+from ..support.walk import every_operation
 from .plans.nested_steps import nested_steps_apart
 
 NO_LOCATIONS = (

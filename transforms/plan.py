@@ -21,7 +21,6 @@ from xdsl.ir import Operation
 
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext, tell
-from ..dialects.diagnostics import Remark
 from ..dialects.placements import is_offload
 from ..dialects.recompute import Names
 from ..options.loop_schedule import Loops
@@ -37,6 +36,7 @@ from ..search.budget.moves import with_moves
 from ..search.emit import replace_content
 from ..search.prepare import Prepared, prepare
 from ..search.recompute import Recomputation, recomputed, recomputed_within
+from ..support.diagnostics import Remark
 from .calls.whole import kept_whole
 from .mark import NAMED, MarkPass
 from .offload import mark_moved

@@ -13,8 +13,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import RecomputeContext, tell
-from ..dialects.diagnostics import Refusal
-from ..dialects.stopwatch import part
 from ..options.recompute_options import RecomputeOptions
 from ..planning.objective import ATTEMPTS
 from ..planning.plan_file import to_json
@@ -24,6 +22,8 @@ from ..search.carry_out import read_plan
 from ..search.emit import replace_content
 from ..search.recomputation import Recomputation
 from ..search.recompute import recompute, recomputed_within
+from ..support.diagnostics import Refusal
+from ..support.timing import part
 from .mark import MarkPass
 from .verify import verify_input
 

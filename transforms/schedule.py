@@ -22,7 +22,7 @@ from ..analysis.memory.schedules.schedule import low_peak
 from ..analysis.step.functions import functions_of
 from ..analysis.step.order import Order
 from ..dialects.context import tell
-from ..dialects.diagnostics import Remark
+from ..support.diagnostics import Remark
 
 
 def schedule(module: ModuleOp) -> list[Remark]:

@@ -24,11 +24,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.step.functions import functions_of
 from ..dialects.context import tell
-from ..dialects.diagnostics import Remark
-from ..dialects.every import every_operation
 from ..dialects.recompute import DependOp, Names
 from ..dialects.sdy import MeshOp, ShardingConstraintOp
 from ..dialects.shardings import ShardingAttr
+from ..support.diagnostics import Remark
+from ..support.walk import every_operation
 
 _DIMENSION = re.compile(r"\{([^}]*)\}")
 _NAME = re.compile(r'"([^"]+)"')

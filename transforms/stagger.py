@@ -27,10 +27,10 @@ from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases_now
 from ..analysis.step.step import Step
 from ..dialects.context import tell
-from ..dialects.diagnostics import Refusal, Remark
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early import Early, early_parts
+from ..support.diagnostics import Refusal, Remark
 from .phase import steps_of
 from .plans.nested_steps import nested_steps_apart
 

@@ -28,11 +28,11 @@ from ..analysis.request.stated_checkpoints import state_checkpoints
 from ..analysis.step.functions import functions_of
 from ..analysis.step.marks import Policy, say
 from ..dialects.context import tell
-from ..dialects.diagnostics import Refusal, Remark
-from ..dialects.every import every_operation
 from ..dialects.marks import CHECKPOINTS, NAME, POLICY_OF, is_mark, is_named_as_mark, name_in, why_malformed
 from ..dialects.recompute import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
+from ..support.diagnostics import Refusal, Remark
+from ..support.walk import every_operation
 
 NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and an attribute is on it for whoever can"
 

@@ -29,10 +29,10 @@ from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.marks import Policy
-from ..dialects.diagnostics import Refusal
-from ..dialects.every import every_operation
 from ..dialects.recompute import Names
 from ..rules.names import name_of
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 SAYS = {Kind.SAVE: BoolAttr.from_bool(False), Kind.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value)}

@@ -19,10 +19,10 @@ from ..analysis.step.step import Step
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.contradictions import verify_marks
-from ..dialects.diagnostics import Refusal
 from ..dialects.discardable import verify_attributes
-from ..dialects.every import every_operation
-from ..dialects.functions import verify_functions
+from ..mlir_io.function_syntax import verify_functions
+from ..support.diagnostics import Refusal
+from ..support.walk import every_operation
 from .phase import Steps
 from .plans.nested_steps import nested_steps_apart
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
-from ...dialects.stopwatch import part
 from ...options.selection import Selection
 from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
 from ...planning.by_segment.sinking import sinkable
 from ...planning.by_segment.targets import Targets
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
+from ...support.timing import part
 from ..request.resolved import Resolved, resolve
 from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import Policy, is_forced, mark_of

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...dialects.guards import is_tensor
 from ...dialects.stablehlo.control import WhileOp
 from ...planning.min_cut import min_cut
 from ...planning.objective import WORTH_IT
 from ...rules.flops import flops
+from ...support.type_guards import is_tensor
 from ..step.counted_loops import CountedLoop, counted_loop
 from ..step.crossings import Crossings
 from ..step.order import Order, read_values

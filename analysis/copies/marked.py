@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Iterator
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from ...dialects.diagnostics import Remark
 from ...dialects.recompute import Names
-from ...dialects.stopwatch import part
 from ...planning.by_segment.reasons import NO_GATE
 from ...planning.by_segment.targets import Targets, with_residuals, with_views
 from ...planning.plan import Kept, Plan
 from ...rules.names import name_of
 from ...rules.permission import Permission
+from ...support.diagnostics import Remark
+from ...support.timing import part
 from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 from .copying import Copying

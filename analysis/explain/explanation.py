@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...dialects.diagnostics import position_of
 from ...options.selection import AUTO, Selection
 from ...planning.graph import Graph
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...rules.flops import flops
+from ...support.diagnostics import position_of
 from ..copies.decide import Decision, decide
 from ..memory.eager import eager_timeline
 from ..memory.timeline import Timeline, timeline

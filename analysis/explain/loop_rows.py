@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from ...dialects.diagnostics import position_of
 from ...options.selection import Selection
+from ...support.diagnostics import position_of
 from ..copies.loop_cuts import left_alone, loop_cut
 from ..request.in_loops import repeatable
 from ..step.crossings import Crossings

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.diagnostics import position_of
 from ...options.selection import Selection
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
+from ...support.diagnostics import position_of
 from ..copies.decide import Decision, Decisions
 from ..copies.legality import why_not_recomputable, why_stays
 from ..step.copied import is_copy

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.locations import source_position
 from ...dialects.recompute import Names
 from ...rules.names import name_of
+from ...support.locations import source_position
 from ..request.segments import find_segments
 from ..step.jax_paths import path_of
 from ..step.phases import Phases

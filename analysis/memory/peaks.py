@@ -8,7 +8,6 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
-from ...dialects.stopwatch import part
 from ...planning.by_segment.early import early_parts
 from ...planning.evaluate import live_bytes, peak_bytes
 from ...planning.graph import Graph
@@ -16,6 +15,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.rewriting import HoldingBack, Rewritten, as_graph, carried_out, held_back
+from ...support.timing import part
 from ..step.step import Step
 from .xla.memory import xla_timeline
 from .xla.planned import Plain

@@ -15,8 +15,8 @@ from difflib import get_close_matches
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.diagnostics import Remark
 from ...options.selection import BadSelection
+from ...support.diagnostics import Remark
 from ..step.order import producers, read_values
 from ..step.phases import Phases
 from .names import is_named, named_by, names_of

@@ -9,11 +9,11 @@ from itertools import pairwise
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.diagnostics import Remark
-from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...rules.names import name_of
+from ...support.diagnostics import Remark
+from ...support.walk import every_operation
 from ..step.copied import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between

@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from ...dialects.every import every_operation
-from ...dialects.locations import LocationNumbers
 from ...dialects.recompute import Names
 from ...options.selection import BadSelection, Selection
 from ...planning.objective import NEARLY_ALL
 from ...rules.names import name_of
+from ...support.locations import LocationNumbers
+from ...support.walk import every_operation
 from ..step.jax_paths import scope_of
 from ..step.phases import Phases
 

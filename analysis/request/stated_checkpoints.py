@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from ...dialects.diagnostics import Remark
 from ...dialects.names import Names
 from ...options.selection import Selection
+from ...support.diagnostics import Remark
 from ..step.functions import functions_of
 
 

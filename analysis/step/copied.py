@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from ...dialects.every import every_operation
 from ...dialects.recompute import Names
+from ...support.walk import every_operation
 
 
 def is_copy(op: Operation) -> bool:

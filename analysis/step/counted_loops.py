@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects.dense import DenseAttr, to_numpy
-from ...dialects.guards import is_unsigned
 from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.elementwise import CompareOp
 from ...rules.names import name_of
+from ...support.type_guards import is_unsigned
 
 LARGEST = 2**31 - 1
 """Counters are integers of at least 32 bits, and nothing that is computed from one leaves these bounds."""

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from ...dialects.diagnostics import Refusal
+from ...support.diagnostics import Refusal
 
 
 def functions_of(module: ModuleOp) -> list[FuncOp]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.diagnostics import Refusal
 from ...planning.evaluate import live_bytes
 from ...planning.graph import OUTSIDE, Graph
 from ...rules.costs.cost import CostsOf
@@ -16,6 +15,7 @@ from ...rules.flops import flops
 from ...rules.kinds import is_cast, is_constant
 from ...rules.names import name_of
 from ...rules.storage import carried_values, region_storage, viewed_operand
+from ...support.diagnostics import Refusal
 from .alike_regions import Key, region_key
 from .constants import constants_only
 from .copied import is_copy

@@ -18,7 +18,7 @@ from functools import lru_cache
 from xdsl.dialects.builtin import FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
-from ...dialects.locations import parts_of
+from ...support.locations import parts_of
 from .direction import Direction
 
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")

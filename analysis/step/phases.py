@@ -22,9 +22,9 @@ from itertools import pairwise
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...dialects.diagnostics import Refusal
 from ...dialects.names import Names
 from ...rules.names import name_of
+from ...support.diagnostics import Refusal
 from .constants import constants_only
 from .direction import Direction
 from .functions import single_block

@@ -20,9 +20,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...dialects.diagnostics import Refusal
 from ...options.phase_hint import PhaseHint
 from ...rules.names import name_of
+from ...support.diagnostics import Refusal
 from .constants import constants_only
 from .direction import Direction
 from .order import Order

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
-from ...dialects.diagnostics import Refusal
 from ...rules.kinds import is_ordering
 from ...rules.names import name_of
+from ...support.diagnostics import Refusal
 
 
 def verify_dominance(module: ModuleOp) -> None:

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from examples.closeness import Closeness
 from examples.with_jax import compile_keeping_barriers, with_module
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.interpreters.execute_check import Pair
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.tools import recompute_check, recompute_opt
 
 from .case import Case, plain

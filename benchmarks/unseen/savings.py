@@ -32,8 +32,8 @@ from examples.with_jax import with_module
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.recompute import recompute
 from recompute.search.tried import tried_plans

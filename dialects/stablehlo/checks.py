@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ComplexType, IntegerT
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_complex_type, is_tensor, is_unsigned
+from ...support.type_guards import is_complex_type, is_tensor, is_unsigned
 
 Shape: TypeAlias = Sequence[int]
 Takes: TypeAlias = Callable[[Attribute], bool]

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat
 from xdsl.ir import Attribute, Block
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import AnyTensor, is_complex_type, is_integer_type, is_tensor
+from ...support.type_guards import AnyTensor, is_complex_type, is_integer_type, is_tensor
 from .checks import Shape, bits_of, check_count
 from .control import check_all, returned_types
 

@@ -28,7 +28,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_integer_array
+from ...support.type_guards import is_integer_array
 from .checks import check_count, check_element, check_shape, element_of, is_numeric, shape_of
 from .constraints import Constraint, verify_constraints
 from .enumerations import PrecisionAttr, check_precisions

@@ -19,8 +19,8 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.type_guards import is_standard_dense, is_tensor
 from ..dense import DenseAttr, parse_constant, to_small
-from ..guards import is_standard_dense, is_tensor
 from .checks import (
     check_dimensions,
     check_shape,

@@ -23,8 +23,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.type_guards import is_shaped, is_standard_dense
 from ..dense import to_numpy
-from ..guards import is_shaped, is_standard_dense
 from .checks import check_count
 from .constraints import Constraint, verify_constraints
 from .formats import I32_ATTR, FunctionTypeOp, parse_all_operands, print_attributes

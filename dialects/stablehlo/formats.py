@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ..remembering import print_alike
+from ...support.memoize import print_alike
 from .structs import parse_dimensions
 
 I64Array: TypeAlias = DenseArrayBase[IntegerType]

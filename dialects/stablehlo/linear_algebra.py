@@ -12,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_complex_type
+from ...support.type_guards import is_complex_type
 from .checks import check_element, check_shape, check_takes, check_types, element_of, is_float_or_complex, shape_of
 from .constraints import Constraint, verify_constraints
 from .enumerations import FftType, FftTypeAttr

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.type_guards import AnyDense, is_integer_array, is_standard_dense
 from ..dense import to_numpy
-from ..guards import AnyDense, is_integer_array, is_standard_dense
 from .checks import check_count
 from .constraints import Constraint, OpT
 from .formats import I64Array

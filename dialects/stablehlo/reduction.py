@@ -19,8 +19,8 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ..guards import is_tensor
-from ..locations import trailing_location
+from ...support.locations import trailing_location
+from ...support.type_guards import is_tensor
 from .binary import COMMUTATIVE, CommutativeOp
 from .checks import check_distinct, check_shape, check_within, element_of, shape_of
 from .constraints import Constraint, verify_constraints

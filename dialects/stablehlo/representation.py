@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_complex_type, is_tensor
+from ...support.type_guards import is_complex_type, is_tensor
 from .checks import (
     Takes,
     check_element,

@@ -20,7 +20,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_complex_type
+from ...support.type_guards import is_complex_type
 from .checks import bits_of, check_dimensions, check_element, check_shape, element_of, is_numeric, shape_of
 from .constraints import Constraint, verify_constraints
 from .formats import FunctionTypeOp, Properties, i64_array, parse_field, print_field

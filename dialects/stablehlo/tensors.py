@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import BaseAttr, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from ..guards import is_tensor
+from ...support.type_guards import is_tensor
 
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:

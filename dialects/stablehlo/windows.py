@@ -18,7 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import RecursiveMemoryEffect
 
-from ..guards import AnyTensor
+from ...support.type_guards import AnyTensor
 from .checks import check_count, check_element, check_shape, element_of, shape_of
 from .combiners import check_promotable, check_scalars, combined_types
 from .constraints import Constraint, verify_constraints

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.diagnostics import Refusal
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
@@ -24,6 +23,7 @@ from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limi
 from ...search.budget.moves import with_moves
 from ...search.candidates import Candidate
 from ...search.pools import pool_of
+from ...support.diagnostics import Refusal
 from ...support.units import MINIMUM, budget_text, is_share, parse_budget
 from ...transforms.plans.segment_budgets import of_rest
 from ...transforms.take_marks import take_marks

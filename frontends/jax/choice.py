@@ -8,8 +8,8 @@ from enum import Enum
 
 import jax
 
-from ...dialects.diagnostics import Refusal
 from ...driver.api import Rewritten
+from ...support.diagnostics import Refusal
 from . import warning
 from .lowered import Lowered
 

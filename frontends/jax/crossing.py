@@ -10,8 +10,8 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.parser import parse_module
-from ...dialects.printer import print_module
+from ...mlir_io.parser import parse_module
+from ...mlir_io.printer import print_module
 from . import private
 
 

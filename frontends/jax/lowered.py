@@ -18,14 +18,14 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
-from ...dialects.diagnostics import Refusal, Remark
-from ...dialects.every import every_operation
 from ...dialects.marks import is_named_as_mark
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
+from ...support.diagnostics import Refusal, Remark
+from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .budget import Within, within

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.diagnostics import Refusal
-from ...dialects.every import every_operation
 from ...dialects.marks import NAME, is_named_as_mark
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import AUTO
+from ...support.diagnostics import Refusal
+from ...support.walk import every_operation
 from ...transforms.merge_remat import is_of_remat
 from ...transforms.take_scopes import take_scopes
 

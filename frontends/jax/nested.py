@@ -20,14 +20,14 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import ad, batching, mlir
 from xdsl.utils.exceptions import ParseError
 
-from ...dialects.diagnostics import Refusal
-from ...dialects.every import every_operation
 from ...dialects.marks import MARKS
-from ...dialects.printer import print_module
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
+from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import BadSelection
+from ...support.diagnostics import Refusal
+from ...support.walk import every_operation
 from ...transforms.calls.templates import strip
 from . import warning
 from .barriers import are_kept_by_flags

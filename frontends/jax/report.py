@@ -13,8 +13,8 @@ import jax
 
 from ...analysis.explain.saved_values import SavedValue
 from ...analysis.memory.timeline import Timeline
-from ...dialects.diagnostics import Refusal, Remark
 from ...driver.api import Rewritten, explain
+from ...support.diagnostics import Refusal, Remark
 from .budget import Round
 from .choice import Way, temporary_bytes
 from .lowered import Lowered

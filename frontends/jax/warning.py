@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST
 from ...analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES
-from ...dialects.diagnostics import Refusal, Remark
 from ...search.choose import CHOSEN
+from ...support.diagnostics import Refusal, Remark
 from ...support.units import format_bytes
 from ...transforms.loops import LEFT
 from ...transforms.phase import FORWARD_OVER_REVERSE, NoGradient

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import UnrankedMemRefType, UnrankedTensorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.elements import FLOATS, DType, dtype_of
-from ...dialects.guards import is_shaped
+from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import DenseResourceAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.dense import DenseAttr, to_numpy
-from ...dialects.guards import is_standard_dense
 from ...dialects.stablehlo.creation import ConstantOp
+from ...support.type_guards import is_standard_dense
 from .arrays import Array, Kernel, dtype_at, owned
 from .conversion import convert
 

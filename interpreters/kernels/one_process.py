@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from ...dialects.guards import is_integer_attribute
+from ...support.type_guards import is_integer_attribute
 from .arrays import Array, Kernel, dtype_at, on_one, shape_at
 from .conversion import convert
 from .properties import table

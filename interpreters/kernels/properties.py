@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import SymbolRefAttr, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.dense import to_numpy
-from ...dialects.guards import is_integer_attribute, is_standard_dense
+from ...support.type_guards import is_integer_attribute, is_standard_dense
 
 
 def flag(op: Operation, name: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import i1
 
 from ...dialects.dense import DenseAttr, to_numpy
-from ...dialects.guards import is_integer_type, is_tensor, is_unsigned
+from ...support.type_guards import is_integer_type, is_tensor, is_unsigned
 from ..terms import Head, Terms
 
 Interval = tuple[int, int]

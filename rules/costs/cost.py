@@ -23,8 +23,8 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
-from ...dialects.guards import is_shaped
 from ...dialects.placements import is_from_host, is_offload, speed_of
+from ...support.type_guards import is_shaped
 from ..facts import Kind
 from ..flops import flops, region_runs, work
 from ..registry import facts_of

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...dialects.diagnostics import Refusal
+from ...support.diagnostics import Refusal
 from ...support.strict_json import EXACT, parsed
 from ..names import name_of
 from ..registry import facts_named

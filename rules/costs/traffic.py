@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.diagnostics import Refusal
+from ...support.diagnostics import Refusal
 from ..facts import Effect
 from ..kinds import is_constant, is_ordering
 from ..names import name_of

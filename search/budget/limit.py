@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.functions import functions_of
 from ...analysis.step.storage import DYNAMIC
-from ...dialects.diagnostics import Refusal
+from ...support.diagnostics import Refusal
 from ...transforms.lower import TARGETS
 from ...transforms.plans.counted import MODELS, ORDER, XLA, timelines_of
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.diagnostics import Refusal, Remark
 from ...options.offload import BadOffload
 from ...options.recompute_options import RecomputeOptions
 from ...planning.offload import Offload
 from ...rules.costs.cost import BadCost, cost_named
+from ...support.diagnostics import Refusal, Remark
 from ...transforms.offload import Moves
 from ...transforms.phase import Steps
 from ...transforms.plans.counted import ORDER

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic
 
-from ...dialects.diagnostics import Refusal
 from ...options.loop_schedule import Loops
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
+from ...support.diagnostics import Refusal
 from ...transforms.plans.nested_steps import function_around
 from .beside_segments import BesideSegments
 from .loop_choices import loop_choices, loops_option

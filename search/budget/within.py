@@ -10,12 +10,12 @@ from typing import Generic
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.functions import functions_of
-from ...dialects.diagnostics import Refusal, Remark
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
 from ...planning.picking import Picking
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
+from ...support.diagnostics import Refusal, Remark
 from ...transforms.plans.counted import ORDER
 from ..pools import pool_of
 from .limit import ERROR, Budget, allowed

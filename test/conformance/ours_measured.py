@@ -16,11 +16,11 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import drop_dead

@@ -21,13 +21,13 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import DependOp, Names, TokenOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import INPUT_KINDS, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rules.names import name_of

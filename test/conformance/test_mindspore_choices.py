@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 from recompute.test.conformance.programs import (

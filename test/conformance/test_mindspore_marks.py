@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import BoolAttr
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.discardable import verify_attributes
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.rules.names import name_of
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.programs import (
     BEHIND,
     backward,

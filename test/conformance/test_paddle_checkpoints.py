@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.fixture import backward_operations, fixture
 from recompute.test.conformance.programs import (
     T,

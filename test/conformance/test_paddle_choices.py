@@ -13,11 +13,11 @@ from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.order import Order
 from recompute.analysis.step.residuals import residuals
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.rules.names import name_of
+from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
     BEHIND,

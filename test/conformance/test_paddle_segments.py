@@ -7,14 +7,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.request.segments import find_segments
 from recompute.analysis.step.residuals import residuals
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
     BEHIND,

@@ -13,9 +13,9 @@ from recompute.analysis.step.copied import is_copy
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import DependOp
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

@@ -23,12 +23,11 @@ from random import Random
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.printer import print_module
 from recompute.driver.api import Rewritten, memory, rewrite
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
@@ -36,6 +35,7 @@ from recompute.planning.solvers.of_graph import problem_of_graph
 from recompute.planning.solvers.problem import Problem
 from recompute.rules.kinds import is_constant
 from recompute.search.prepare import drop_dead
+from recompute.support.diagnostics import Refusal
 from recompute.test.unit.planning.solvers.exhaustive import optimum
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline

@@ -22,16 +22,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import DenseAttr, to_numpy
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.every import every_operation
-from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.checks import shape_of
 from recompute.dialects.stablehlo.control import WhileOp
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
+from recompute.support.diagnostics import Refusal
+from recompute.support.walk import every_operation
 from recompute.test.property.loop_programs import lowered_steps
 from recompute.transforms.inline import inline
 from recompute.transforms.loops import recompute_loops

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.prove import prove
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan_file import BadPlan, from_json, to_json
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 
 STRANGE = [-1, 0, 1, 5, 10**6, 1.5, True, None, "x", "", [], {}, [0], [[0]], ["must_save"], {"a": 1}]

@@ -14,10 +14,10 @@ from recompute.analysis.memory.schedules.precedence import Precedence
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.functions import single_block
 from recompute.analysis.step.jax_paths import path_of, scope_of, split_path
-from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.unary import TanhOp
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.printer import print_module
 from recompute.planning.objective import WORTH_IT
 
 from .checks import CHECKS, Case, Checks, classified, holding, holding_of, run

@@ -13,9 +13,9 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.functions import functions_of, single_block
 from recompute.analysis.step.jax_paths import scope_of
 from recompute.analysis.step.marks import Policy
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.driver.verification import verify_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.offload import Offload
 from recompute.transforms.inline import inline

@@ -25,12 +25,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from recompute.dialects.context import make_context
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import NotProved, rewrite
 from recompute.interpreters.execute_check import compare
+from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.support.diagnostics import Refusal
 
 ROWS, WIDTH, LONGEST, INNER = 3, 4, 6, 3
 UNARY: tuple[Callable[[Any], Any], ...] = (

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute
 from recompute.interpreters.inputs import random_inputs
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.names import name_of
 
 from .checks import CHECKS, EXECUTION, Checks, is_executable

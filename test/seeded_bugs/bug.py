@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from recompute.dialects.locations import location_text
+from recompute.support.locations import location_text
 
 Edit = Callable[[], object]
 IDENTITIES = ("stablehlo.optimization_barrier", "recompute.depend")

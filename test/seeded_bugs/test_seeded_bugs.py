@@ -10,11 +10,11 @@ from functools import cache
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens
 from recompute.test.structured_programs import steps
 from recompute.transforms.clone import clone

@@ -13,10 +13,10 @@ from typing import TypeVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import Proof, prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 T = TypeVar("T")
 REFUSALS = (ParseError, VerifyException, DiagnosticException)

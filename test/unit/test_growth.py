@@ -18,7 +18,7 @@ from recompute import planning
 from recompute.analysis.request import names
 from recompute.analysis.step import order
 from recompute.analysis.step.order import Order
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.objective import BATCH_CANDIDATES
 from recompute.test.benchmark_scripts import script

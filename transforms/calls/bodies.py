@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...dialects.every import every_operation
 from ...rules.names import name_of
+from ...support.walk import every_operation
 from .templates import Parts, Template, operand_pairs, part_called, result_pairs, same_kind, strip
 
 BARRIER = "stablehlo.optimization_barrier"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
-from ...dialects.every import every_operation
 from ...rules.effects import PURE_IF_BODY_IS, why_impure
 from ...rules.names import name_of
+from ...support.walk import every_operation
 from .bodies import LeftInlined
 from .places import Place, Positions
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
-from ...dialects.every import every_operation
 from ...rules.kinds import is_constant
 from ...rules.names import name_of
+from ...support.walk import every_operation
 from .bodies import Body, LeftInlined, Reading, body_of
 from .origins import Instance, Origins
 from .places import Place, Positions

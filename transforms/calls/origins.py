@@ -17,8 +17,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from ...analysis.step.copied import is_copy
-from ...dialects.every import every_operation
 from ...dialects.recompute import Names
+from ...support.walk import every_operation
 
 MAX_DEPTH = 64
 

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation
 
-from ...dialects.every import every_operation
 from ...dialects.reserved_names import is_reserved
 from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...rules.effects import why_impure
+from ...support.walk import every_operation
 
 BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 

@@ -24,10 +24,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order
 from ...dialects.dead_code import drop_dead_code
-from ...dialects.every import every_operation
 from ...dialects.recompute import Names
-from ...dialects.stopwatch import part
 from ...rules.kinds import is_constant
+from ...support.timing import part
+from ...support.walk import every_operation
 from .bodies import Body, LeftInlined, Reading
 from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body

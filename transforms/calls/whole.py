@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from ...dialects.every import every_operation
 from ...dialects.recompute import Names
+from ...support.walk import every_operation
 from .said import of_others
 
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, Region
 
-from ...dialects.every import every_operation
+from ...support.walk import every_operation
 from .bodies import Body
 from .templates import Part, Template, Templates, same_body
 

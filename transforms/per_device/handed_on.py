@@ -12,9 +12,9 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.diagnostics import Refusal
-from ...dialects.guards import is_tensor
 from ...dialects.sdy import axes_of_mesh
+from ...support.diagnostics import Refusal
+from ...support.type_guards import is_tensor
 from .outline import DeviceStep
 
 NO_TENSOR = "the gradient on each device would read a {type} of the forward pass, which no array over devices can hold"

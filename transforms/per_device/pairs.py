@@ -19,10 +19,10 @@ from xdsl.ir import Block, OpResult
 from ...analysis.step.direction import Direction
 from ...analysis.step.phase_sources import sources
 from ...dialects.computations import ManualComputationOp
-from ...dialects.every import every_operation
 from ...dialects.sdy import axes_of_mesh
 from ...dialects.shardings import layout_of
 from ...rules.kinds import is_constant
+from ...support.walk import every_operation
 
 
 @dataclass(frozen=True)

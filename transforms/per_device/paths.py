@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from ...analysis.step.jax_paths import path_of, split_path
-from ...dialects.every import every_operation
+from ...support.walk import every_operation
 
 
 def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:

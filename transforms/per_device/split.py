@@ -19,10 +19,10 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from ...analysis.step.copied import is_copy
 from ...analysis.step.order import read_values
 from ...dialects.computations import ReturnOp as HandOnOp
-from ...dialects.every import every_operation
 from ...dialects.recompute import Names
 from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.kinds import is_constant
+from ...support.walk import every_operation
 from .arrival import take_out
 from .bodies import made_anew, move, replace_results
 from .handed_on import part_type, sharding_of, whole_type

@@ -27,9 +27,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
-from ...dialects.every import every_operation
 from ...dialects.recompute import DependOp, Names, TokenOp
 from ...planning.plan import Batch, CopyGroup, Plan
+from ...support.walk import every_operation
 from .copies import beside, copy_of_original
 
 

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_path
-from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...rules.names import name_of
+from ...support.walk import every_operation
 
 
 @lru_cache(maxsize=10_000)

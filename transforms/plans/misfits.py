@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
 
-from ...dialects.diagnostics import Refusal
-from ...dialects.every import every_operation
 from ...options.selection import BadSelection
+from ...support.diagnostics import Refusal
+from ...support.walk import every_operation
 from ..per_device.bodies import is_stand_in
 
 T = TypeVar("T")

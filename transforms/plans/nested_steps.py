@@ -30,8 +30,8 @@ from ...analysis.step.direction import Direction
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
-from ...dialects.every import every_operation
 from ...dialects.stablehlo.control import OptimizationBarrierOp
+from ...support.walk import every_operation
 from ..per_device.outline import outline_device_steps
 from ..per_device.split import split_device_steps
 

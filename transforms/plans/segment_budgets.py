@@ -27,10 +27,7 @@ from ...analysis.request.segment_budgets import Budgeted, budgeted, why_none
 from ...analysis.step.functions import functions_of
 from ...analysis.step.marks import Policy, mark_of
 from ...analysis.step.step import Step
-from ...dialects.diagnostics import Refusal, Remark
-from ...dialects.every import every_operation
 from ...dialects.names import Names
-from ...dialects.stopwatch import part
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.by_segment.piece import KEPT, TOO_EARLY
@@ -38,6 +35,9 @@ from ...planning.by_segment.saved import saved_after, saved_bytes
 from ...planning.by_segment.within import Known, Segment, Settled, TooLittle, settled
 from ...planning.graph import Graph
 from ...planning.plan import Plan
+from ...support.diagnostics import Refusal, Remark
+from ...support.timing import part
+from ...support.walk import every_operation
 from ..per_device.bodies import is_stand_in
 from ..phase import Steps
 

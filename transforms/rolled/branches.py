@@ -23,12 +23,12 @@ from ...analysis.step.crossings import Crossings
 from ...analysis.step.order import read_values
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
-from ...dialects.every import every_operation
-from ...dialects.guards import is_tensor
 from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp
 from ...rules.kinds import is_constant
+from ...support.type_guards import is_tensor
+from ...support.walk import every_operation
 from .carries import Replaced
 
 _CONDITIONALS = (CaseOp, IfOp)

@@ -12,7 +12,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
-from ...dialects.guards import is_tensor, is_unsigned
 from ...dialects.stablehlo.binary import AddOp, MultiplyOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.control import ReturnOp, WhileOp
@@ -21,6 +20,7 @@ from ...dialects.stablehlo.dynamic import DynamicSliceOp, DynamicUpdateSliceOp
 from ...dialects.stablehlo.elementwise import CompareOp
 from ...dialects.stablehlo.enumerations import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
+from ...support.type_guards import is_tensor, is_unsigned
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from ...analysis.copies.loop_chunks import Demand
 from ...analysis.step.counted_loops import CountedLoop
 from ...analysis.step.stacks import Stack
 from ...dialects.channels import take_channels
-from ...dialects.every import every_operation
 from ...dialects.names import Names
 from ...dialects.stablehlo.checks import element_of, shape_of
+from ...support.walk import every_operation
 from ..plans.apply_plan import Numbers
 from ..plans.copies import copy_of_original
 from .builder import Builder

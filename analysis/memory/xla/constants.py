@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.dense import DenseAttr, to_numpy
-from ....dialects.guards import is_tensor
 from ....rules.fusion import FUSIBLE
 from ....rules.names import name_of
 from ....rules.storage import DENSE_VIEWS
+from ....support.type_guards import is_tensor
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import Operation
 
-from ....dialects.guards import is_tensor
 from ....dialects.stablehlo.records import ConvolutionAttr, DotAttr, DotDimensions
 from ....rules.names import name_of
+from ....support.type_guards import is_tensor
 from ...step.storage import rank_of
 
 

@@ -8,10 +8,10 @@ from math import prod
 from xdsl.dialects.builtin import DenseArrayBase, bf16, f32, f64, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.guards import is_tensor
 from ....dialects.stablehlo.records import DotAttr
 from ....rules.fusion import LIBRARY
 from ....rules.names import name_of
+from ....support.type_guards import is_tensor
 from .layouts import copied
 
 _TYPES = frozenset({f64, f32, bf16, i8})

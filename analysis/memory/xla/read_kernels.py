@@ -7,8 +7,8 @@ from math import prod
 from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.guards import is_tensor
 from ....rules.storage import element_bytes
+from ....support.type_guards import is_tensor
 from ...step.storage import value_bytes
 from .layouts import copied
 from .program import Kernel, Pool

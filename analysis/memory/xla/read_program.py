@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from ....dialects.alike import key_of
-from ....dialects.diagnostics import Refusal
+from ....mlir_io.repeated_operations import key_of
 from ....planning.graph import OUTSIDE
 from ....rules.names import name_of
 from ....rules.storage import DENSE_VIEWS, viewed_operand
+from ....support.diagnostics import Refusal
 from ...step.alike_regions import Key, region_key
 from ...step.constants import constants_only
 from ...step.order import Order, captured_values

@@ -8,10 +8,10 @@ from typing import Final
 from xdsl.dialects.builtin import IntegerAttr, bf16, i1
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....dialects.guards import is_tensor
 from ....dialects.placements import is_placement
 from ....rules.fusion import EXPENSIVE, FUSIBLE, REDUCTIONS
 from ....rules.names import name_of
+from ....support.type_guards import is_tensor
 from .library import in_library, in_two_steps, integers, starts_a_library_kernel
 
 Traits = int

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 
-from ....dialects.locations import is_plain
+from ....support.locations import is_plain
 from .constants import bits_in, small, standard
 from .not_bridged import NotBridged
 from .texts import Texts

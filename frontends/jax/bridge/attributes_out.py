@@ -24,9 +24,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ....dialects.dense import DenseAttr, small_bits
-from ....dialects.guards import is_tensor
-from ....dialects.locations import is_plain
-from ....dialects.printer import attribute_text
+from ....mlir_io.printer import attribute_text
+from ....support.locations import is_plain
+from ....support.type_guards import is_tensor
 from .building import build
 from .constants import constant_out
 from .not_bridged import NotBridged

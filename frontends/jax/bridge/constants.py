@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from ....dialects.dense import DenseAttr, to_standard
 from ....dialects.dense_literal import masked
 from ....dialects.elements import dtype_of
-from ....dialects.guards import AnyShaped, is_shaped, is_tensor
+from ....support.type_guards import AnyShaped, is_shaped, is_tensor
 from .building import build
 from .not_bridged import NotBridged
 

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.ir import Attribute
 
 from ....dialects.context import make_context
-from ....dialects.parser import ModuleParser
+from ....mlir_io.parser import ModuleParser
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 DEFAULTS: dict[str, dict[str, str]] = {

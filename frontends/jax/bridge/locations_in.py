@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FusedLoc, LocationAttr, NoneAttr
 from xdsl.ir import Attribute
 
-from ....dialects.locations import file_range
+from ....support.locations import file_range
 from .making import name_location
 from .not_bridged import NotBridged
 

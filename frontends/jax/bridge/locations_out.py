@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute
 
-from ....dialects.locations import RangeEnd
+from ....support.locations import RangeEnd
 from .building import build
 from .not_bridged import NotBridged
 

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
-from ....dialects.collecting import no_collection
 from ....dialects.context import make_context
 from ....dialects.dense import to_small
-from ....dialects.guards import is_standard_dense
 from ....dialects.stablehlo.creation import DenseConstantOp
-from ....dialects.wellformed import CHECKS, UNKNOWN_PROPERTIES, normalize
+from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
+from ....support.garbage import no_collection
+from ....support.type_guards import is_standard_dense
 from .attributes_in import AttributesIn
 from .defaults import defaults_of
 from .locations_in import LocationsIn

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ....dialects.dense_literal import parse_dense
-from ....dialects.guards import AnyShaped
-from ....dialects.parser import ModuleParser
+from ....mlir_io.parser import ModuleParser
+from ....support.type_guards import AnyShaped
 from .not_bridged import NotBridged
 
 FoundT = TypeVar("FoundT")

@@ -9,8 +9,8 @@ from jaxlib.mlir import ir
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ....dialects.collecting import no_collection
-from ....dialects.parser import NAME_OF_UNKNOWN
+from ....mlir_io.parser import NAME_OF_UNKNOWN
+from ....support.garbage import no_collection
 from .attributes_out import AttributesOut
 from .building import build
 from .locations_out import LocationsOut

@@ -10,7 +10,7 @@ from recompute.analysis.memory.xla.program import Program
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.memory.xla.run import Run
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.transforms.inline import inline
 
 from .fused import Fused, fused, reads, stored

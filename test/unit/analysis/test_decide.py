@@ -8,7 +8,7 @@ from recompute.analysis.copies.decide import Decision, decide
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.rules.names import name_of
 

@@ -9,7 +9,7 @@ from recompute.analysis.memory.eager import eager, eager_timeline
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.order import producers
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.test.examples import PLAIN, classified, done, inlined, phases_after, recomputed, with_tokens
 from recompute.transforms.lower import lower
 

@@ -6,7 +6,7 @@ import pytest
 
 from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.permission import Permission
 
 SUM = """%{r} = "stablehlo.all_reduce"(%{x}) <{{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> ({{

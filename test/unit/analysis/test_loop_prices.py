@@ -12,7 +12,7 @@ from recompute.analysis.copies.loop_cuts import loop_cut
 from recompute.analysis.copies.loop_prices import Corner, corner_within, corners
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.stacks import Link, links_of
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.planning.min_cut import min_cut
 from recompute.test.examples import FOLDER
 

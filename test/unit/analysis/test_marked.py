@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.names import name_of
 from recompute.transforms.clone import clone
 

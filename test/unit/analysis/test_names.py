@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from recompute.analysis.request.names import is_named, named_by, names_of
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 T = "tensor<4xf32>"
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.dialects.names import Names
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.phase_hint import PhaseHint
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.prepare import prepare
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import numbered_steps, state_phases

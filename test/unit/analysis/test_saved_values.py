@@ -8,7 +8,7 @@ from recompute.analysis.explain.explanation import Explanation, explain
 from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE, OperationCounts, count_operations
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.reasons import SKIPPED
 

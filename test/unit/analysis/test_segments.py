@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.request.segments import NoSuchSegment, find_segments
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import Phases, phases
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 
 def step(*paths: str) -> Phases:

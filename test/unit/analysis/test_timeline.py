@@ -6,8 +6,8 @@ import pytest
 
 from recompute.analysis.memory.timeline import Timeline, timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 T = "tensor<256xf32>"
 

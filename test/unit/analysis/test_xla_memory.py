@@ -18,8 +18,8 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.memory.xla.run import Run
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

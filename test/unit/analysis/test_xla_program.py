@@ -8,8 +8,8 @@ from recompute.analysis.memory.xla.form import xla_form
 from recompute.analysis.memory.xla.program import Program
 from recompute.analysis.memory.xla.traits import Trait
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 
 def program(text: str) -> Program:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 from .judge import Judge
 

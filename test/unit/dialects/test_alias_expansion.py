@@ -8,10 +8,10 @@ import pytest
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, IntAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.aliases import MOST_EXPANDED, MOST_NESTED, MOST_TIMES
-from recompute.dialects.locations import LocationNumbers, location_text, source_position
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.aliases import MOST_EXPANDED, MOST_NESTED, MOST_TIMES
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.locations import LocationNumbers, location_text, source_position
 from recompute.test.growing_inputs import CHAINED_LOCATIONS, DOUBLING_ALIASES, LOCATION_USE, aliases
 from recompute.tools.diagnostics import parse_error_line
 

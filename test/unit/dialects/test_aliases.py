@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import StringAttr, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 from .judge import Judge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 from .constraints import Template
 from .judge import Judge

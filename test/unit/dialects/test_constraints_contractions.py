@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 from .constraints import Template
 from .judge import Judge

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 from .judge import Judge
 

@@ -23,10 +23,10 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import DenseAttr, to_numpy
 from recompute.dialects.elements import FLOATS, bit_width, dtype_of, encode
-from recompute.dialects.guards import is_standard_dense
-from recompute.dialects.parser import ModuleParser, parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.creation import ConstantOp
+from recompute.mlir_io.parser import ModuleParser, parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.type_guards import is_standard_dense
 
 from .judge import Judge
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr
 from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects import dense_repair
-from recompute.dialects.dense_repair import reads_exactly, repair_dense, writes_exactly
+from recompute.mlir_io import xdsl_workarounds as dense_repair
+from recompute.mlir_io.xdsl_workarounds import reads_exactly, repair_dense, writes_exactly
 from recompute.universe import UNIVERSE
 
 STOCK = Path(sys.executable).with_name("xdsl-opt")

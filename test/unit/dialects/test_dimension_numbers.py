@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 from .judge import Judge
 

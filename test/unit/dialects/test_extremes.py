@@ -8,8 +8,8 @@ import re
 import pytest
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 from .constraints import Template
 from .test_constraints_calls import CALL, CHOLESKY, EMPTY, FFT, ROW, layouts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.driver.verification import verify_module
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 BODY = '^bb0(%x: f32):\n"func.return"(%x) : (f32) -> ()'
 TYPE = "function_type = (f32) -> f32"

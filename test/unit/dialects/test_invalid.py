@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 
 F, N, B, S, ROW = "tensor<2x3xf32>", "tensor<2x3xi32>", "tensor<2x3xi1>", "tensor<f32>", "tensor<2xf32>"
 IMAGE, INDEX, I1 = "tensor<2x8x8x3xf32>", "tensor<i32>", "tensor<i1>"

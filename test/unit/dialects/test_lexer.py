@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from recompute.dialects.lexer import Lexer
+from recompute.mlir_io.lexer import Lexer
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [*sorted((ROOT / "test" / "filecheck").rglob("*.mlir")), ROOT / "examples" / "stablehlo" / "unet.small.mlir"]

@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.locations import file_range, source_position
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.locations import file_range, source_position
 
 from .judge import Judge
 

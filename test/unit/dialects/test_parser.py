@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.driver.verification import verify_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 
 SMALL = (Path(__file__).parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.dialects import parser
-from recompute.dialects.printer import print_module
+from recompute.mlir_io import parser
+from recompute.mlir_io.printer import print_module
 from recompute.test.imports import ROOT
 
 FILES = sorted(path for folder in ("test", "examples") for path in (ROOT / folder).rglob("*.mlir"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
 from recompute.dialects.reserved_names import RESERVED_NAMES, is_reserved, reserved_name
+from recompute.mlir_io.parser import parse_module
 from recompute.transforms.inline import InlinePass, inline
 
 BODY = "xla.sdy.manual_computation_body"

@@ -12,10 +12,10 @@ from xdsl.parser import Parser
 
 from recompute.dialects.chlo import CHLO
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE, original
 
 from .judge import Judge

@@ -15,8 +15,8 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.rules.effects import why_impure
 
 from .judge import Judge

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorTyp
 from xdsl.ir import Attribute
 
 from recompute.dialects.dense import small_bits, to_numpy
-from recompute.dialects.guards import AnyDense, is_standard_dense
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.splat import LARGEST_EXPANDED, SplatBytes, splat_bytes
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.type_guards import AnyDense, is_standard_dense
 
 from .judge import Judge
 

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 import recompute
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
+from recompute.mlir_io.printer import print_module
 from recompute.planning.plan_file import BadPlan
 from recompute.rules.names import name_of
 from recompute.test.examples import FOLDER, original

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.driver.api import memory, rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.evaluate import peak_bytes
@@ -17,6 +16,7 @@ from recompute.planning.rewriting import as_graph, carried_out
 from recompute.planning.solvers.of_graph import plan_within, planner_within, problem_of_graph
 from recompute.planning.solvers.result import NoPlan
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.support.diagnostics import Refusal
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 CHAIN = (EXAMPLES / "chain.small.mlir").read_text()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.dialects.diagnostics import Refusal
 from recompute.driver.fit import Verdict
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import KIB, STEP
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.fit import Verdict, fit
+from recompute.mlir_io.parser import parse_module
 from recompute.test.unit.frontends.steps import jax
 
 

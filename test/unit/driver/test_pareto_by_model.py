@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import memory
 from recompute.driver.pareto_by_model import NO_BOUND, swept_by_model
+from recompute.mlir_io.parser import parse_module
 from recompute.reports.curve_chart import to_svg
 from recompute.search.pools import forget_pools
 from recompute.test.examples import original

@@ -8,8 +8,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.dialects.parser import parse_module
 from recompute.driver.verified import NotProved, change_in_place
+from recompute.mlir_io.parser import parse_module
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.test.examples import FOLDER, original

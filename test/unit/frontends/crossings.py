@@ -11,12 +11,12 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
-from recompute.dialects.every import every_operation
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.stablehlo.reduction import ReduceOp
 from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.walk import every_operation
 from recompute.test.imports import ROOT
 from recompute.test.unit.frontends.steps import jax
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from recompute.dialects.chlo import CHLO
-from recompute.dialects.locations import RangeEnd
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.frontends.jax.bridge import read
 from recompute.frontends.jax.bridge.defaults import DEFAULTS
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.support.locations import RangeEnd
 from recompute.test.unit.frontends.crossings import (
     crosses,
     crosses_back,

@@ -20,12 +20,12 @@ from xdsl.ir import Attribute, Block, Region
 from recompute.dialects.dense import DenseAttr, to_standard
 from recompute.dialects.dense_literal import masked
 from recompute.dialects.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
-from recompute.dialects.every import every_operation
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import attribute_text, print_module
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.frontends.jax import private
 from recompute.frontends.jax.bridge import read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import attribute_text, print_module
+from recompute.support.walk import every_operation
 from recompute.test.unit.frontends.crossings import crosses, generic, theirs
 
 INTEGER_TYPES = [

@@ -9,10 +9,10 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import recompute
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.frontends.jax import bridge, crossing, private
 from recompute.frontends.jax.bridge import NotBridged, making, read, write
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.test.unit.frontends.crossings import crosses, theirs
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, weights
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.dialects.diagnostics import Refusal
 from recompute.frontends.jax import budget as budgets
 from recompute.frontends.jax.budget import COMPILES
 from recompute.frontends.jax.warning import NothingSaved
+from recompute.support.diagnostics import Refusal
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
 from recompute.transforms.plans.counted import flat

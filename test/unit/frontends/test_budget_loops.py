@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.dialects.diagnostics import Refusal
+from recompute.support.diagnostics import Refusal
 
 pytest.importorskip("jax")
 

@@ -15,10 +15,10 @@ import recompute
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.meter import meter
+from recompute.mlir_io.parser import parse_module
 from recompute.test.examples import FOLDER
 from recompute.test.unit.frontends.steps import jax, jnp
 from recompute.transforms.inline import inline

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import recompute
-from recompute.dialects.every import every_operation
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.frontends.jax import choice
 from recompute.frontends.jax.choice import Way
+from recompute.support.walk import every_operation
 from recompute.test.unit.frontends.steps import batch, descent, jax, jnp, temporaries, weights
 from recompute.transforms.merge_remat import merge_remat
 

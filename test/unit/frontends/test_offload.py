@@ -15,9 +15,9 @@ from xdsl.ir import Operation
 
 import recompute
 from recompute.dialects.names import Names
-from recompute.dialects.parser import parse_module
 from recompute.dialects.placements import is_from_host, is_placement, is_to_host
 from recompute.frontends.jax import crossing
+from recompute.mlir_io.parser import parse_module
 from recompute.test.unit.frontends.steps import batch, far_apart, jax, jnp, mlp, temporaries, weights
 
 SPACE = jax.memory.Space

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 
 from recompute.dialects.elements import DType
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
+from recompute.mlir_io.parser import parse_module
 
 TYPES: dict[str, DType] = {
     "f64": np.dtype(np.float64),

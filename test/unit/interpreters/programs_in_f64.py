@@ -9,10 +9,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.dialects.dense import DenseAttr, to_numpy
-from recompute.dialects.guards import is_tensor
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.dialects.stablehlo.representation import ConvertOp
 from recompute.dialects.stablehlo.shapes import BitcastConvertOp
+from recompute.support.type_guards import is_tensor
 
 
 def in_f64(module: ModuleOp) -> ModuleOp:

@@ -24,8 +24,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from recompute.dialects.dense import DenseAttr
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
+from recompute.mlir_io.parser import parse_module
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
 

@@ -8,12 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, load_inputs, random_inputs
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 from .evaluate import array
 

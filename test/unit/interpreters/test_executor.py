@@ -12,14 +12,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.analysis.memory.timeline import timeline
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter, owner_of
 from recompute.interpreters.preparation import TERMINATORS, is_known
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 from .evaluate import array
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels import chlo
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 from .evaluate import array, evaluate
 

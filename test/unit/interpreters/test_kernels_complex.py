@@ -12,9 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.kernels.complex_numbers import of_parts, parts_of
+from recompute.support.diagnostics import Refusal
 
 from .evaluate import array, elementwise, evaluate, tensor
 

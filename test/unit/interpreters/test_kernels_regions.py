@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.kernels.arrays import Array
+from recompute.support.diagnostics import Refusal
 
 from .evaluate import array, evaluate
 

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named
+from recompute.mlir_io.parser import parse_module
 
 from .evaluate import array, evaluate
 

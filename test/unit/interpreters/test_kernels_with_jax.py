@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.kernels.random_bits import philox
+from recompute.mlir_io.parser import parse_module
 
 
 def both(function: Callable[..., Any], *inputs: Any) -> tuple[list[Array], list[Array]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import Proof, prove
+from recompute.mlir_io.parser import parse_module
 
 T = "tensor<4xf32>"
 BODY = """({

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 
 T = "tensor<8xf32>"
 HEAD = """

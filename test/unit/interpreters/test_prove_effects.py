@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.proof import Proof
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 
 from .test_prove_loops import CUT, PLAIN, SECOND
 

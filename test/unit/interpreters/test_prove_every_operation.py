@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters import anatomy, conditions, heads, memory_spaces, value_numbering, wrapping
 from recompute.interpreters import prove as proof
 from recompute.interpreters.loop_rules import numbering, patterns
 from recompute.interpreters.pure_operations import OF_THE_REGION, PURE_OPERATIONS
+from recompute.mlir_io.parser import parse_module
 
 STATIC, DYNAMIC = "tensor<4xf32>", "tensor<?xf32>"
 NEED_REGIONS = frozenset({"scf.for", "scf.while"})

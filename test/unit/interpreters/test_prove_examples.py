@@ -11,9 +11,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.test.examples import FOLDER, REPRESENTATIVE, original
 
 TWINS = sorted(path.name.removesuffix(".small.checkpoint.mlir") for path in FOLDER.glob("*.small.checkpoint.mlir"))

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import Proof, prove
+from recompute.mlir_io.parser import parse_module
 
 M, T, W = "tensor<2x3xf32>", "tensor<6xf32>", "tensor<3x2xf32>"
 

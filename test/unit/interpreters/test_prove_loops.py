@@ -7,9 +7,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 
 PLAIN = """
 func.func public @main(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import Proof, prove
+from recompute.mlir_io.parser import parse_module
 
 from .attacked_loops import (
     WHICH,

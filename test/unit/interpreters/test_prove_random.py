@@ -19,9 +19,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.analysis.verify.dominance import verify_dominance
-from recompute.dialects.diagnostics import Refusal
 from recompute.interpreters.prove import prove
 from recompute.rules.names import name_of
+from recompute.support.diagnostics import Refusal
 
 PRIME = 2**61 - 1
 PROGRAMS, EDITED = 60, 10

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 
 FOLDER = Path(__file__).parent / "unequal"
 NAMES = sorted(path.name.removesuffix(".a.mlir") for path in FOLDER.glob("*.a.mlir"))

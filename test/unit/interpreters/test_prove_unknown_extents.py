@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import Proof, prove
+from recompute.mlir_io.parser import parse_module
 
 N = "tensor<i32>"
 

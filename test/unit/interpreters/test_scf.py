@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from recompute.analysis.memory.timeline import timeline
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 
 T = "tensor<256xf32>"
 KB = 1024

@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.planning.by_segment.entries import later_entries
 from recompute.planning.by_segment.first_uses import first_uses
 from recompute.planning.by_segment.targets import Targets

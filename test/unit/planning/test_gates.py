@@ -9,7 +9,7 @@ from recompute.analysis.copies.decide import decide
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.gates import gates_for, is_gate
 

@@ -10,10 +10,10 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import BadCost, cost_named
 from recompute.rules.costs.device import DEVICES, ELEMENTS, Device, device_from, read_device, to_json
+from recompute.support.diagnostics import Refusal
 from recompute.test.imports import ROOT
 
 STEP = """

@@ -8,8 +8,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.moves import Window
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.flops import Work, flops, work
 from recompute.rules.windows import meetings
 

@@ -13,8 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute import interpreters, rules
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
@@ -22,11 +20,13 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.effects import why_impure
 from recompute.rules.flops import flops
 from recompute.rules.kinds import is_collective, is_constant
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.tools import recompute_check, recompute_opt, recompute_run
 from recompute.transforms.verify import verify
 

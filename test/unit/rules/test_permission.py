@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.rules import collective, register, registrations_undone
 from recompute.rules.permission import NOTHING, Permission
 

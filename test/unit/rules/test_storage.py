@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.storage import carried_values, region_storage, type_bytes
 
 BYTES = {

@@ -15,11 +15,11 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
 
 from recompute.dialects.chlo import CHLO
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters.pure_operations import PURE_OPERATIONS
+from recompute.mlir_io.parser import parse_module
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, why_impure
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, Kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from recompute.dialects.stopwatch import Part, part, timed
+from recompute.support.timing import Part, part, timed
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
 from recompute.tools.recompute_opt import main
 from recompute.tools.statistics import times

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import CallOp
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import memory
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

@@ -11,8 +11,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.driver.api import explain, memory
 from recompute.driver.verification import verify_module
@@ -20,6 +18,8 @@ from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import Recomputation, recompute

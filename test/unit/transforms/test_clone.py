@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from recompute.analysis.step.functions import functions_of, single_block
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.names import name_of
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.transforms.clone import clone
 from recompute.transforms.verify import verify
 

@@ -18,10 +18,10 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
 from recompute.search.recompute import recompute

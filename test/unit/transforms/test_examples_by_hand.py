@@ -13,8 +13,6 @@ from xdsl.ir import Operation
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
@@ -22,6 +20,8 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.recompute import recompute
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import Copying
-from recompute.dialects.parser import parse_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.objective import EAGER_SHARE
 from recompute.search.prepare import drop_dead

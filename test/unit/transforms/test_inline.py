@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
+from recompute.support.diagnostics import Refusal
 from recompute.transforms.inline import inline
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from recompute.analysis.memory.timeline import timeline
 from recompute.analysis.step.functions import functions_of
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rules.names import name_of
 from recompute.search.recompute import recompute

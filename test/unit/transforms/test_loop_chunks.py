@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recompute.dialects.context import make_context
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
 from recompute.transforms.loops import recompute_loops
 

@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON, WRITTEN_ON_THE_READER
 from recompute.dialects.channels import free_channels, take_channels
 from recompute.dialects.context import make_context
-from recompute.dialects.every import every_operation
-from recompute.dialects.parser import parse_module
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.rules.names import name_of
+from recompute.support.walk import every_operation
 from recompute.transforms.loops import Rolled, recompute_loops
 
 V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.search.recompute import recompute
 from recompute.test.examples import FOLDER
 from recompute.transforms.inline import inline

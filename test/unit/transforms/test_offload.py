@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.dialects.placements import is_from_host, is_to_host
 from recompute.driver.api import Rewritten, memory, prove, rewrite
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.planning.offload import NOTHING_MOVED
 from recompute.planning.plan_file import from_json
 from recompute.rules.costs.device import DEVICES
+from recompute.support.diagnostics import Refusal
 
 SHAPE = "tensor<64x64xf32>"
 BYTES = 4 * 64 * 64

@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastO
 from xdsl.dialects.func import FuncOp
 
 from recompute.dialects.computations import ManualComputationOp
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import FOLDER
 from recompute.transforms.per_device.outline import outline_device_steps
 from recompute.transforms.per_device.pairs import pairs_of

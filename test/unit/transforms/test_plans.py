@@ -13,11 +13,10 @@ from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.analysis.verify.emitted import wrong_reads
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.planning.graph import Graph
@@ -25,6 +24,7 @@ from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.plan import Plan
 from recompute.planning.plan_file import from_json, to_json
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.clone import clone_by
 

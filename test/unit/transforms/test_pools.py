@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import rewrite
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure

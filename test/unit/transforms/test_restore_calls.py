@@ -10,10 +10,10 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.dialects.parser import parse_module
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
 from recompute.driver.verification import verify_module
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
 from recompute.transforms.calls.origins import Origins
 from recompute.transforms.calls.restore import Restored, restore_calls
 from recompute.transforms.inline import inline

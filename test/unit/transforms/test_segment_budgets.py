@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import Rewritten, rewrite
 from recompute.interpreters.execute_check import Pair
 from recompute.interpreters.inputs import random_inputs
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Plan
 from recompute.search.prepare import drop_dead
+from recompute.support.diagnostics import Refusal
 from recompute.test.property.checks import is_executable
 from recompute.test.property.programs import Program, generate
 from recompute.test.property.requests import step_of

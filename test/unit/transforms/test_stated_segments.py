@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.request.stated_checkpoints import OVERRIDDEN
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.search.recompute import recompute

@@ -19,9 +19,6 @@ from recompute.analysis.step.order import Order, producers
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.context import make_context
-from recompute.dialects.diagnostics import Refusal
-from recompute.dialects.parser import parse_module
-from recompute.dialects.printer import print_module
 from recompute.dialects.recompute import Names, TokenOp
 from recompute.dialects.structured import GradientOp, SegmentOp
 from recompute.interpreters.execute_check import compare
@@ -30,9 +27,12 @@ from recompute.interpreters.functions import make_interpreter
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.preparation import Preparation
 from recompute.interpreters.prove import prove
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
 from recompute.planning import gates
 from recompute.planning.graph import Graph
 from recompute.search.recompute import recompute
+from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps
 from recompute.tools.recompute_run import main as run_main

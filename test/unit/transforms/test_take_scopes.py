@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.dialects.names import Names
-from recompute.dialects.parser import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.rules.names import name_of
 from recompute.transforms.take_scopes import take_scopes
 

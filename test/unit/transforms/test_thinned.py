@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recompute.dialects.parser import parse_module
 from recompute.driver.api import rewrite
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan

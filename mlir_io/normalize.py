@@ -13,8 +13,8 @@ from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
-from .functions import verify_function
-from .guards import is_integer_attribute
+from ..support.type_guards import is_integer_attribute
+from .function_syntax import verify_function
 
 UNKNOWN_PROPERTIES: dict[type[Operation], str] = {FuncOp: "no_inline", ModuleOp: "sym_visibility"}
 """Properties of MLIR that xDSL does not have. As attributes they are printed; MLIR makes properties of them again."""

@@ -11,7 +11,7 @@ from functools import cache
 from xdsl.ir import Block, ErasedSSAValue, Operation
 from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure
 
-from .symbol_repair import symbols_remembered
+from .xdsl_workarounds import symbols_remembered
 
 _DIALECTS = frozenset({"stablehlo", "chlo"})
 # Traits that ask nothing of an operation's place, operands or users.

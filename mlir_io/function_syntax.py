@@ -16,7 +16,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from .diagnostics import Refusal
+from ..support.diagnostics import Refusal
 
 VISIBILITIES = ("public", "private", "nested")
 TypeAndAttributes = tuple[TypeAttribute, dict[str, Attribute]]

@@ -12,11 +12,11 @@ from io import StringIO
 from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.dense import standard_text
+from ..support.locations import is_plain, location_pieces, location_text, parts_first
+from ..support.memoize import RememberingPrinter
+from ..support.type_guards import is_standard_dense
 from .custom_forms import says_everything
-from .dense import standard_text
-from .guards import is_standard_dense
-from .locations import is_plain, location_pieces, location_text, parts_first
-from .remembering import RememberingPrinter
 
 LONGEST_KNOWN = 200
 """Characters of an attribute that is remembered as text; long ones, such as weights, stand at one place each."""

@@ -26,21 +26,16 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from .context import make_context
-from .custom_syntax import start_of_name
-from .dense import parse_constant, to_standard
-from .dense_literal import parse_dense
-from .float_repair import repair_floats
-from .functions import FunctionSyntax
-from .number_syntax import NumberParser
+from ..dialects.context import make_context
+from ..dialects.dense import parse_constant, to_standard
+from ..dialects.dense_literal import parse_dense
+from ..dialects.stablehlo.creation import ConstantOp
+from .custom_forms import start_of_name
+from .function_syntax import FunctionSyntax
+from .normalize import normalize
+from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
-from .stablehlo.creation import ConstantOp
-from .symbol_repair import repair_symbols
-from .wellformed import normalize
-
-# Attributes keep the bits that are read here only if the types of xDSL do; what is read is verified by xDSL.
-repair_floats()
-repair_symbols()
+from .xdsl_workarounds import install
 
 _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
@@ -52,7 +47,8 @@ NAME_OF_UNKNOWN = "op_name__"
 
 
 def parse_module(text: str, name: str = "<input>", context: Context | None = None) -> ModuleOp:
-    """The module that the text says. Whatever is wrong with the text is a `ParseError` that points into it."""
+    """Parse a module. Every fault of the text is a `ParseError` that points into it."""
+    install()
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 

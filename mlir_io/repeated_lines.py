@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.lexer import Position, Span
 
-from .custom_syntax import CustomSyntaxParser
-from .location_syntax import LocationParser
+from .aliases import LocationParser
+from .custom_forms import CustomSyntaxParser
 
 # One result, no attributes, regions, strings or comments; and the line behind it begins something new.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"

@@ -1,0 +1,1 @@
+"""Reading and printing MLIR text: parser, printer, aliases, numbers, and workarounds for xDSL."""

@@ -1,0 +1,369 @@
+"""Workarounds for faults of xDSL 0.73 and 0.74 in floats, dense constants and symbol look-up: `install()` applies them.
+
+Each is applied only where a test of its fault fails, and touches only what xDSL gets wrong. docs/upstream.md describes
+the faults for xDSL's developers.
+
+Floats: xDSL reads `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as one; rejects
+`1.0e40 : f32`, which MLIR reads as infinity; prints infinity in `array<f32: 0x7f800000>` but does not read it; and
+fails on `1.0 : f80` with a traceback. 0.73 also rounds bf16 twice and treats all NaNs as equal. The conversions are
+replaced in the types, so that attributes, arrays and dense constants are right at once.
+
+Dense constants: xDSL reads `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; writes
+`dense<[0.0, -0.0]>` as `dense<0.0>`; and quiets NaNs when it writes them, all without an error.
+
+Symbols: xDSL takes every unregistered operation for a symbol table and stops there: `func.call @f` in the region of a
+`"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the look-up
+around the operation. xDSL also walks the whole table for each symbol: `symbols_remembered` keeps the names while a
+module is verified.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import StringIO
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    AnyFloat,
+    BFloat16Type,
+    Builtin,
+    BytesAttr,
+    ComplexType,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    Float8E4M3FNType,
+    Float16Type,
+    Float32Type,
+    FloatData,
+    ModuleOp,
+    RankedStructure,
+    ReducedPrecisionFloatType,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnregisteredOp,
+    f32,
+    f80,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import ParseError
+
+from ..dialects.splat import SplatBytes
+from ..support.type_guards import AnyDense
+from .numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
+
+SOME_NAN: dict[type[AnyFloat], int] = {
+    Float32Type: 0x7F800001,
+    Float16Type: 0x7C01,
+    BFloat16Type: 0x7F81,
+    Float8E4M3FNType: 0xFF,
+}
+_ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
+"""By way of f32 it becomes a tie for bf16, and goes down."""
+_xdsl_prints = Printer.print_float
+
+
+def repair_floats() -> None:
+    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    try:
+        for kind in (Float16Type(), BFloat16Type(), Float32Type()):
+            if not converts_exactly(kind):
+                _repair_type(type(kind))
+        if not converts_exactly(Float8E4M3FNType()):
+            _repair_small_types()
+        if not tells_nans_apart():
+            FloatData.__eq__, FloatData.__hash__ = _equal, _hash
+        if not prints_wide_floats():
+            Printer.print_float = _print
+        if not reads_bits_in_arrays():
+            AttrParser._parse_builtin_densearray_attr = parse_dense_array  # pyright: ignore[reportPrivateUsage]
+    except Exception as error:
+        print(f"recompute: xDSL's floats are not repaired: {error}", file=sys.stderr)
+
+
+def converts_exactly(kind: AnyFloat) -> bool:
+    """Whether a NaN comes back with its bits, infinity stands for what is out of range, and rounding happens once."""
+    nan = SOME_NAN[type(kind)]
+    (held,) = kind.unpack(nan.to_bytes(kind.size, "little"), 1)
+    return all(_packed(value, kind) == encode_float(value, kind) for value in (_ROUNDED_TWICE, 1.0e300)) and (
+        double_bits(held) == double_bits(decode_nan(nan, kind) or 0.0) and _packed(held, kind) == nan
+    )
+
+
+def _packed(value: float, kind: AnyFloat) -> int | None:
+    try:
+        return int.from_bytes(kind.pack((value,)), "little")
+    except OverflowError:
+        return None
+
+
+def _repair_type(kind: Any) -> None:
+    """Replace the methods of f16, bf16 or f32 that convert. What xDSL reads as a number is left as it is."""
+    unpacks, iterates = kind.unpack, kind.iter_unpack
+
+    def pack(self: AnyFloat, values: Sequence[float]) -> bytes:
+        return pack_floats(values, self)
+
+    def unpack(self: AnyFloat, buffer: bytes, num: int) -> tuple[float, ...]:
+        return tuple(_with_nans(unpacks(self, buffer, num), buffer, self))
+
+    def iter_unpack(self: AnyFloat, buffer: bytes) -> Iterator[float]:
+        return _with_nans(iterates(self, buffer), buffer, self)
+
+    kind.pack, kind.unpack, kind.iter_unpack = pack, unpack, iter_unpack
+
+
+def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
+    """The values with each NaN as it stands in the buffer."""
+    for index, value in enumerate(values):
+        nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
+        yield value if nan is None else nan
+
+
+def _bits_at(index: int, buffer: bytes, size: int) -> int:
+    return int.from_bytes(memoryview(buffer)[index * size : (index + 1) * size], "little")
+
+
+def _repair_small_types() -> None:
+    """The types whose bits xDSL takes apart itself: those of eight bits and fewer, and tf32."""
+    xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
+
+    def decode(self: Any, bits: int) -> float:
+        nan = decode_nan(bits, self)
+        return xdsl_decodes(self, bits) if nan is None else nan
+
+    def encode(self: Any, value: float) -> int:
+        return xdsl_encodes(self, value) if value == value or not has_nan(self) else encode_float(value, self)
+
+    ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits = decode, encode
+
+
+def tells_nans_apart() -> bool:
+    one, other = (FloatData(decode_nan(bits, f32) or 0.0) for bits in (0x7F800001, 0x7FC00001))
+    same = FloatData(decode_nan(0x7F800001, f32) or 0.0)
+    return one == same and hash(one) == hash(same) and one != other and FloatData(0.0) != FloatData(-0.0)
+
+
+def _equal(self: FloatData, other: object) -> bool:
+    return isinstance(other, FloatData) and double_bits(self.data) == double_bits(other.data)
+
+
+def _hash(self: FloatData) -> int:
+    return hash(double_bits(self.data))
+
+
+def prints_wide_floats() -> bool:
+    try:
+        Printer(StringIO()).print_float(1.0, f80)
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _print(self: Printer, value: float, type: AnyFloat) -> None:
+    """Replaces the method of the same name: f80 and f128, which hold doubles here, are printed as such."""
+    if not is_wide(type):
+        return _xdsl_prints(self, value, type)
+    if not math.isfinite(value):
+        raise ValueError(f"the bits of {value} of type {type} are not known")
+    return self.print_string(f"{value:.16e}")
+
+
+def reads_bits_in_arrays() -> bool:
+    context = Context()
+    context.load_dialect(Builtin)
+    try:
+        found = Parser(context, "array<f32: 0x7F800001>").parse_attribute()
+    except ParseError:
+        return False
+    return isinstance(found, DenseArrayBase) and found.data.data == b"\x01\x00\x80\x7f"
+
+
+MINUS_INFINITY = b"\x00\x00\x80\xff"
+SIGNALLING_NAN = b"\x01\x00\x80\x7f"
+TWO_ZEROS = b"\x00\x00\x00\x00\x00\x00\x00\x80"
+_BARE_HEXADECIMAL = re.compile(r'(?<!")\b0[xX]')
+
+_xdsl_parses = AttrParser.parse_dense_int_or_fp_elements_attr
+_xdsl_prints_dense = DenseIntOrFPElementsAttr.print_without_type
+
+
+def repair_dense() -> None:
+    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    try:
+        if not reads_exactly():
+            AttrParser.parse_dense_int_or_fp_elements_attr = _parse
+        if not writes_exactly():
+            DenseIntOrFPElementsAttr.print_without_type = _print_dense
+    except Exception as error:
+        print(f"recompute: xDSL's dense constants are not repaired: {error}", file=sys.stderr)
+
+
+def reads_exactly() -> bool:
+    context = Context()
+    context.load_dialect(Builtin)
+    found = Parser(context, "dense<0xFF800000> : tensor<f32>").parse_attribute()
+    return isinstance(found, DenseIntOrFPElementsAttr) and found.data.data == MINUS_INFINITY
+
+
+def writes_exactly() -> bool:
+    nan = DenseIntOrFPElementsAttr(TensorType(f32, []), BytesAttr(SIGNALLING_NAN))
+    zeros = DenseIntOrFPElementsAttr(TensorType(f32, [2]), BytesAttr(TWO_ZEROS))
+    return "7f800001" in _text(nan).lower() and "-0" in _text(zeros)
+
+
+def _text(attribute: AnyDense) -> str:
+    stream = StringIO()
+    attribute.print_without_type(Printer(stream))
+    return stream.getvalue()
+
+
+def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
+    """Replaces the method of the same name: hexadecimal numbers are read as the bits of the element type."""
+    from ..dialects.dense import to_standard
+    from ..dialects.dense_literal import parse_dense
+
+    content, start = self.lexer.input.content, self.pos
+    if not _BARE_HEXADECIMAL.search(content, start, max(content.find(">", start), start)):
+        return _xdsl_parses(self, type)
+    try:
+        return to_standard(*parse_dense(self, type))
+    except ParseError as error:
+        self._resume_from(start)  # pyright: ignore[reportPrivateUsage]
+        if (found := _integers(self, type)) is None:
+            raise error
+        return found
+
+
+def _integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
+    """What xDSL reads, for integers of widths that numpy does not have; None for floats, which it gets wrong."""
+    try:
+        found = _xdsl_parses(parser, type)
+    except (ParseError, NotImplementedError):
+        return None
+    return None if _holds_floats(found) else found
+
+
+def _print_dense(self: AnyDense, printer: Printer) -> None:
+    """Replaces the method of the same name: NaNs keep their bits, zeros their sign."""
+    from ..dialects.dense import standard_text
+
+    kept_once = isinstance(self.data, SplatBytes)
+    text = standard_text(self) if kept_once or (_holds_floats(self) and _loses_bits(self)) else None
+    if text is None:
+        return _xdsl_prints_dense(self, printer)
+    return printer.print_string(text)
+
+
+def _holds_floats(attribute: AnyDense) -> bool:
+    element = attribute.get_element_type()
+    return isinstance(element, AnyFloat) or (
+        isinstance(element, ComplexType) and isinstance(element.element_type, AnyFloat)
+    )
+
+
+def _loses_bits(attribute: AnyDense) -> bool:
+    """Whether some value is a NaN, or all compare as equal and are not the same."""
+    values, data = attribute.get_values(), attribute.data.data
+    if not values:
+        return False
+    if any(value != value for value in values):
+        return True
+    size = len(data) // len(values)
+    return attribute.is_splat() and data != data[:size] * len(values)
+
+
+_xdsl_looks_up = SymbolTable.lookup_symbol
+
+Symbols = dict[str, Operation]
+_REMEMBERED: ContextVar[dict[Operation, Symbols] | None] = ContextVar("remembered symbols", default=None)
+
+
+@contextmanager
+def symbols_remembered() -> Generator[None, None, None]:
+    """Inside, no operation with a symbol is added, removed or renamed: each table is gone through once."""
+    token = _REMEMBERED.set({})
+    try:
+        yield
+    finally:
+        _REMEMBERED.reset(token)
+
+
+def repair_symbols() -> None:
+    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    try:
+        if not looks_around_unknown_operations():
+            SymbolTable.lookup_symbol = staticmethod(_lookup)
+    except Exception as error:
+        print(f"recompute: xDSL's symbol tables are not repaired: {error}", file=sys.stderr)
+
+
+def looks_around_unknown_operations() -> bool:
+    function = FuncOp("f", ((), ()))
+    inside = UnregisteredOp.with_name("any.thing").create(regions=[Region(Block())])
+    outer = UnregisteredOp.with_name("any.thing").create(regions=[Region(Block([inside]))])
+    ModuleOp([function, outer])
+    return SymbolTable.lookup_symbol(inside, "f") is function
+
+
+def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
+    """Replaces the method of the same name: in the nearest table that has the symbol, up to the nearest known one."""
+    table = _nearest_table(op)
+    while isinstance(table, UnregisteredOp) and (around := table.parent_op()) is not None:
+        if _is_like_a_table(table) and (found := _look_up_in(table, name)) is not None:
+            return found
+        table = _nearest_table(around)
+    return _look_up_in(op if table is None else table, name)
+
+
+def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
+    """As xDSL does; by the names that are remembered where there are any."""
+    tables = _REMEMBERED.get()
+    if tables is None or not _is_like_a_table(table) or (isinstance(name, SymbolRefAttr) and name.nested_references):
+        return _xdsl_looks_up(table, name)
+    if (symbols := tables.get(table)) is None:
+        symbols = tables[table] = _symbols_of(table)
+    return symbols.get(_text_of(name))
+
+
+def _symbols_of(table: Operation) -> Symbols:
+    """The operations of the table by their symbols; the first one where two have the same."""
+    found: Symbols = {}
+    for op in table.regions[0].block.ops:
+        if (trait := op.get_trait(SymbolOpInterface)) is not None and (name := trait.get_sym_attr_name(op)) is not None:
+            found.setdefault(name.data, op)
+    return found
+
+
+def _text_of(name: str | StringAttr | SymbolRefAttr) -> str:
+    if isinstance(name, SymbolRefAttr):
+        return name.root_reference.data
+    return name.data if isinstance(name, StringAttr) else name
+
+
+def _nearest_table(op: Operation | None) -> Operation | None:
+    while op is not None and not op.has_trait(SymbolTable):
+        op = op.parent_op()
+    return op
+
+
+def _is_like_a_table(op: Operation) -> bool:
+    return len(op.regions) == 1 and len(op.regions[0].blocks) == 1
+
+
+def install() -> None:
+    """Apply the workarounds to xDSL, each only where a test of its fault fails. Repeated calls do nothing."""
+    repair_floats()
+    repair_dense()
+    repair_symbols()
