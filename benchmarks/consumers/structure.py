@@ -158,7 +158,7 @@ def composite(ck: Around) -> Any:
 
 @case(usual, twin=False)
 def two_gradients(ck: Around) -> Any:
-    """A step that takes one gradient after the other: refused."""
+    """A step that takes one gradient after the other."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):

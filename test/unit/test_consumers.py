@@ -28,6 +28,8 @@ EXPECTED = {
     "ordered_io": (WRITTEN, WRITTEN),
     "callbacks_in_scan": (WRITTEN, WRITTEN),
     "functions_with_odd_names": (WRITTEN, WRITTEN),
+    "metadata_of_xla": (WRITTEN, WRITTEN),
+    "exported_inside": (WRITTEN, WRITTEN),
     "composite": (REFUSED, REFUSED),
 }
 

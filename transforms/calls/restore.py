@@ -72,6 +72,9 @@ def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Res
         return _Restoring(module, original, origins).run()
 
 
+OF_THE_WHOLE = "its attributes belong to all of its operands and results"
+
+
 class _Restoring:
     def __init__(self, module: ModuleOp, original: ModuleOp, origins: Origins):
         self.module = module
@@ -142,6 +145,8 @@ class _Restoring:
         reading.read_all()
         members, results = list(reading.members.values()), group.results(template, self.templates.parts)
         body, is_whole = self._body(group, reading, results)
+        if not is_whole and of_others(group.instance.attributes, template.function):
+            raise LeftInlined(OF_THE_WHOLE)
         if group.block not in self.positions:
             self.positions[group.block] = Positions(group.block)
         positions = self.positions[group.block]
