@@ -1,7 +1,8 @@
 """Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
 
 The candidates are those of `recompute` without a budget, whole and with fewer segments, and the plans of the solvers
-under budgets in program order, whole and with fewer copies. Nothing is rewritten here.
+under budgets in program order, whole and with fewer copies: those go first that come first in the backward pass, or
+that free least for their work. Nothing is rewritten here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Writing a step whose copies have been made: clean up, lower, stagger; and whether the result lowers a peak."""
+"""Writing a step whose copies have been made: CSE, verify, lower, stagger; and whether the result lowers a peak.
+
+Calling functions again may raise the peak of an executor that keeps program order: a call needs its operands and
+results at one time, where its operations may stand apart, and twins of different calls are not merged. XLA inlines
+calls, merges twins and has an order of its own.
+"""
 
 from __future__ import annotations
 

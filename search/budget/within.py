@@ -1,5 +1,10 @@
-"""A budget by the model of XLA:CPU, which sees another program than program order: plans of all kinds are foreseen, and
-the cheapest of those that are foreseen to fit are carried out until one does."""
+"""A rewrite within a memory budget: plan, rewrite, measure, and plan again.
+
+In program order (`program_order.py`) the solvers plan with proven bounds, and plan again with a lower budget where the
+CSE after copying extends live ranges. The model of XLA:CPU sees a program in another order, so plans of all kinds are
+forecast, and the cheapest of those that should fit are rewritten until one does. The choice without a budget is taken
+where it fits and is cheaper.
+"""
 
 from __future__ import annotations
 
