@@ -152,7 +152,7 @@ def _least(original: ModuleOp, options: RecomputeOptions, measure: Callable[[Mod
     """Rewrite every candidate, measure each, and return the cheapest; the original if none improves on it."""
     plans = tried_plans(_start(original, options), replace(options, offload=""))
     rest = replace(options, selection=of_rest(options.selection))
-    tried = [(str(one.attempt), replace(rest, plan=one.plans, measure=None)) for one in plans if one.copies]
+    tried = [(str(plan.attempt), replace(rest, plan=plan.plans, measure=None)) for plan in plans if plan.copies]
     if not options.selection.segment_budgets:
         tried.append(("loops alone", replace(options, planner=_nothing, measure=None, strict=False)))
     named = [(words, one) for words, each in tried if (one := rewrite(original, each)).copies]

@@ -192,7 +192,7 @@ def _recomputed(module: ModuleOp, budget: Budget, none: Fit, asked: Allowed, sto
 
 def _flops(module: ModuleOp) -> int:
     """The FLOPs of the plain step, all iterations of its loops included."""
-    operations = [op for one in functions_of(flat(module)) for block in one.body.blocks for op in block.ops]
+    operations = [op for function in functions_of(flat(module)) for block in function.body.blocks for op in block.ops]
     return sum(flops(op) * (loop.trips if (loop := counted_loop(op)) else 1) for op in operations)
 
 

@@ -106,7 +106,7 @@ def _outcome(written: _Written, share: float, most: int, finished: bool) -> Poin
 
 
 def _total(module: ModuleOp) -> int:
-    blocks = (block for one in functions_of(flat(module)) for block in one.body.blocks)
+    blocks = (block for function in functions_of(flat(module)) for block in function.body.blocks)
     return max(1, sum(flops(op) for block in blocks for op in block.ops))
 
 

@@ -132,7 +132,9 @@ class Preparation:
 
     def _composite(self, op: Operation) -> Kernel:
         name = symbol(op, "decomposition")
-        types = FunctionType.from_lists([one.type for one in op.operands], [one.type for one in op.results])
+        types = FunctionType.from_lists(
+            [operand.type for operand in op.operands], [result.type for result in op.results]
+        )
         if (found := _callee(op, name).function_type) != types:
             raise ValueError(f"it has type {types}, and is made of a function of type {found}")
         return self._call(op, name)

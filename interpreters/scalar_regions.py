@@ -49,7 +49,7 @@ def _one_by_one(program: Program, vectors: tuple[Array, ...], captured: tuple[Ar
     dtypes = [dtype_at(value) for value in program.end.operands]
     results = [np.empty(vectors[0].shape, dtype) for dtype in dtypes]
     for index in range(vectors[0].size):
-        elements = (np.asarray(one[index]) for one in vectors)
+        elements = (np.asarray(vector[index]) for vector in vectors)
         for result, element in zip(results, program.run(*elements, *captured), strict=True):
             result[index] = element
     return tuple(results)

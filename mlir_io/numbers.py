@@ -243,7 +243,7 @@ def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
         self.raise_error(f"the bits of {kind} cannot be kept in an array", start, self.pos)
     bits = self.parse_comma_separated_list(AttrParser.Delimiter.NONE, lambda: _parse_float_bits(self, kind))
     self.parse_punctuation(">", " in dense array")
-    return DenseArrayBase(kind, BytesAttr(b"".join(one.to_bytes(kind.size, "little") for one in bits)))
+    return DenseArrayBase(kind, BytesAttr(b"".join(bit.to_bytes(kind.size, "little") for bit in bits)))
 
 
 def _parse_float_bits(parser: AttrParser, kind: AnyFloat) -> int:

@@ -41,7 +41,7 @@ class Reversal:
     @property
     def iterations(self) -> int:
         """How many are run from carry to carry, those that fill the first slots included."""
-        behind = sum(sum(one.iterations for one in step.advances) + step.last for step in self.steps[1:])
+        behind = sum(sum(advance.iterations for advance in step.advances) + step.last for step in self.steps[1:])
         return sum(one.iterations for one in self.first) + self.steps[0].last + behind
 
 
@@ -57,7 +57,7 @@ def _top(step: Backwards) -> int:
 
 
 def _reached(step: Backwards) -> int:
-    return step.at + sum(one.iterations for one in step.advances)
+    return step.at + sum(advance.iterations for advance in step.advances)
 
 
 def _reversed(iterations: int, slots: int) -> Iterator[Backwards]:

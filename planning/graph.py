@@ -101,7 +101,7 @@ class Graph:
     @cached_property
     def gradient_readers(self) -> tuple[tuple[int, ...], ...]:
         """For each value the gradient operations that read it, in program order."""
-        return tuple(tuple([one for one in readers if self.gradient[one]]) for readers in self.readers)
+        return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
 
     def gradient_sources(self, value: int) -> list[int]:
         """What the operation that makes the value reads of the gradient."""
@@ -148,7 +148,7 @@ class Graph:
         """
         found = list[int]()
         for op, producers in enumerate(self.producers):
-            found.append(op if self.forward[op] else max([found[one] for one in producers], default=-1))
+            found.append(op if self.forward[op] else max([found[producer] for producer in producers], default=-1))
         return tuple(found)
 
     @cached_property

@@ -202,16 +202,18 @@ def _alive(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
 def as_graph(graph: Graph, program: Rewritten) -> Graph:
     """The new program as a graph of its own. Its values keep their numbers."""
     operations = program.operations
-    origins = [one.origin for one in operations]
+    origins = [operation.origin for operation in operations]
     copies = (op for op, one in enumerate(operations) if one.is_new and one.origin != BARRIER)
     return Graph(
         names=tuple([BARRIER_NAME if op == BARRIER else graph.names[op] for op in origins]),
-        phases=tuple([one.phase for one in operations]),
-        reads=tuple([one.reads for one in operations]),
-        makes=tuple([one.makes for one in operations]),
+        phases=tuple([operation.phase for operation in operations]),
+        reads=tuple([operation.reads for operation in operations]),
+        makes=tuple([operation.makes for operation in operations]),
         flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
         inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
-        looks_at=tuple([_looked_at(graph, one) if one.origin in graph.casts else None for one in operations]),
+        looks_at=tuple(
+            [_looked_at(graph, operation) if operation.origin in graph.casts else None for operation in operations]
+        ),
         effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
         maker=program.maker,
         root=_roots(graph, program),

@@ -118,4 +118,4 @@ def curve_of(
 
 def to_json(curves: Iterable[Curve]) -> str:
     """Sizes in bytes, costs in percent of the plain step."""
-    return json.dumps([asdict(one) for one in curves], indent=1) + "\n"
+    return json.dumps([asdict(curve) for curve in curves], indent=1) + "\n"

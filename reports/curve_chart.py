@@ -68,9 +68,9 @@ def draw(axes: Axes, curve: Curve) -> None:
     if curve.minimum_bytes:
         _draw_minimum(axes, curve, unit)
     _draw_points(axes, curve.points, unit)
-    for number, name in enumerate(dict.fromkeys(one.name for one in curve.markers)):
+    for number, name in enumerate(dict.fromkeys(marker.name for marker in curve.markers)):
         shape = SHAPES[number % len(SHAPES)]
-        _draw_marker(axes, [one for one in curve.markers if one.name == name], name, shape, unit)
+        _draw_marker(axes, [marker for marker in curve.markers if marker.name == name], name, shape, unit)
     if curve.refused:
         places = [one.budget_bytes / unit for one in curve.refused]
         axes.plot(places, [0] * len(places), "x", color="#b00020", clip_on=False, zorder=4, label="no plan")
@@ -98,9 +98,9 @@ def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
 def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     if not points:
         return
-    budgets = [one.budget_bytes / unit for one in points]
-    found, proved = [one.percent for one in points], [one.bound_percent or 0.0 for one in points]
-    is_proved = all(one.bound_percent is not None for one in points)
+    budgets = [point.budget_bytes / unit for point in points]
+    found, proved = [point.percent for point in points], [point.bound_percent or 0.0 for point in points]
+    is_proved = all(point.bound_percent is not None for point in points)
     if is_proved:
         label = f"gap, at most {max(one - least for one, least in zip(found, proved, strict=True)):.2g} points"
         axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
@@ -110,5 +110,5 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
 
 
 def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:
-    across, up = [one.peak_bytes / unit for one in markers], [one.percent for one in markers]
+    across, up = [marker.peak_bytes / unit for marker in markers], [marker.percent for marker in markers]
     axes.plot(across, up, shape, markerfacecolor="none", markeredgecolor=INK, markersize=5.5, zorder=4, label=name)

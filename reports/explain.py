@@ -60,7 +60,7 @@ def _loop_cells(row: LoopRow) -> tuple[str, ...]:
 def _counted(explanation: Explanation) -> str:
     """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
-    return f"{kinds}; {sum(bool(one.crosses) for one in explanation.values)} saved values cross segments"
+    return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
 
 
 def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ def _as_dict(explanation: Explanation) -> dict[str, object]:
         "cost_unit": explanation.cost_unit,
         "step_cost": explanation.step_cost,
         "operations": asdict(explanation.operations),
-        "crossing": [one.value for one in explanation.values if one.crosses],
+        "crossing": [value.value for value in explanation.values if value.crosses],
         "segments": [asdict(row) for row in explanation.segments],
-        "values": [asdict(one) for one in explanation.values],
+        "values": [asdict(value) for value in explanation.values],
         "loops": [asdict(row) for row in explanation.loops],
     }

@@ -43,7 +43,7 @@ class Holding:
 
 def holding_of(timeline: Timeline, most: int = MOST) -> Holding:
     place, peak = timeline.peak_index, timeline.peak_bytes
-    alive = [one for one in timeline.buffers if one.first <= place <= one.last and one.bytes]
+    alive = [buffer for buffer in timeline.buffers if buffer.first <= place <= buffer.last and buffer.bytes]
     # Stable: what was made first comes first among the equally large.
     alive.sort(key=lambda one: -one.bytes)
     largest = tuple(

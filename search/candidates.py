@@ -212,8 +212,8 @@ def _front(found: Sequence[_One]) -> list[_One]:
 def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
     """The notes without the marks of other segments, whose operations keep the names of their segments."""
     return tuple(
-        one if one.segment is None or one.segment in names else replace(one, recompute=None, checkpoint=False)
-        for one in notes
+        note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
+        for note in notes
     )
 
 

@@ -37,7 +37,7 @@ REST = "in the rest of the step: "
 
 def but_for_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
     """The remarks on a step whose loops have been cut already."""
-    return tuple(Remark(one.operation, one.reason.replace(LEFT, REST_LEFT)) for one in remarks)
+    return tuple(Remark(remark.operation, remark.reason.replace(LEFT, REST_LEFT)) for remark in remarks)
 
 
 def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cut: bool) -> Cloned:

@@ -95,7 +95,9 @@ STAY = "functions stay inlined: called again they would take the peak in program
 
 def in_order(module: ModuleOp) -> Mapping[str, int]:
     """The peak of each function of a flat module."""
-    return {one.sym_name.data: timeline(one, phases(one)).peak_bytes for one in functions_of(module)}
+    return {
+        function.sym_name.data: timeline(function, phases(function)).peak_bytes for function in functions_of(module)
+    }
 
 
 def may_cost(called: ModuleOp, before: Mapping[str, int]) -> bool:

@@ -134,7 +134,7 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
     if prepared.structured:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
-    eager, waits = max((one.eager for one in peaks.values()), default=0), waits_for(moved, moves, steps)
+    eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
     return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits)
 
 

@@ -30,7 +30,7 @@ class TriedPlans:
 
     @property
     def copies(self) -> int:
-        return sum(one.plan.copies for one in self.plans)
+        return sum(plan.plan.copies for plan in self.plans)
 
 
 def tried_plans(module: ModuleOp, options: RecomputeOptions = DEFAULT) -> Iterator[TriedPlans]:

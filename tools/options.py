@@ -34,8 +34,8 @@ def options_of(kind: type[Any]) -> list[Option]:
     for base in reversed(kind.__mro__):
         meanings |= _meanings(base)
     return [
-        Option(one.name, str(one.type), str(one.default), meanings.get(one.name, "").rstrip("."))
-        for one in fields(kind)
+        Option(field.name, str(field.type), str(field.default), meanings.get(field.name, "").rstrip("."))
+        for field in fields(kind)
     ]
 
 

@@ -169,7 +169,7 @@ def _swept(task: _Task) -> int:
     if options.curve is not None:
         name = Path(task.name).name
         write_curves(options.curve, [curve_of(name, task.problem, task.plain_peak, budgets, outcomes, markers)])
-    return PLANNED if any(isinstance(one, Result) for one in outcomes) else REFUSED
+    return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 
 def _evaluated(task: _Task) -> int:

@@ -118,13 +118,13 @@ class _Places:
 
     def move(self, op: Operation) -> None:
         """Behind what it reads, as it is in the forward pass."""
-        fixed = (one for one in producers(op) if one in self._place and one not in self._floating)
+        fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
         self._put(op, max((self._place[one] for one in fixed), default=-1))
 
     def _put(self, op: Operation, where: int) -> None:
-        for one in producers(op):
-            if one in self._floating and self._place[one] > where:
-                self._put(one, where)
+        for producer in producers(op):
+            if producer in self._floating and self._place[producer] > where:
+                self._put(producer, where)
         # What is last in a place is never moved away: what floats is put there for an operation that comes behind it.
         op.detach()
         last, first = self._last.get(where), self._block.first_op

@@ -160,12 +160,12 @@ def why_not_moved(
 def _is_read_late(value: SSAValue, found: Phases) -> bool:
     """By a gradient operation, itself or through what only the backward pass needs, which may run again there."""
     return any(
-        found.is_gradient(one)
+        found.is_gradient(reader)
         or (
-            (_is_view(one) or found.phase[one] == "residual")
-            and any(_is_read_late(made, found) for made in one.results)
+            (_is_view(reader) or found.phase[reader] == "residual")
+            and any(_is_read_late(made, found) for made in reader.results)
         )
-        for one in found.order.readers(value)
+        for reader in found.order.readers(value)
     )
 
 
@@ -190,7 +190,7 @@ class Moves:
         if not speed:
             return 0
         waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
-        return ceil(sum(max(0.0, one) for one in waits))
+        return ceil(sum(max(0.0, wait) for wait in waits))
 
 
 NO_MOVES = Moves()

@@ -48,7 +48,7 @@ from .verify import verify_input
 
 def mark_as_planned(prepared: Prepared, done: Recomputation) -> list[Remark]:
     """Mark what runs again in the module, which is in the form that the plans are for; returns the reasons."""
-    plans, remarks = {one.function: one for one in done.plans}, list[Remark]()
+    plans, remarks = {plan.function: plan for plan in done.plans}, list[Remark]()
     for function, step in numbered_steps(prepared.module):
         one = plans[function.sym_name.data]
         write_notes(step, one.notes)

@@ -131,7 +131,7 @@ def _spread(value: SSAValue, callers: Mapping[str, list[CallOp]], made: list[SSA
 
 def but_for_moves(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
     """Without what is said of values that are not moved, where they are."""
-    return tuple(one for one in remarks if not moved or one.reason != NOT_MOVED)
+    return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 
 
 @dataclass(frozen=True)

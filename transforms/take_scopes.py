@@ -64,7 +64,7 @@ def _said_of(op: Operation) -> _Said | None:
         inside = [calls for inner in every_operation(op)[1:] if (calls := list(_calls(inner)))]
     if not found and inside and name_of(op) in BRANCHES:
         found = inside[0]
-    kept = next((one for calls in inside for one in calls if one.kind is Kind.SAVE and one not in found), None)
+    kept = next((call for calls in inside for call in calls if call.kind is Kind.SAVE and call not in found), None)
     if not found and kept is None:
         return None
     alone = kept or next((one for one in reversed(found) if one.kind in SAYS), None)

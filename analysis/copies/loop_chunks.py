@@ -101,7 +101,7 @@ class Held(ABC):
     def readings(self) -> tuple[Reading, ...]:
         """Of what is not held any more."""
         gone = {stack.index for stack in self.dropped}
-        return tuple(one for one in self.link.readings if one.stack.index in gone)
+        return tuple(reading for reading in self.link.readings if reading.stack.index in gone)
 
     @property
     def is_reversed(self) -> bool:
@@ -135,7 +135,7 @@ class Held(ABC):
             return WRITTEN_ON_THE_READER
         if writer.trips != reader.trips:
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
-        if {one.written for one in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
+        if {reading.written for reading in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
         # Constants of the body are free.
         kept = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]

@@ -80,7 +80,7 @@ class LoopCut:
     def replaced(self) -> tuple[Reading, ...]:
         """The readings of what is not kept."""
         gone = {stack.index for stack in self.dropped}
-        return tuple(one for one in self.link.readings if one.stack.index in gone)
+        return tuple(reading for reading in self.link.readings if reading.stack.index in gone)
 
 
 def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:

@@ -156,7 +156,7 @@ def _refuse_position(
     order: Order, direction: Mapping[Operation, Direction], op: Operation, asked: Sequence[PhaseSource]
 ) -> None:
     """Raises `Refusal`: some phases are stated, and a forward operation follows a gradient operation."""
-    first = next(one for one in order.operations if direction[one] is Direction.BACKWARD)
+    first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
         f"sources disagree: {who_says(op, asked)} puts {name_of(op)} in the forward pass, but it stands "

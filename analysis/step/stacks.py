@@ -65,7 +65,7 @@ class Link:
     @property
     def stacks(self) -> tuple[Stack, ...]:
         """Those that this loop reads."""
-        read = {one.stack.index for one in self.readings}
+        read = {reading.stack.index for reading in self.readings}
         return tuple(stack for stack in self.standing if stack.index in read)
 
 

@@ -144,7 +144,7 @@ def _check_result(op: DotGeneralOp) -> None:
 
 def _check_default_precision(op: DotGeneralOp) -> None:
     precisions = op.precision_config if op.precision_config is not None else ()
-    if op.algorithm is not None and any(one.data != Precision.DEFAULT for one in precisions):
+    if op.algorithm is not None and any(precision.data != Precision.DEFAULT for precision in precisions):
         raise VerifyException("an algorithm is given, and a precision that is not DEFAULT")
 
 

@@ -18,7 +18,7 @@ def honoured(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple
 
     JAX writes moves for GPU and TPU alone.
     """
-    without = next((one for one in platforms if one == "cpu"), None)
+    without = next((platform for platform in platforms if platform == "cpu"), None)
     if not options.rewrite.offload or without is None:
         return options, ()
     said = NO_HOST.format(offload=options.rewrite.offload, platform=without)

@@ -99,7 +99,7 @@ def _shapes(*_: Any, step: NestedStep) -> Any:
 def _jvp(primals: Any, tangents: Any, *, step: NestedStep) -> Any:
     step.say(warning.under_a_trace(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
-    tangents = [instantiate(one) if isinstance(one, zero) else one for one in tangents]
+    tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 

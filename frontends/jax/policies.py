@@ -61,7 +61,7 @@ def _check(policy: Any) -> None:
         signature = None
     except ValueError:
         return
-    if signature is None or any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):
+    if signature is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         raise TypeError(
             f"recompute.jax.jit: policy {called} is called with the name of an operation, the shapes of its results "
             f"and its names, and says whether it is saved; it takes {signature or 'something else'}"

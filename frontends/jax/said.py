@@ -26,7 +26,7 @@ def to_text(report: Report) -> str:
 
 def to_html(report: Report) -> str:
     """Needs matplotlib for the picture; without it the words are all."""
-    parts = [list(table(report)), list(_kept(report)), [str(one) for one in report.remarks]]
+    parts = [list(table(report)), list(_kept(report)), [str(remark) for remark in report.remarks]]
     words = "\n\n".join("\n".join(lines) for lines in parts if lines)
     return f"<pre>{escape(words)}</pre>{_svg(report)}"
 

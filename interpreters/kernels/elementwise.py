@@ -120,7 +120,7 @@ def named(name: str, op: Operation) -> Kernel:
         raise ValueError(f"{op.name} is not defined for elements of type {dtype}")
     working = wide(dtype) if name in EXACT else computed_in(dtype)
     if not isinstance(compute, np.ufunc) or working != dtype:
-        return lambda *operands: (owned(compute(*(row_by_row(one, working) for one in operands)), result),)
+        return lambda *operands: (owned(compute(*(row_by_row(operand, working) for operand in operands)), result),)
     if name in ROUNDED:
         return lambda *operands: (_apply(compute, tuple(map(row_by_row, operands)), result),)
     return lambda *operands: (_apply(compute, operands, result),)

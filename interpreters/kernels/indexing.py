@@ -56,7 +56,7 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         places, inside = _flat(index, extents, shape)
         # A region in a wider type makes results of that type.
         results = [convert(one, dtype) for one, dtype in zip(inputs, dtypes, strict=True)]
-        flat = [one.reshape(-1) for one in results]
+        flat = [result.reshape(-1) for result in results]
         new = [update.reshape(-1) for update in updates]
         for turn in turns(places, inside):
             at = places[turn]

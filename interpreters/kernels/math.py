@@ -66,7 +66,7 @@ def as_stablehlo(op: Operation) -> Kernel:
 def of_floats(op: Operation) -> Kernel:
     """Computed in f32 for smaller floats, and rounded once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
-    return lambda *operands: (owned(compute(*(row_by_row(one, wide(dtype)) for one in operands)), dtype),)
+    return lambda *operands: (owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
 
 def of_bits(op: Operation) -> Kernel:

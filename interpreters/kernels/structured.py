@@ -138,5 +138,5 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 def _plain(map_: AffineMap) -> list[int] | None:
     """The loops that the indices are, where each index is a loop of its own."""
-    loops = [one.position for one in map_.results if isinstance(one, AffineDimExpr)]
+    loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

@@ -121,7 +121,7 @@ class _Slices:
     def of(self, shape: Sequence[int], given: Sequence[Array]) -> tuple[slice, ...]:
         """Raises `ValueError` where the slice does not lie within the shape."""
         rest = iter(given)
-        lists = [[int(next(rest)) if one == DYNAMIC else one for one in numbers] for numbers in self.static]
+        lists = [[int(next(rest)) if number == DYNAMIC else number for number in numbers] for numbers in self.static]
         found = list[slice]()
         for offset, size, stride, extent in zip(*lists, shape, strict=True):
             last = offset + (size - 1) * stride

@@ -102,7 +102,7 @@ class Patterns:
         if (head.kind, head.name) != ("pattern", "of iterations"):
             return ()
         trips = self._terms.operands_of(pattern)[: len(head.types)]
-        extents = tuple(self._rules.integers.constant(one) for one in trips)
+        extents = tuple(self._rules.integers.constant(trip) for trip in trips)
         return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
 
     def _opened(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
@@ -129,7 +129,11 @@ class Patterns:
         indices, term = self._opened(other, depth)
         candidates, types = self._candidates(term, indices, depth), self._terms.head_of(pattern).types
         fitting = [
-            [one for one in candidates if self._terms.head_of(one).types == (type_,) and self._is_below(one, extent)]
+            [
+                candidate
+                for candidate in candidates
+                if self._terms.head_of(candidate).types == (type_,) and self._is_below(candidate, extent)
+            ]
             for type_, extent in zip(types, extents, strict=True)
         ]
         for place, own in enumerate(indices[: len(fitting)]):  # First of all, the same number of the same loop.

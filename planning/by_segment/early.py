@@ -46,9 +46,9 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
     found = list[int]()
     for op, producers in enumerate(graph.producers):
         if (own := segment_of.get(op)) is None:
-            found.append(max([found[one] for one in producers], default=0))
+            found.append(max([found[producer] for producer in producers], default=0))
         else:
-            before = [found[one] - (segment_of.get(one) == own) for one in producers]
+            before = [found[producer] - (segment_of.get(producer) == own) for producer in producers]
             found.append(max(before, default=0) + 1)
     return found
 

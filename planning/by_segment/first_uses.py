@@ -64,8 +64,8 @@ def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]
         if is_inside(op):
-            entry[op] = max([entry.get(one, again.get(one, 0)) for one in producers], default=0)
+            entry[op] = max([entry.get(producer, again.get(producer, 0)) for producer in producers], default=0)
             again[op] = entry[op] + 1
         else:
-            again[op] = max([again.get(one, 0) for one in producers], default=0)
+            again[op] = max([again.get(producer, 0) for producer in producers], default=0)
     return {op: entry[op] for op in uses}

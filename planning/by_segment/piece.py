@@ -38,7 +38,7 @@ class Piece:
     never: frozenset[int]
 
     def bytes(self, storages: Collection[int]) -> int:
-        return sum(self.sizes[one] for one in storages)
+        return sum(self.sizes[storage] for storage in storages)
 
     def again(self, kept: Set[int]) -> frozenset[int]:
         """Storages that are made again where these are kept, of which none is one that is never kept."""

@@ -182,7 +182,8 @@ class _Planner:
         late = {
             value
             for value in self._recomputed(operations)
-            if value not in self.made and any(one < before for one in self.targets.gradient_readers(self.graph, value))
+            if value not in self.made
+            and any(reader < before for reader in self.targets.gradient_readers(self.graph, value))
         }
         if late:
             self.targets = self.targets.without(late)

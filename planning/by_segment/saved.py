@@ -38,7 +38,7 @@ def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozense
 
 
 def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
-    return sum(graph.sizes[one] for one in storages)
+    return sum(graph.sizes[storage] for storage in storages)
 
 
 def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan | None = None) -> dict[str, int]:

@@ -69,7 +69,7 @@ def settled(
 ) -> Mapping[str, Settled] | TooLittle:
     """`once`: operations that may run once only. `outputs`: whether what leaves a segment may be made again too.
     `found`: what is known of storages."""
-    named = {v for one in segments.values() for op in one.operations for v in graph.makes[op]}
+    named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = Rules(frozenset(once), outputs, frozenset(named))
     order = sorted(segments, key=lambda name: -max(segments[name].operations))
     barred = set[int]()
@@ -110,7 +110,7 @@ def _round(
 
 
 def _makes(graph: Graph, segment: Segment, storages: Collection[int]) -> bool:
-    return any(graph.maker[one] in segment.operations for one in storages)
+    return any(graph.maker[storage] in segment.operations for storage in storages)
 
 
 def _settle(graph: Graph, name: str, segment: Segment, piece: Piece) -> Settled | TooLittle:

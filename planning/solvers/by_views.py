@@ -86,7 +86,7 @@ def _chosen(best: Incumbent, cost: int | None) -> list[View]:
 
 def _a_few(best: Incumbent, views: Sequence[View]) -> tuple[list[View], int | None]:
     """A copy needs room for itself, so that all of them can be too many: one of them alone, or all without one."""
-    tried = [[one] for one in views] + [[one for one in views if one is not other] for other in views]
+    tried = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for few in tried if len(best.problem) <= LARGE else ():
         if best.stopped():
             break

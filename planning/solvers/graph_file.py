@@ -170,7 +170,7 @@ def _values(reading: _Reading, dep: int) -> list[int]:
 def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
     op = len(reading.rows)
     results = reading.splits.get(node["id"])
-    sizes = [_amount(reading, one, "obytes") for one in results] if results else [_amount(reading, node, "bytes")]
+    sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
     for made, size in zip(results or [node], sizes, strict=True):
         reading.storage[made["id"]] = len(reading.value_names)
         reading.value_names.append(f"{_printed(made.get('name') or made['id'])} (node {made['id']})")

@@ -148,17 +148,19 @@ class _Model:
     def _covered(self, v: int, at: Any, active: Any, told: int | None) -> None:
         """One of the instances of a storage is there at a position."""
         options, lasting = self.makers.get(v, []), list[Any]()
-        latest = [one.told for one in options if one.told is not None and told is not None and one.told < told]
-        for one in options:
-            if isinstance(one.start, int) and isinstance(at, int) and one.start >= at:
+        latest = [
+            option.told for option in options if option.told is not None and told is not None and option.told < told
+        ]
+        for option in options:
+            if isinstance(option.start, int) and isinstance(at, int) and option.start >= at:
                 continue
             chosen = self.model.new_bool_var("")
-            if not (isinstance(one.start, int) and isinstance(at, int)):
-                self.model.add(one.start < at).only_enforce_if(chosen)
-            self.model.add(one.ends[v] >= at).only_enforce_if(chosen)
-            if one.active is not None:
-                self.model.add_implication(chosen, one.active)
-            reads_it = bool(latest) and one.told == max(latest)
+            if not (isinstance(option.start, int) and isinstance(at, int)):
+                self.model.add(option.start < at).only_enforce_if(chosen)
+            self.model.add(option.ends[v] >= at).only_enforce_if(chosen)
+            if option.active is not None:
+                self.model.add_implication(chosen, option.active)
+            reads_it = bool(latest) and option.told == max(latest)
             self.hints.append((chosen, int(reads_it)))
             if reads_it and told is not None:
                 key = (v, max(latest))

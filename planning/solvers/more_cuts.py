@@ -28,7 +28,7 @@ def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
     others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL:
-        pairs += [one for one in second_cuts(best.problem, bounds.best_cut) if one not in pairs]
+        pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
     idle, found = 0, list[Ints]()
     for cuts in pairs:
         if closed(best, bounds) or best.stopped() or idle == MOST_IDLE:

@@ -50,7 +50,7 @@ def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Ou
 
 
 def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
-    within = [one for one in results if one.peak_bytes <= budget]
+    within = [result for result in results if result.peak_bytes <= budget]
     if not within:
         return own
     best = min(within, key=lambda one: (one.extra_cost, one.peak_bytes))
@@ -84,4 +84,4 @@ def _kept(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int
     peaks = [
         (evaluate(search.problem, sequence_of(search.problem, one)).peak_bytes, one) for one in tried if one is not None
     ]
-    return [one for one in peaks if one[0] <= budget]
+    return [peak for peak in peaks if peak[0] <= budget]

@@ -82,7 +82,7 @@ def _with_fixed(graph: Graph, demand: Demand, program: Rewritten) -> Graph:
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
     fixed = {op for op, reads in enumerate(graph.reads) if any(graph.root[v] in dropped for v in reads)}
     found = as_graph(graph, program)
-    origins = [one.origin for one in program.operations]
+    origins = [operation.origin for operation in program.operations]
     effects = [STAYS if origin in fixed else reason for origin, reason in zip(origins, found.effects, strict=True)]
     return replace(found, effects=tuple(effects))
 
@@ -90,7 +90,7 @@ def _with_fixed(graph: Graph, demand: Demand, program: Rewritten) -> Graph:
 def _places(program: Rewritten) -> list[int]:
     """For each operation that of the plain step in front of which it stands, or which it is."""
     found, behind = list[int](), -1
-    for one in reversed(program.operations):
-        behind = behind if one.is_new else one.origin
+    for operation in reversed(program.operations):
+        behind = behind if operation.is_new else operation.origin
         found.append(behind)
     return found[::-1]

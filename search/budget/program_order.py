@@ -148,10 +148,10 @@ class _Around:
         from ...planning.evaluate import peak_bytes
 
         found = dict[str, tuple[str, int]]()
-        for one in plans:
-            if (graph := graphs.get(one.graph)) is not None:
-                function = function_around(one.function)
-                found[one.graph] = function, max(0, peaks[function] - peak_bytes(graph))
+        for plan in plans:
+            if (graph := graphs.get(plan.graph)) is not None:
+                function = function_around(plan.function)
+                found[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(found)
 
     def wanted(self, graph: Graph, wanted: Mapping[str, int] | None) -> tuple[int | None, int]:

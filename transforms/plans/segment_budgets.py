@@ -150,7 +150,7 @@ class _Chooser:
         self.forced = frozenset(op for one in self.found for op in one.operations if _is_forced(op))
         step, graph = self.step, self.step.graph
         segments = {one.name: self._segment(one) for one in self.found}
-        members = frozenset[int]().union(*(one.operations for one in segments.values()))
+        members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
         once, known = refused(step, self.selection.permission), self._marked(members)
         how = Copying(permission=self.selection.permission)
         for _ in range(ROUNDS):

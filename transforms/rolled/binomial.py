@@ -110,9 +110,9 @@ def _backward(
     writer, loop = slots.link.writer, slots.link.reader
     steps = [Backwards(slots.slots, loop.trips - 1, (), 0), *schedule.steps[1:]]
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {one.op.result for one in slots.readings})
+    needs = demand(loop, [], read, {reading.op.result for reading in slots.readings})
     run, gradient, place = Iterations(writer, slots.again), Iterations(loop, needs), in_front_of(loop)
-    entries = [one for step in steps for one in step.advances]
+    entries = [advance for step in steps for advance in step.advances]
     first = [0, *accumulate(len(step.advances) for step in steps)][:-1]
     begin, at, last, count, entry = (
         place.table(column)
@@ -131,7 +131,7 @@ def _backward(
     def step(place: Builder, m: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         values, stacks = carried[: len(needs.carries)], carried[len(needs.carries) :]
         slot, more = place.read_value(begin, m), place.read_value(last, m)
-        reached = _Reached([place.read_value(one, slot) for one in stacks], stacks, place.read_value(at, m))
+        reached = _Reached([place.read_value(stack, slot) for stack in stacks], stacks, place.read_value(at, m))
         if entries:
             reached = filling.fill(place, place.read_value(count, m), place.read_value(entry, m), reached)
         carries = run.run(place, more, reached.carries, Number(writer.start, 1, reached.position), again(numbers))
@@ -139,7 +139,7 @@ def _backward(
         made = run.mapping(place, counter, carries)
         run.write(place, made, again(numbers))
         mapping = gradient.mapping(place, place.plus(m, loop.start), values)
-        mapping |= {one.op.result: made.get(one.stack.slice, one.stack.slice) for one in slots.readings}
+        mapping |= {reading.op.result: made.get(reading.stack.slice, reading.stack.slice) for reading in slots.readings}
         gradient.write(place, mapping, as_it_is)
         return [*gradient.following(mapping), *reached.stacks]
 

@@ -69,11 +69,11 @@ def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Kept:
 def _backward(chunks: Chunks, numbers: Numbers, kept: _Kept, replaced: Replaced) -> None:
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
-    needs = demand(loop, [], read, {one.op.result for one in readings})
+    needs = demand(loop, [], read, {reading.op.result for reading in readings})
     place, whole, every, rest = in_front_of(loop), chunks.whole, chunks.every, chunks.rest
     writer = chunks.link.writer
     again, iterations = Again(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
-    slices = [[one.op.result for one in readings if one.stack is stack] for stack in chunks.dropped]
+    slices = [[reading.op.result for reading in readings if reading.stack is stack] for stack in chunks.dropped]
 
     def gradients(
         place: Builder, trips: int, carried: Sequence[SSAValue], stacks: Sequence[SSAValue], number: Number, how: Repeat

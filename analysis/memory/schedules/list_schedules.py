@@ -31,11 +31,11 @@ class Stretch:
 
     @property
     def needs(self) -> dict[int, Set[int]]:
-        return {one: self.precedence.needs[one] for one in self.operations}
+        return {operation: self.precedence.needs[operation] for operation in self.operations}
 
     @property
     def needed_by(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {one: [] for one in self.operations}
+        found: dict[int, list[int]] = {operation: [] for operation in self.operations}
         for one, needs in self.needs.items():
             for needed in needs:
                 found[needed].append(one)

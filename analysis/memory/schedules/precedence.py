@@ -39,7 +39,8 @@ class Precedence:
         constants = frozenset(i for i, op in enumerate(order.operations) if _is_constant(op, values))
         stretches = _stretches(order, phases, values)
         needs = [
-            frozenset(order.position[one] for one in producers(op) if one in order.position) for op in order.operations
+            frozenset(order.position[producer] for producer in producers(op) if producer in order.position)
+            for op in order.operations
         ]
         for before, after in _effects_in_order(order):
             needs[after] |= {before}

@@ -115,4 +115,6 @@ def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]
 
 def _joined(given: Order, stretches: list[_Ordered], takes: Callable[[_Ordered], bool]) -> Order:
     positions = [one for stretch in stretches for one in (stretch.chosen if takes(stretch) else stretch.given)]
-    return Order.from_operations(given.block, [*(given.operations[one] for one in positions), given.operations[-1]])
+    return Order.from_operations(
+        given.block, [*(given.operations[position] for position in positions), given.operations[-1]]
+    )

@@ -57,7 +57,7 @@ def _reduces(op: Operation) -> bool:
 def _reduces_windows(op: Operation) -> bool:
     """Windows that lie side by side."""
     size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
-    dilated = any(one != 1 for name in ("base_dilations", "window_dilations") for one in integers(op, name))
+    dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
     return _reduces(op) and side_by_side and not dilated and max(size) > 1
 

@@ -45,13 +45,15 @@ def _program(plain: Program, new: Rewritten) -> Program:
     at = _places(plain, new)
     reshapes = _at(at, plain.reshapes)
     more = list(enumerate(new.stands_for))[len(plain.maker) :]
-    behind = {value for one in operations if one.origin == BARRIER for value in one.makes}
+    behind = {value for operation in operations if operation.origin == BARRIER for value in operation.makes}
     return replace(
         plain,
-        names=tuple([BARRIER_NAME if one.origin == BARRIER else plain.names[one.origin] for one in operations]),
-        operands=tuple([_operands(plain, one) for one in operations]),
-        reads=tuple([one.reads for one in operations]),
-        makes=tuple([one.makes for one in operations]),
+        names=tuple(
+            [BARRIER_NAME if operation.origin == BARRIER else plain.names[operation.origin] for operation in operations]
+        ),
+        operands=tuple([_operands(plain, operation) for operation in operations]),
+        reads=tuple([operation.reads for operation in operations]),
+        makes=tuple([operation.makes for operation in operations]),
         maker=new.maker,
         sizes=(*plain.sizes, *(plain.sizes[old] for _, old in more)),
         ranks=(*plain.ranks, *(plain.ranks[old] for _, old in more)),
@@ -67,7 +69,9 @@ def _program(plain: Program, new: Rewritten) -> Program:
         alike={**plain.alike, **{new: plain.alike[old] for new, old in more if old in plain.alike}},
         pools=_at(at, plain.pools),
         spreads=_at(at, plain.spreads),
-        traits=tuple([Trait.NONE if one.origin == BARRIER else plain.traits[one.origin] for one in operations]),
+        traits=tuple(
+            [Trait.NONE if operation.origin == BARRIER else plain.traits[operation.origin] for operation in operations]
+        ),
     )
 
 

@@ -102,7 +102,7 @@ class Program:
             # Nearly every operation makes one value.
             readers = direct[made[0]] if len(made) == 1 else [one for result in made for one in direct[result]]
             if not reshapes.isdisjoint(readers):
-                readers = [end for one in readers for end in (found[one] if one in reshapes else (one,))]
+                readers = [end for reader in readers for end in (found[reader] if reader in reshapes else (reader,))]
             found[op] = tuple(readers) if len(readers) < 2 else tuple(dict.fromkeys(readers))
         return tuple(found)
 

@@ -153,7 +153,7 @@ class _Reader:
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
-        loops = [one for one in bodies if self.columns.names[one] == _LOOP]
+        loops = [body for body in bodies if self.columns.names[body] == _LOOP]
         return Program(
             arguments=len(self.order.block.args),
             reshapes=self.reshapes,
@@ -162,7 +162,7 @@ class _Reader:
             **self.columns.fields(),
             broadcasts=frozenset(self.broadcasts),
             bodies=bodies,
-            handed_on={one: handed_on(operations[one]) for one in loops},
+            handed_on={loop: handed_on(operations[loop]) for loop in loops},
             kernels={
                 number: kernel_of(op) for number, op in enumerate(operations) if self.columns.names[number] in WANTED
             },

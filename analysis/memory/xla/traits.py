@@ -105,7 +105,7 @@ def _is_copied_row_by_row(op: Operation) -> bool:
         return False
     dimension = op.properties["dimension"]
     assert isinstance(dimension, IntegerAttr), "concatenate is registered and verified"
-    shapes = [one.type.get_shape() for one in op.operands if is_tensor(one.type)]
+    shapes = [operand.type.get_shape() for operand in op.operands if is_tensor(operand.type)]
     along_rows = dimension.value.data == len(shapes[0]) - 1
     return len(shapes) > _MOST_PIECES or (along_rows and any(shape[-1] >= _WIDE for shape in shapes))
 

@@ -99,7 +99,7 @@ class _Writer:
 
     def _block(self, made: Any, block: Block) -> ir.Block:
         theirs = made.blocks.append(
-            *self._types(block.args), arg_locs=[self._locations.get(one.location) for one in block.args]
+            *self._types(block.args), arg_locs=[self._locations.get(arg.location) for arg in block.args]
         )
         self._values.update(zip(map(id, block.args), theirs.arguments, strict=True))
         return theirs
