@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,8 @@ from ...transforms.take_marks import take_marks
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
+ORDINARY = -1
+"""The number of the choice without a budget, beside those of the pool. The budget `min` never needs more."""
 COMPILES = 4
 """So many rewritten steps are compiled, the plain one not counted."""
 DEVICE = "device"
@@ -37,12 +40,18 @@ DEVICE = "device"
 
 @dataclass(frozen=True)
 class Round:
-    """A plan, in words, that was compiled: bytes of temporaries that were foreseen, and that the compiler says; its
-    extra FLOPs; and whether the budget is kept, None where no number of bytes was asked for. `needs` is None where the
-    plan could not be carried out."""
+    """A candidate that was compiled.
+
+    Attributes:
+        words: The candidate in words.
+        foreseen: The forecast of its temporaries in bytes; None for the choice without a budget.
+        needs: Bytes of temporaries as the compiler says; None where the plan could not be applied.
+        extra_flops: Its extra FLOPs.
+        fits: Whether it keeps the budget; None for the budget `min`.
+    """
 
     words: str
-    foreseen: int
+    foreseen: int | None
     needs: int | None
     extra_flops: int
     fits: bool | None
@@ -51,10 +60,8 @@ class Round:
         if self.needs is None:
             return f"{self.words}: cannot be carried out"
         said = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        return (
-            f"{self.words}: {self.foreseen} bytes foreseen, {self.needs} by the compiler{said}; "
-            f"{self.extra_flops} FLOPs more"
-        )
+        foreseen = "" if self.foreseen is None else f"{self.foreseen} bytes foreseen, "
+        return f"{self.words}: {foreseen}{self.needs} by the compiler{said}; {self.extra_flops} FLOPs more"
 
 
 @dataclass(frozen=True)
@@ -164,17 +171,26 @@ class _Rounds:
             except (Refusal, NotProved):
                 rounds.append(Round(pool[at].words, foreseen, None, 0, None))
                 return None
+            return measured(at, done, pool[at].words, foreseen)
+
+        def measured(at: int, done: Rewritten, words: str, foreseen: int | None) -> float:
             compiled = self.compile_module(done.module)
             found[at] = done, compiled
             needs = _temporaries(self.module, compiled)
             fits = None if self.wanted is None else needs <= limit
-            rounds.append(Round(pool[at].words, foreseen, needs, done.extra_flops, fits))
-            print(f"recompute.jax: {self.name}: {len(rounds)} of {COMPILES}: {rounds[-1]}", file=sys.stderr, flush=True)
+            rounds.append(Round(words, foreseen, needs, done.extra_flops, fits))
+            print(f"recompute.jax: {self.name}: {len(rounds)} of {most}: {rounds[-1]}", file=sys.stderr, flush=True)
             return float(needs)
 
+        most = COMPILES + (self.wanted is None)
         best = picking.run(needed, COMPILES)
         if self.wanted is None:
             best = picking.least
+            least = float("inf") if best is None else _temporaries(self.module, found[best][1])
+            with suppress(Refusal, NotProved):
+                ordinary = rewrite(self.module, self.options)
+                if ordinary.copies and measured(ORDINARY, ordinary, "as without a budget", None) < least:
+                    best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
         return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])

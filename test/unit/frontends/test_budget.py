@@ -70,6 +70,17 @@ def test_bytes_are_those_of_the_device(plain: Any) -> None:
 def test_as_little_as_can_be(plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget="min").lower(*five_layers())
     assert temporaries(lowered.compile()) < 0.4 * temporaries(plain)
+    assert temporaries(lowered.compile()) <= temporaries(recompute.jax.jit(STEP).lower(*five_layers()).compile())
+
+
+def test_the_minimum_is_never_above_the_choice_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where no candidate of the pool is compiled."""
+    monkeypatch.setattr(budgets, "pool_of", lambda *_: ())
+    lowered = recompute.jax.jit(STEP, budget="min").lower(weights(), batch())
+    ordinary = recompute.jax.jit(STEP).lower(weights(), batch()).compile()
+    assert temporaries(lowered.compile()) == temporaries(ordinary)
+    assert lowered.within is not None
+    assert [one.words for one in lowered.within.rounds] == ["as without a budget"]
 
 
 def test_nothing_to_do_is_no_warning(plain: Any) -> None:
