@@ -10,19 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.request.names import named_by
 from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of, single_block
+from ..analysis.step.guessed_phases import guessed_phases
 from ..analysis.step.jax_paths import path_of, scope_of, transpositions
 from ..analysis.step.order import Order
-from ..analysis.step.phase_sources import sources
 from ..analysis.step.phases import Phases, phases
-from ..analysis.step.phases_by_results import late_operations, phases_by_results, returned_values
+from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..analysis.step.step import Step
 from ..dialects.context import tell
 from ..dialects.recompute import Names
@@ -32,7 +32,6 @@ from ..rules.effects import why_impure
 from ..rules.names import name_of
 from ..support.diagnostics import Refusal, Remark
 from ..support.timing import part
-from ..support.type_guards import is_tensor
 from ..support.walk import every_operation
 from .plans.nested_steps import nested_steps_apart
 
@@ -107,26 +106,41 @@ def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     """
     if hint:
         for function in functions_of(module):
-            _state(function, hint)
+            _state(function, hint, _named(function, hint))
         return []
-    guessed = [(function, guess) for function in functions_of(module) if (guess := guessed_hint(function)) is not None]
+    guessed = [(function, guess) for function in functions_of(module) if (guess := guessed_phases(function))]
+    remarks = list[Remark]()
     for function, guess in guessed:
-        _state(function, guess)
-    return [Remark(function, GUESSED.format(number=guess.results[0], hint=guess)) for function, guess in guessed]
+        _state(function, guess.hint, [] if guess.turn is None else [guess.turn])
+        if guess.turn is None:
+            remarks.append(Remark(function, GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint)))
+        else:
+            remarks.append(Remark(guess.turn, GUESSED_TURN.format(name=name_of(guess.turn))))
+    return remarks
 
 
-GUESSED = (
+GUESSED_LOSS = (
     "a guess: no operation tells its phase, and result {number}, the first scalar, is taken for the loss; say {hint} "
     "to confirm it, or name another result or value"
 )
+GUESSED_TURN = (
+    "a guess: no operation tells its phase and no result looks like a loss; the forward pass is taken to end with this "
+    "{name}, behind which values are read again in reverse order; to choose another end, name a value of the program "
+    "and say so (primal-values=%loss)"
+)
 
 
-def _state(function: FuncOp, hint: PhaseHint) -> None:
-    block = single_block(function)
+def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
+    """The operations of the values that the hint names."""
     named = named_by(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
         raise Refusal(function, f"primal-values: no value is called '{unknown}'")
-    primal = [op for ops in named.values() for op in ops]
+    return [op for ops in named.values() for op in ops]
+
+
+def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
+    """`primal`: operations of the forward pass, beside those that make the results of the hint."""
+    block = single_block(function)
     order = Order.of(block)
     end, late = late_operations(order, hint, primal)
     if late and all(why_impure(order.operations[index]) is None for index in late):
@@ -149,42 +163,6 @@ def _state(function: FuncOp, hint: PhaseHint) -> None:
         )
     for op, phase in found.items():
         op.attributes[Names.PHASE] = StringAttr(phase)
-
-
-def guessed_hint(function: FuncOp) -> PhaseHint | None:
-    """Which result is the loss, where no operation tells its phase: the first scalar of floats, of a function that also
-    returns values of the types of its arguments, as updated parameters are; None where that is not so."""
-    operations = every_operation(function)
-    if len(function.body.blocks) != 1 or any(map(_tells, operations)):
-        return None
-    last = function.body.block.last_op
-    if last is None:
-        return None
-    values = returned_values(last)
-    tensors = {argument.type for argument in function.body.block.args if _rank(argument) > 0}
-    losses = [index for index, value in enumerate(values) if _rank(value) == 0 and _is_float(value)]
-    if not losses or not any(value.type in tensors for value in values):
-        return None
-    hint, order = PhaseHint((losses[0],)), Order.of(function.body.block)
-    try:
-        _, late = late_operations(order, hint, ())
-        found = phases_by_results(order, hint)
-    except Refusal:
-        return None
-    return hint if late or "gradient" in found.values() else None
-
-
-def _tells(op: Operation) -> bool:
-    """Whether an operation has a path of JAX, or a source knows its direction."""
-    return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
-
-
-def _rank(value: SSAValue) -> int:
-    return len(value.type.get_shape()) if is_tensor(value.type) else -1
-
-
-def _is_float(value: SSAValue) -> bool:
-    return is_tensor(value.type) and isinstance(value.type.element_type, AnyFloat)
 
 
 def annotate_phases(module: ModuleOp) -> None:

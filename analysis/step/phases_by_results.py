@@ -43,7 +43,7 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
     """The last operation whose value both the primal results and others need, and the operations behind it that only
     the primal results need: none where most of the others stand behind these anyway, as in a step that computes its
     loss before the gradient. `named`: the operations that the hint names. Raises `Refusal`."""
-    primal = _needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
+    primal = needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
     constants, last = order.constants, len(order.operations) - 1
     shared = [
         index
@@ -89,7 +89,7 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
     """
     *operations, _ = order.operations
     backward = _behind_cotangents(order, hint.cotangents)
-    primal = _needed(order, _primal_roots(order, hint, named, backward))
+    primal = needed(order, _primal_roots(order, hint, named, backward))
     if (wrong := min(primal & backward, default=None)) is not None:
         raise Refusal(order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient")
     end = max(primal, default=min(backward, default=len(operations)) - 1)
@@ -121,7 +121,8 @@ def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
     return found
 
 
-def _needed(order: Order, operations: Iterable[int]) -> set[int]:
+def needed(order: Order, operations: Iterable[int]) -> set[int]:
+    """Positions of the operations, and of all that they need."""
     found, stack = set[int](), [index for index in operations if index >= 0]
     while stack:
         index = stack.pop()

@@ -67,7 +67,7 @@ class DotGeneralOp(FunctionTypeOp):
             return properties
         if parser.parse_optional_keyword("precision") is not None:
             parser.parse_punctuation("=")
-            properties["precision_config"] = _parse_precisions(parser)
+            properties["precision_config"] = parse_precisions(parser)
             if parser.parse_optional_punctuation(",") is None:
                 return properties
         parser.parse_keyword("algorithm")
@@ -98,7 +98,7 @@ def _parse_pair(parser: Parser) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return lhs, parse_dimensions(parser)
 
 
-def _parse_precisions(parser: Parser) -> ArrayAttr[PrecisionAttr]:
+def parse_precisions(parser: Parser) -> ArrayAttr[PrecisionAttr]:
     names = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_str_enum(Precision))
     return ArrayAttr([PrecisionAttr(name) for name in names])
 

@@ -1,0 +1,149 @@
+"""A guess where the forward pass ends, for steps whose operations tell no phase and that come without a hint.
+
+    %h = convolution(%x, %w)     read by the next block, and again by the gradient
+    ...
+    %turn = dot_general(...)     the forward pass ends: from here on residuals are read again, the last one first
+
+The turn is where the bytes of values that have been read and will be read again are largest. It is believed where most
+of these values are read again in reverse order. The loss is the first scalar of floats among the results that leaves
+something to be the gradient and, where a turn is believed, needs at least half of what is computed before it. Without
+such a scalar, the deepest operation in front of the turn stands for the loss. In both cases the function has to return
+values of the types of its arguments, as parameters and their updates are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from ...options.phase_hint import PhaseHint
+from ...rules.storage import type_bytes
+from ...support.diagnostics import Refusal
+from ...support.type_guards import is_tensor
+from ...support.walk import every_operation
+from .jax_paths import path_of
+from .order import Order
+from .phase_sources import sources
+from .phases_by_results import late_operations, needed, phases_by_results, returned_values
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The end of the forward pass: a result by its number in `hint`, or the operation `turn`."""
+
+    hint: PhaseHint
+    turn: Operation | None = None
+
+
+def guessed_phases(function: FuncOp) -> Guess | None:
+    """None where an operation tells its phase, or nothing looks like a training step."""
+    operations = every_operation(function)
+    if len(function.body.blocks) != 1 or any(map(_tells, operations)):
+        return None
+    order = Order.of(function.body.block)
+    if not order.operations:
+        return None
+    returned = returned_values(order.operations[-1])
+    turn = _turn(order)
+    before = needed(order, [turn]) if turn is not None else frozenset[int]()
+    if not _returns_updates(order, returned):
+        return None
+    for number, value in enumerate(returned):
+        if _rank(value) != 0 or not _is_float(value):
+            continue
+        loss = needed(order, [order.definition(value)])
+        hint = PhaseHint((number,))
+        if 2 * len(loss & before) >= len(before) and _leaves_a_gradient(order, hint):
+            return Guess(hint)
+    if turn is None or not _is_most_of(order, returned):
+        return None
+    return Guess(PhaseHint(), order.operations[turn])
+
+
+def _turn(order: Order) -> int | None:
+    """Position of the deepest operation in front of the turn; None where no turn is believed."""
+    spans = _read_again(order)
+    changes = [0] * (len(order.operations) + 1)
+    for size, reads in spans:
+        changes[reads[0] + 1] += size
+        changes[reads[-1] + 1] -= size
+    alive = list(accumulate(changes))
+    if not any(alive):
+        return None
+    behind = alive.index(max(alive))
+    again = sorted(
+        (next(read for read in reads if read >= behind), first)
+        for first, (_, reads) in enumerate(spans)
+        if reads[0] < behind <= reads[-1]
+    )
+    steps = [later - sooner for (_, sooner), (_, later) in pairwise(again)]
+    if sum(step < 0 for step in steps) <= len(steps) / 2:
+        return None
+    depth = _depths(order)
+    return max(range(behind), key=lambda index: (depth[index], index))
+
+
+def _read_again(order: Order) -> list[tuple[int, list[int]]]:
+    """The values of operations, in program order, that more than one operation reads: their bytes, and the positions of
+    the readers. What comes from constants alone, and what the terminator reads, does not count."""
+    last = len(order.operations) - 1
+    readers = [list[int]() for _ in order.operations]
+    for index, makers in enumerate(order.producers[:last]):
+        for maker in makers:
+            readers[maker].append(index)
+    return [
+        (sum(type_bytes(result.type) or 0 for result in op.results), reads)
+        for op, reads in zip(order.operations, readers, strict=True)
+        if len(reads) > 1 and not all(result in order.constants for result in op.results)
+    ]
+
+
+def _depths(order: Order) -> list[int]:
+    """For each operation the length of the longest path to it from an argument; 0 for constants."""
+    depths = list[int]()
+    for op, makers in zip(order.operations, order.producers, strict=True):
+        is_constant = bool(op.results) and all(result in order.constants for result in op.results)
+        depths.append(0 if is_constant else 1 + max((depths[maker] for maker in makers), default=0))
+    return depths
+
+
+def _leaves_a_gradient(order: Order, hint: PhaseHint) -> bool:
+    try:
+        _, late = late_operations(order, hint, ())
+        found = phases_by_results(order, hint)
+    except Refusal:
+        return False
+    return bool(late) or "gradient" in found.values()
+
+
+def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:
+    """Whether a result that is no scalar has the type of an argument."""
+    tensors = {argument.type for argument in order.block.args if _rank(argument) > 0}
+    return any(value.type in tensors for value in returned)
+
+
+def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
+    """Whether at least half of the arguments of floats that are no scalars have a result of their type, each its own:
+    a single result may be an image that a network makes of an image."""
+    arguments = Counter(each.type for each in order.block.args if _rank(each) > 0 and _is_float(each))
+    results = Counter(each.type for each in returned if _rank(each) > 0)
+    return 2 * (arguments & results).total() >= max(arguments.total(), 2)
+
+
+def _tells(op: Operation) -> bool:
+    """Whether an operation has a path of JAX, or a source knows its direction."""
+    return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
+
+
+def _rank(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if is_tensor(value.type) else -1
+
+
+def _is_float(value: SSAValue) -> bool:
+    return is_tensor(value.type) and isinstance(value.type.element_type, AnyFloat)

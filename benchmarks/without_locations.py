@@ -1,0 +1,306 @@
+"""Training steps in the form that other tools write: no locations, the loss last or not returned, a tuple, batch norm.
+
+    python -m recompute.benchmarks.without_locations                 # all steps, a line each
+    python -m recompute.benchmarks.without_locations vit_lamb
+
+Each of the twelve steps is lowered by JAX with a name for each block, and written again in a foreign form. Columns: the
+XLA:CPU temporaries of the named step and of the foreign form after `recompute` as shares of those of the plain step,
+their ratio, whether the foreign form is proved, and the guess about its phases that was made.
+"""
+
+# pyright: basic
+# ruff: noqa: E731
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from ..examples.with_jax import compile_keeping_barriers, with_module
+from ..interpreters.prove import prove
+from ..mlir_io.parser import parse_module
+from ..mlir_io.printer import print_module
+from ..search.recompute import recompute
+
+EPSILON, FEATURE = 1e-5, 3
+draw = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> jax.Array:
+    return jnp.asarray(draw.normal(0, 0.2, shape), jnp.float32)
+
+
+def _batch_norm_primitive(name: str, results: Callable[..., Any], operation: Any) -> Primitive:
+    primitive = Primitive(name)
+    primitive.multiple_results = True
+    primitive.def_abstract_eval(results)
+    mlir.register_lowering(primitive, lambda context, *operands: operation(*operands, EPSILON, FEATURE).results)
+    return primitive
+
+
+TRAINING = _batch_norm_primitive("batch_norm_training", lambda x, a, b: (x, a, b), hlo.BatchNormTrainingOp)
+GRADIENT = _batch_norm_primitive("batch_norm_gradient", lambda x, a, m, v, g: (x, a, a), hlo.BatchNormGradOp)
+
+
+@jax.custom_vjp
+def batch_norm(x: Any, scale: Any, offset: Any) -> Any:
+    """Normalization over batch and space by `stablehlo.batch_norm_training`, which JAX itself never writes."""
+    return TRAINING.bind(x, scale, offset)[0]
+
+
+def _batch_norm_forward(x, scale, offset):
+    y, mean, variance = TRAINING.bind(x, scale, offset)
+    return y, (x, scale, mean, variance)
+
+
+batch_norm.defvjp(_batch_norm_forward, lambda saved, gradient: tuple(GRADIENT.bind(*saved, gradient)))
+
+
+def convolution(x, w, stride=1, groups=1):
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(
+        x, w, (stride, stride), "SAME", dimension_numbers=numbers, feature_group_count=groups
+    )
+
+
+def layer_norm(x):
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + EPSILON)
+
+
+def max_pool(x):
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
+
+
+def residual(x, p):
+    y = jax.nn.relu(batch_norm(convolution(x, p["a"]), p["s"], p["t"]))
+    return jax.nn.relu(x + batch_norm(convolution(y, p["b"]), p["s"], p["t"]))
+
+
+def inverted(x, p):
+    y = jnp.clip(batch_norm(convolution(x, p["up"]), p["s"], p["t"]), 0, 6)
+    y = jnp.clip(batch_norm(convolution(y, p["depth"], groups=y.shape[-1]), p["s"], p["t"]), 0, 6)
+    return x + convolution(y, p["down"])
+
+
+def squeezed(x, p):
+    y = jax.nn.silu(convolution(x, p["up"]))
+    y = jax.nn.silu(convolution(y, p["depth"], groups=y.shape[-1]))
+    gate = jax.nn.sigmoid(jax.nn.silu(y.mean((1, 2)) @ p["squeeze"]) @ p["excite"])
+    return x + convolution(y * gate[:, None, None], p["down"])
+
+
+def convnext(x, p):
+    y = layer_norm(convolution(x, p["depth"], groups=x.shape[-1]))
+    return x + jax.nn.gelu(y @ p["up"]) @ p["down"]
+
+
+def attention(x, p):
+    batch, length, width = x.shape
+    heads = lambda x: x.reshape(batch, length, 4, width // 4).transpose(0, 2, 1, 3)
+    query, key, value = map(heads, jnp.split(layer_norm(x) @ p["qkv"], 3, -1))
+    mixed = jax.nn.softmax(query @ key.swapaxes(-1, -2) / (width / 4) ** 0.5) @ value
+    x = x + mixed.transpose(0, 2, 1, 3).reshape(x.shape) @ p["out"]
+    return x + jax.nn.gelu(layer_norm(x) @ p["up"]) @ p["down"]
+
+
+def dense(x, p):
+    return jax.nn.relu(x @ p["w"] + p["b"])
+
+
+def pooled(x, p):
+    return max_pool(jax.nn.relu(convolution(x, p["a"]))) if x.shape[1] > 4 else jax.nn.relu(convolution(x, p["a"]))
+
+
+def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
+    """Weights of `count` blocks; those called `s` are scales."""
+    one = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
+    return [{name: one(name, shape) for name, shape in shapes.items()} for _ in range(count)]
+
+
+def cross_entropy(logits, labels):
+    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], -1))
+
+
+def sgd(p, g, state):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, p, g), state
+
+
+def momentum(p, g, state):
+    state = jax.tree.map(lambda v, g: 0.9 * v + g, state, g)
+    return jax.tree.map(lambda p, v: p - 0.1 * v, p, state), state
+
+
+def adam(p, g, state):
+    first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], g)
+    second = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state[1], g)
+    return jax.tree.map(lambda p, m, v: p - 0.01 * m / (jnp.sqrt(v) + 1e-8), p, first, second), (first, second)
+
+
+def lamb(p, g, state):
+    moved, state = adam(p, g, state)
+    norm = lambda x: jnp.sqrt(jnp.sum(x * x)) + 1e-6
+    return jax.tree.map(lambda p, q: p + norm(p) / norm(p - q) * 0.01 * (q - p), p, moved), state
+
+
+def loss_last(function: Any) -> None:
+    """Move what only result 0 needs to the end of the function."""
+    operations = list(function.entry_block.operations)
+    end = operations[-1]
+    late = {end}
+    for operation in reversed(operations[:-1]):
+        readers = [use for result in operation.results for use in result.uses]
+        only_loss = readers and all(
+            use.owner in late and (use.owner != end or use.operand_number == 0) for use in readers
+        )
+        if only_loss and operation.name != "stablehlo.constant":
+            late.add(operation)
+    for operation in operations[:-1]:
+        if operation in late:
+            operation.move_before(end)
+
+
+def as_tuple(function: Any) -> None:
+    """Return one tuple of all results."""
+    end = list(function.entry_block.operations)[-1]
+    with ir.InsertionPoint(end), ir.Location.unknown():
+        whole = hlo.TupleOp(list(end.operands))
+        function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get([argument.type for argument in function.arguments], [whole.result.type])
+        )
+        ir.Operation.create("func.return", operands=[whole.result])
+    del function.attributes["res_attrs"]
+    end.erase()
+
+
+def unchanged(function: Any) -> None:
+    """Locations are lost, nothing else."""
+
+
+IMAGES = (normal(16, 16, 16, 8), lambda classes: jnp.asarray(draw.integers(0, classes, 16)))
+TOKENS = normal(16, 32, 32)
+BN = {"s": (8,), "t": (8,)}
+WIDE = {"s": (32,), "t": (32,)}
+RESIDUAL = {"a": (3, 3, 8, 8), "b": (3, 3, 8, 8), **BN}
+INVERTED = {"up": (1, 1, 8, 32), "depth": (3, 3, 1, 32), "down": (1, 1, 32, 8), **WIDE}
+SQUEEZED = {
+    "up": (1, 1, 8, 32),
+    "depth": (3, 3, 1, 32),
+    "squeeze": (32, 8),
+    "excite": (8, 32),
+    "down": (1, 1, 32, 8),
+}
+CONVNEXT = {"depth": (7, 7, 1, 8), "up": (8, 32), "down": (32, 8)}
+ATTENTION = {"qkv": (32, 96), "out": (32, 32), "up": (32, 128), "down": (128, 32)}
+
+# Block, its weights, how many, input, optimizer, form, whether the loss is a result.
+STEPS: dict[str, tuple[Any, Any, int, Any, Any, Any, bool]] = {
+    "resnet_sgd": (residual, RESIDUAL, 8, IMAGES[0], sgd, loss_last, True),
+    "resnet_momentum": (residual, RESIDUAL, 12, IMAGES[0], momentum, unchanged, False),
+    "resnet_tuple": (residual, RESIDUAL, 6, IMAGES[0], adam, as_tuple, True),
+    "mobilenet_adam": (inverted, INVERTED, 6, IMAGES[0], adam, loss_last, True),
+    "mobilenet_no_loss": (inverted, INVERTED, 8, IMAGES[0], sgd, unchanged, False),
+    "efficientnet": (squeezed, SQUEEZED, 6, IMAGES[0], momentum, loss_last, True),
+    "convnext_adam": (convnext, CONVNEXT, 8, IMAGES[0], adam, loss_last, True),
+    "vit_adam": (attention, ATTENTION, 6, TOKENS, adam, loss_last, True),
+    "vit_lamb": (attention, ATTENTION, 8, TOKENS, lamb, loss_last, True),
+    "vit_no_loss_tuple": (attention, ATTENTION, 6, TOKENS, adam, as_tuple, False),
+    "mlp_tuple": (dense, {"w": (64, 64), "b": (64,)}, 12, normal(1024, 64), sgd, as_tuple, True),
+    "cnn_pooled": (pooled, {"a": (3, 3, 8, 8)}, 6, normal(64, 32, 32, 8), sgd, loss_last, True),
+}
+
+
+def lowered(name: str, named: bool) -> jax.stages.Lowered:
+    """The training step `name` as JAX lowers it; with `named`, each block has a name."""
+    block, shapes, count, x, optimizer, _, returns_loss = STEPS[name]
+    draw.bit_generator.state = np.random.default_rng(1).bit_generator.state
+    weights = shared(count, **shapes)
+    labels = IMAGES[1](8)[np.arange(x.shape[0]) % 16]
+    head = normal(x.shape[-1], 8)
+
+    def loss(p, x):
+        for index, each in enumerate(p["blocks"]):
+            with jax.named_scope(f"block{index}") if named else nullcontext():
+                x = block(x, each)
+        return cross_entropy(x.mean(tuple(range(1, x.ndim - 1))) @ p["head"], labels)
+
+    def step(p, state, x):
+        value, gradient = jax.value_and_grad(loss)(p, x)
+        p, state = optimizer(p, gradient, state)
+        return (value, p, state) if returns_loss else (p, state)
+
+    p = {"blocks": weights, "head": head}
+    zeros = jax.tree.map(jnp.zeros_like, p)
+    return jax.jit(step).lower(p, (zeros, zeros) if optimizer in (adam, lamb) else zeros, x)
+
+
+def foreign(step: jax.stages.Lowered, form: Callable[[Any], None]) -> str:
+    """The text of the step in another form, without locations."""
+    module = ir.Module.parse(step.as_text(), mlir.make_ir_context())
+    form(next(function for function in module.body if function.name.value == "main"))
+    return str(module)
+
+
+def temporaries(step: jax.stages.Lowered) -> int:
+    return compile_keeping_barriers(step).memory_analysis().temp_size_in_bytes
+
+
+def rewritten(text: str) -> tuple[str, bool, list[str]]:
+    """The text after `recompute`, whether it is proved, and the remarks."""
+    module = parse_module(text)
+    done = recompute(module)
+    remarks = [str(remark.reason) for remark in done.remarks]
+    return print_module(module), bool(prove(parse_module(text), module)), remarks
+
+
+def untupled(text: str) -> str:
+    """The text with its results apart again: JAX's call of the compiled step expects them so."""
+    module = ir.Module.parse(text, mlir.make_ir_context())
+    function = next(each for each in module.body if each.name.value == "main")
+    end = list(function.entry_block.operations)[-1]
+    whole = end.operands[0].owner
+    if whole.name != "stablehlo.tuple":
+        return text
+    parts = list(whole.operands)
+    with ir.InsertionPoint(end), ir.Location.unknown(module.context):
+        function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get([argument.type for argument in function.arguments], [part.type for part in parts])
+        )
+        ir.Operation.create("func.return", operands=parts)
+    end.erase()
+    whole.erase()
+    return str(module)
+
+
+def row(name: str) -> str:
+    """The measurements of one step."""
+    form = STEPS[name][5]
+    with_names, without = lowered(name, True), lowered(name, False)
+    plain = temporaries(without)
+    named = temporaries(with_module(with_names, rewritten(with_names.as_text(debug_info=True))[0]))
+    text, proved, remarks = rewritten(foreign(without, form))
+    size = temporaries(with_module(without, untupled(text)))
+    return (
+        f"{name:<20}{form.__name__:<10}{named / plain:>8.3f}{size / plain:>8.3f}{size / named:>8.3f}  "
+        f"{'proved' if proved else 'not proved'}  {'; '.join(reason for reason in remarks if 'guess' in reason)}"
+    )
+
+
+def main() -> None:
+    print(f"{'step':<20}{'form':<10}{'named':>8}{'foreign':>8}{'ratio':>8}")
+    for name in sys.argv[1:] or STEPS:
+        print(row(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()
