@@ -4,10 +4,11 @@
     ...
     %turn = dot_general(...)     the forward pass ends: from here on residuals are read again, the last one first
 
-The turn is where the bytes of values that have been read and will be read again are largest. It is believed where most
-of these values are read again in reverse order. The loss is the first scalar of floats among the results that leaves
-something to be the gradient and, where a turn is believed, needs at least half of what is computed before it. Without
-such a scalar, the deepest operation in front of the turn stands for the loss. In both cases the function has to return
+The turn is where the bytes of values that have been read and will be read again are largest, or behind it, where the
+newest of these values is the next to be read. It is believed where most of them are read again in reverse order. The
+loss is the first scalar of floats among the results that leaves something to be the gradient; where a turn is believed,
+it also needs at least half of what is computed before it, and at most half of what reads residuals again. Without such
+a scalar, the deepest operation in front of the turn stands for the loss. In both cases the function has to return
 values of the types of its arguments, as parameters and their updates are.
 """
 
@@ -51,23 +52,34 @@ def guessed_phases(function: FuncOp) -> Guess | None:
         return None
     returned = returned_values(order.operations[-1])
     turn = _turn(order)
-    before = needed(order, [turn]) if turn is not None else frozenset[int]()
     if not _returns_updates(order, returned):
         return None
     for number, value in enumerate(returned):
         if _rank(value) != 0 or not _is_float(value):
             continue
-        loss = needed(order, [order.definition(value)])
         hint = PhaseHint((number,))
-        if 2 * len(loss & before) >= len(before) and _leaves_a_gradient(order, hint):
+        if (turn is None or turn.allows(order, order.definition(value))) and _leaves_a_gradient(order, hint):
             return Guess(hint)
     if turn is None or not _is_most_of(order, returned):
         return None
-    return Guess(PhaseHint(), order.operations[turn])
+    return Guess(PhaseHint(), order.operations[turn.deepest])
 
 
-def _turn(order: Order) -> int | None:
-    """Position of the deepest operation in front of the turn; None where no turn is believed."""
+@dataclass(frozen=True)
+class _Turn:
+    """Positions: of the deepest operation in front of the turn, and of those behind it that read residuals again."""
+
+    deepest: int
+    readers: frozenset[int]
+
+    def allows(self, order: Order, loss: int) -> bool:
+        """Whether the operation that makes a scalar may make the loss."""
+        needs, before = needed(order, [loss]), needed(order, [self.deepest])
+        return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
+
+
+def _turn(order: Order) -> _Turn | None:
+    """None where no turn is believed."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:
@@ -77,16 +89,29 @@ def _turn(order: Order) -> int | None:
     if not any(alive):
         return None
     behind = alive.index(max(alive))
-    again = sorted(
-        (next(read for read in reads if read >= behind), first)
-        for first, (_, reads) in enumerate(spans)
-        if reads[0] < behind <= reads[-1]
-    )
+    while True:
+        again = _crossing(spans, behind)
+        # The newest of them is to be read first: what is read before it, as at the end of a residual block, is still
+        # read by the forward pass.
+        newest = max(range(len(again)), key=lambda index: again[index][1])
+        if newest == 0:
+            break
+        behind = again[newest - 1][0] + 1
     steps = [later - sooner for (_, sooner), (_, later) in pairwise(again)]
     if sum(step < 0 for step in steps) <= len(steps) / 2:
         return None
     depth = _depths(order)
-    return max(range(behind), key=lambda index: (depth[index], index))
+    deepest = max(range(behind), key=lambda index: (depth[index], index))
+    return _Turn(deepest, frozenset(read for _, number in again for read in spans[number][1] if read >= behind))
+
+
+def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
+    """The values that are read in front of a position and from it on: where they are read next, and their number."""
+    return sorted(
+        (next(read for read in reads if read >= behind), number)
+        for number, (_, reads) in enumerate(spans)
+        if reads[0] < behind <= reads[-1]
+    )
 
 
 def _read_again(order: Order) -> list[tuple[int, list[int]]]:

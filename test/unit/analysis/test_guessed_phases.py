@@ -1,0 +1,116 @@
+"""Where the forward pass is taken to end, where no operation tells its phase and no hint was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from xdsl.dialects.func import FuncOp
+
+from recompute.analysis.step.functions import functions_of
+from recompute.analysis.step.guessed_phases import Guess, guessed_phases
+from recompute.mlir_io.parser import parse_module
+
+T, SCALAR = "tensor<8x8xf32>", "tensor<f32>"
+
+
+def multiplied(result: str, left: str, right: str) -> str:
+    return f"%{result} = stablehlo.dot_general %{left}, %{right}, contracting_dims = [1] x [0] : ({T}, {T}) -> {T}"
+
+
+def binary(name: str, result: str, left: str, right: str) -> str:
+    return f"%{result} = stablehlo.{name} %{left}, %{right} : {T}"
+
+
+def total(result: str, value: str) -> str:
+    along = "across dimensions = [0, 1]"
+    types = f"({T}, {SCALAR}) -> {SCALAR}"
+    return f"%{result} = stablehlo.reduce(%{value} init: %z) applies stablehlo.add {along} : {types}"
+
+
+FORWARD = [
+    line
+    for index in range(3)
+    for line in (
+        multiplied(f"a{index}", f"y{index - 1}" if index else "x", f"w{index}"),
+        f"%y{index} = stablehlo.tanh %a{index} : {T}",
+    )
+]
+BACKWARD = [
+    line
+    for index in (2, 1, 0)
+    for line in (
+        binary("multiply", f"s{index}", f"y{index}", f"y{index}"),
+        binary("multiply", f"d{index}", f"g{index}", f"s{index}"),
+        multiplied(f"u{index}", f"y{index - 1}" if index else "x", f"d{index}"),
+        multiplied(f"g{index - 1}", f"d{index}", f"w{index}"),
+    )
+]
+SEED = binary("subtract", "g2", "y2", "x")
+UPDATES = [binary("subtract", f"n{index}", f"w{index}", f"u{index}") for index in range(3)]
+UPDATED = {f"n{index}": T for index in range(3)}
+
+
+def function_of(lines: Sequence[str], results: dict[str, str]) -> FuncOp:
+    arguments = ", ".join(f"%{name}: {T}" for name in ("x", "w0", "w1", "w2"))
+    body = "\n  ".join(("%z = stablehlo.constant dense<0.0> : tensor<f32>", *lines))
+    types = ", ".join(results.values())
+    returned = ", ".join(f"%{name}" for name in results)
+    text = f"func.func @f({arguments}, %t: tensor<f32>) -> ({types}) {{\n  {body}\n  return {returned} : {types}\n}}"
+    return functions_of(parse_module(text))[0]
+
+
+def guess(lines: Sequence[str], results: dict[str, str]) -> Guess | None:
+    return guessed_phases(function_of(lines, results))
+
+
+def turn(lines: Sequence[str], results: dict[str, str]) -> str | None:
+    found = guess(lines, results)
+    assert found is not None and found.turn is not None
+    return found.turn.results[0].name_hint
+
+
+def test_without_a_loss_the_values_read_in_reverse_tell() -> None:
+    """The derivative of the loss is the first to read the last value, and the gradient reads that again."""
+    assert turn([*FORWARD, SEED, *BACKWARD, *UPDATES], UPDATED) == "g2"
+
+
+def test_the_end_of_a_residual_block_belongs_to_the_forward_pass() -> None:
+    """`%y1` is read again by the sum that ends the last block, in front of what the gradient reads."""
+    lines = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
+    assert turn(lines, UPDATED) == "e"
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_the_loss_is_the_first_scalar_that_needs_the_forward_pass(last: bool) -> None:
+    """Neither a count of steps nor the norm of a gradient is a loss."""
+    count = "%c = stablehlo.add %t, %t : tensor<f32>"
+    loss, norm = total("l", "y2"), total("q", "u0")
+    step = [count, *FORWARD, *([] if last else [loss]), SEED, *BACKWARD, norm, *UPDATES, *([loss] if last else [])]
+    found = guess(step, {"c": SCALAR, "q": SCALAR, "l": SCALAR, **UPDATED})
+    assert found is not None and found.turn is None and found.hint.results == (2,)
+
+
+def test_a_norm_alone_is_no_loss() -> None:
+    lines = [*FORWARD, SEED, *BACKWARD, total("q", "u0"), *UPDATES]
+    assert turn(lines, {"q": SCALAR, **UPDATED}) == "g2"
+
+
+SKIPS = [
+    *FORWARD,
+    binary("add", "b", "y2", "y1"),
+    f"%c = stablehlo.tanh %b : {T}",
+    binary("add", "d", "c", "y0"),
+]
+NO_STEPS = {
+    "a chain": (FORWARD, {"y2": T}),
+    "a network that reads what it skipped in reverse, from image to image": (SKIPS, {"d": T}),
+    "its score beside it": ([*SKIPS, total("l", "d")], {"l": SCALAR, "d": T}),
+    "features of three layers": (FORWARD, {"y0": T, "y1": T, "y2": T}),
+    "only scalars": ([*FORWARD, total("l", "y2")], {"l": SCALAR}),
+}
+
+
+@pytest.mark.parametrize("name", NO_STEPS)
+def test_what_is_no_training_step(name: str) -> None:
+    assert guess(*NO_STEPS[name]) is None
