@@ -21,6 +21,7 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
+from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.by_segment.targets import Targets
 from ..planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
 from ..planning.plan import Plan
@@ -66,7 +67,7 @@ class Meant:
 @part("plan")
 def plan_attempt(step: Step, selection: Selection, attempt: Attempt, meant: Meant, copies: int = 2) -> Planned:
     """`meant`: by the attempt, or by one that cuts and keeps the same. `copies`: at most so many of one operation."""
-    how = Copying(copies, attempt.chain, attempt.beside, permission=selection.permission)
+    how = Copying(copies, attempt.chain, attempt.beside, attempt.each_pass, permission=selection.permission)
     return Planned(attempt, meant.decided, how.plan(step, meant.targets))
 
 
@@ -176,8 +177,15 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
         return Tried(one, forecast.of_plan(one.plan, one.segments))
 
     before = forecast.without_copies()
-    every = map(planned, _attempts(step, selection, named is None or bool(named)))
-    found = [*map(tried, islice(_distinct(every), attempts))]
+
+    def every() -> Iterator[Planned]:
+        for attempt in _attempts(step, selection, named is None or bool(named)):
+            one = planned(attempt)
+            yield one
+            if (again := in_each_pass(step.graph, one.plan)) is not one.plan:
+                yield Planned(replace(attempt, each_pass=True), one.decided, again)
+
+    found = [*map(tried, islice(_distinct(every()), attempts))]
     if forecast.ordered and not found[0].peaks.is_steady:
         found.append(tried(planned(replace(found[0].planned.attempt, chain=True))))
     chosen = _least(found, before, forecast.ordered)

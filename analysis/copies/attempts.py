@@ -14,13 +14,14 @@ from ...planning.objective import STRUCTURES
 @dataclass(frozen=True)
 class Attempt:
     """cuts: segments by structure, in place of named ones. own_outputs: a segment computes its outputs again for its
-    own gradient, while they are kept for everybody else. beside, chain: see `Copying`.
+    own gradient, while they are kept for everybody else. beside, chain, each_pass: see `Copying`.
     """
 
     cuts: Cuts | None = None
     own_outputs: bool = False
     beside: bool = True
     chain: bool = False
+    each_pass: bool = False
 
     def __str__(self) -> str:
         segments = "named segments" if self.cuts is None else str(self.cuts)
@@ -28,6 +29,7 @@ class Attempt:
             "outputs again for their own gradient" * self.own_outputs,
             "in two stages" * (not self.beside),
             "one after the other" * self.chain,
+            "again in each backward pass" * self.each_pass,
         ]
         return ", ".join([segments, *filter(None, said)])
 

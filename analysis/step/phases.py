@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 
 from ...dialects.names import Names
 from ...rules.names import name_of
+from ...rules.storage import type_bytes
 from ...support.diagnostics import Refusal
 from .constants import constants_only
 from .direction import Direction
@@ -142,14 +143,35 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Oper
 
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
     """Where each step of a function with several gradients begins, one behind the other: at the first operation, and at
-    every forward operation that follows a backward one."""
+    every forward operation that follows a backward one.
+
+    Not where later gradients read again most of what the gradient reads of its forward pass: these are further
+    gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
         if direction[op] is Direction.FORWARD and is_backward:
-            starts.append(index)
+            if not _is_differentiated_again(order, direction, starts[-1], index):
+                starts.append(index)
             is_backward = False
         is_backward = is_backward or direction[op] is Direction.BACKWARD
     return starts
+
+
+def _is_differentiated_again(order: Order, direction: Mapping[Operation, Direction], start: int, end: int) -> bool:
+    """Whether gradients from `end` on read half of the bytes that the forward pass of the operations from `start` to
+    `end` makes for its own gradient."""
+    read, again = 0, 0
+    for op in order.operations[start:end]:
+        if direction[op] is not Direction.BACKWARD:
+            for result in op.results:
+                readers = [each for each in order.readers(result) if direction[each] is Direction.BACKWARD]
+                if result in order.constants or not readers or order.position[readers[0]] >= end:
+                    continue
+                size = type_bytes(result.type) or 0
+                read += size
+                again += size if order.position[readers[-1]] >= end else 0
+    return 0 < read <= 2 * again
 
 
 def _refuse_position(

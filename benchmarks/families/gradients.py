@@ -210,6 +210,19 @@ def two_losses(wrap):
     return update, (layers(5), normal(128, 32))
 
 
+@step
+def two_cotangents(wrap):
+    """A gradient for each of two tasks, both through the same forward pass."""
+
+    def update(p, x):
+        y, pull = jax.vjp(lambda p: unrolled(wrap, p, x), p)
+        (one,), (other,) = pull(2 * y), pull(jnp.sign(y))
+        inner = sum(jnp.vdot(a, b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True))
+        return descend(p, add(one, jax.tree.map(lambda g: inner * g, other)))
+
+    return update, (layers(5), normal(128, 32))
+
+
 def _accumulated(wrap, first):
     """A loop over microbatches. `first`: the sum that it begins with, and the microbatches that are left."""
     gradient = jax.value_and_grad(loss_of(unrolled, wrap))

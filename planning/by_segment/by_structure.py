@@ -48,12 +48,21 @@ class Cuts:
         return found
 
 
+UNEVEN = (3, 2)
+"""Three quarters and two thirds of all bytes may also lie in one segment: the first stage of a network of convolutions
+often has as many."""
+
+
 def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
     """The best cuts into at most so many segments, each set once, the best score first."""
     sizes = _Sizes.of(graph)
     found = dict[tuple[int, ...], Cuts]()
-    for count in range(2, most + 1):
-        cuts = sizes.cut(max(sizes.total // count, sizes.largest))
+    shares = [
+        *(sizes.total * part // (part + 1) for part in UNEVEN),
+        *(sizes.total // count for count in range(2, most + 1)),
+    ]
+    for share in shares:
+        cuts = sizes.cut(max(share, sizes.largest))
         if cuts is not None:
             found.setdefault(cuts.bounds, cuts)
     return sorted(found.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))

@@ -21,6 +21,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -30,6 +31,7 @@ from ...analysis.step.direction import Direction
 from ...analysis.step.functions import functions_of
 from ...analysis.step.order import Order, read_values
 from ...analysis.step.phase_sources import PhaseSource, sources, stated_phase
+from ...analysis.step.phases import step_starts
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...support.walk import every_operation
 from ..per_device.outline import outline_device_steps
@@ -224,14 +226,10 @@ def _later_steps(block: Block) -> list[list[Operation]]:
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):
         return []  # They say themselves which operations are forward.
-    constants, asked = order.constants, sources()
-    steps, is_backward = [list[Operation]()], False
-    for op in operations:
-        if not (op.results and all(result in constants for result in op.results)):
-            said = next((said for one in asked if (said := one.direction(op)) is not None), Direction.NONE)
-            if said is Direction.FORWARD and is_backward:
-                steps.append([])
-                is_backward = False
-            is_backward = is_backward or said is Direction.BACKWARD
-        steps[-1].append(op)
-    return steps[1:]
+    constants, asked, direction = order.constants, sources(), dict[Operation, Direction]()
+    for op in order.operations:
+        is_constant = bool(op.results) and all(result in constants for result in op.results)
+        said = None if is_constant else next((said for one in asked if (said := one.direction(op)) is not None), None)
+        direction[op] = said or Direction.NONE
+    starts = step_starts(order, direction)
+    return [operations[start:end] for start, end in pairwise((*starts[1:], len(operations)))]

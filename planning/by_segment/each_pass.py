@@ -1,0 +1,92 @@
+"""Copies made anew in each backward pass, for a forward pass that is differentiated several times.
+
+    (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
+                                    pull(h)       segment 1, segment 0 once more
+
+A plan copies each segment where the backward pass first enters it, and who reads the values later reads these copies.
+Where the backward pass comes back to a segment after it has worked on most of the others, the copies would be alive
+meanwhile as the originals were. `jax.checkpoint` computes a block again for each of its cotangents; so do these plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..gates import gates_for
+from ..graph import Graph
+from ..plan import Batch, CopyGroup, Plan
+from .benefit import freed_bytes, pinned_bytes
+
+
+def in_each_pass(graph: Graph, plan: Plan) -> Plan:
+    """The plan with further copy groups where segments are entered again; the same plan where most are entered once."""
+    visits = _visits(graph, plan.groups)
+    if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
+        return plan
+    numbers = dict[int, int]()
+    for group in plan.groups:
+        for op, number in zip(group.operations, group.numbers, strict=True):
+            numbers[op] = max(numbers.get(op, 0), number)
+    added = list[CopyGroup]()
+    for group, starts in zip(plan.groups, visits, strict=True):
+        for number, start in enumerate(starts[1:], 1):
+            until = starts[number + 1] if number + 1 < len(starts) else len(graph)
+            again = _again(graph, group, start, until)
+            if again is None:
+                continue
+            for op in again.operations:
+                numbers[op] += 1
+            added.append(replace(again, numbers=tuple(numbers[op] for op in again.operations)))
+    groups = sorted([*plan.groups, *added], key=lambda group: group.before)
+    return replace(plan, groups=tuple(groups))
+
+
+def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
+    """For each group the readers at which the backward pass enters it: the first one, and those before which it has
+    read values of at least half of the other groups since the last reader."""
+    reads = sorted(
+        {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
+    )
+    latest, found = [-1] * len(groups), [list[int]() for _ in groups]
+    for reader, number in reads:
+        others = sum(last > latest[number] for last in latest)
+        if latest[number] < 0 or (others and 2 * others >= len(groups) - 1):
+            found[number].append(reader)
+        latest[number] = reader
+    return found
+
+
+def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
+    """The gradient operations that read the group's copies of these values."""
+    return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
+
+
+def _again(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
+    """The group once more in front of the reader `start`, for what is read from there on; None where nothing can hold
+    the copies back."""
+    read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
+    needed = set(read)
+    operations = list[int]()
+    for op in reversed(group.operations):
+        if not needed.isdisjoint(graph.makes[op]):
+            operations.append(op)
+            needed.update(graph.reads[op])
+    operations.reverse()
+    readers = {reader for reader in _readers(graph, group, read) if start <= reader < until}
+    first = [value for value in read if start in graph.gradient_readers[value]]
+    gates = gates_for(graph, first, readers, start)
+    inputs = graph.outside_of(operations)
+    if not gates or not inputs:
+        return None
+    return CopyGroup(
+        segment=group.segment,
+        before=start,
+        batches=(Batch(tuple(operations), inputs),),
+        numbers=(),
+        replaces=tuple(read),
+        gates=gates,
+        freed_bytes=freed_bytes(graph, read, inputs, start),
+        pinned_bytes=pinned_bytes(graph, inputs, start),
+        extra_flops=sum(graph.flops[op] for op in operations),
+    )
