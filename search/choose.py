@@ -23,7 +23,7 @@ from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.by_segment.targets import Targets
-from ..planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, WORTH_IT
+from ..planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.timing import part
 
@@ -148,9 +148,13 @@ class Choice:
 def _saved_outside(planned: Planned) -> tuple[int, int]:
     """Of the bytes that the backward pass reads those that no segment makes, and all; nothing where none was asked."""
     step, members = planned.decided.step, planned.decided.resolved.members
-    graph, inside = step.graph, {step.position(op) for operations in members.values() for op in operations}
-    if not inside:
-        return 0, 0
+    inside = {step.position(op) for operations in members.values() for op in operations}
+    return _outside_of(step, inside) if inside else (0, 0)
+
+
+def _outside_of(step: Step, inside: Set[int]) -> tuple[int, int]:
+    """Of the bytes that the backward pass reads those that none of these operations makes, and all."""
+    graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
     made = [root for root in roots if graph.maker[root] >= 0]
@@ -179,7 +183,7 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
     before = forecast.without_copies()
 
     def every() -> Iterator[Planned]:
-        for attempt in _attempts(step, selection, named is None or bool(named)):
+        for attempt in _attempts(step, selection, named):
             one = planned(attempt)
             yield one
             if (again := in_each_pass(step.graph, one.plan)) is not one.plan:
@@ -198,10 +202,13 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
     return Choice(before, chosen, tuple(found), refused, not nothing)
 
 
-def _attempts(step: Step, selection: Selection, named: bool) -> Iterator[Attempt]:
+def _attempts(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
     operations = step.phases.order.operations
     stated = any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations)
-    return attempts_for(step.graph, selection, named, stated)
+    if not named:
+        return attempts_for(step.graph, selection, named is None, stated)
+    outside, saved = _outside_of(step, {step.position(op) for op in named})
+    return attempts_for(step.graph, selection, True, stated, STRUCTURES if outside <= MOSTLY * saved else None)
 
 
 def _distinct(found: Iterator[Planned]) -> Iterator[Planned]:
@@ -221,21 +228,31 @@ def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
     copying = [one for one in found if one.planned.plan.copies] or found
     better = [one for one in copying if why_worse(before, one.peaks, ordered) is None] or copying
     better = [one for one in better if not (ordered and _needs_more(before, one.peaks))] or better
-    return _as_good(_as_good(_named_or_by_structure(better, size), size), lambda one: one.peaks.in_order)[0]
+    return _as_good(_as_good(_by_trust(better, size), size), lambda one: one.peaks.in_order)[0]
 
 
-def _named_or_by_structure(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
-    """Named segments, if there are any, or segments by structure, if these gain more than the models err.
+def _by_trust(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[Tried]:
+    """Named segments, if there are any; repeated blocks, or cuts by structure alone, if these gain more than the models
+    err.
 
-    Both models are heard, that of XLA:CPU twice: the shares of the peak that structure needs are multiplied.
+    Both models are heard, that of XLA:CPU twice: the shares of the peak that are needed are multiplied.
     """
-    named = [one for one in found if one.planned.attempt.cuts is None]
-    others = [one for one in found if one.planned.attempt.cuts is not None]
-    if not named or not others:
-        return found
-    least = min(map(size, named)) ** 2 * min(one.peaks.in_order for one in named)
-    gained = min(size(one) ** 2 * one.peaks.in_order for one in others)
-    return others if gained < STRUCTURE_GAINS * least else named
+    kinds = [[one for one in found if _kind(one) == kind] for kind in ("named", "blocks", "structure")]
+    believed = list[Tried]()
+    for others in reversed([kind for kind in kinds if kind]):
+        if believed and _gained(believed, size) < STRUCTURE_GAINS * _gained(others, size):
+            continue
+        believed = others
+    return believed
+
+
+def _kind(tried: Tried) -> str:
+    cuts = tried.planned.attempt.cuts
+    return "named" if cuts is None else cuts.found_by
+
+
+def _gained(found: Sequence[Tried], size: Callable[[Tried], int]) -> int:
+    return min(map(size, found)) ** 2 * min(one.peaks.in_order for one in found)
 
 
 def _as_good(found: Sequence[Tried], size: Callable[[Tried], int]) -> list[Tried]:

@@ -21,7 +21,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from ..analysis.step.direction import Direction
 from ..analysis.step.functions import functions_of, single_block
+from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.phases import BACKWARD, Phases, phases, phases_now
 from ..dialects.dead_code import drop_dead_code
 from ..dialects.recompute import Names
@@ -182,7 +184,11 @@ def _keep_marks(kept: Operation, merged: Operation) -> None:
 
 
 def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
-    """Write the phase on operations that equal one of another phase, so that no later CSE merges them."""
+    """Write the phase on operations that equal one of another phase, so that no later CSE merges them.
+
+    Not on a forward operation between two gradients of the same forward pass, whose location would disagree: its twin
+    says enough.
+    """
     twins = dict[int, list[Operation]]()
     for op, kind in kinds.items():
         if not is_constant(op):
@@ -190,7 +196,9 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
     for group in twins.values():
         if len({classified.phase[op] for op in group}) > 1:
             for op in group:
-                op.attributes[Names.PHASE] = StringAttr(classified.phase[op])
+                phase = classified.phase[op]
+                if phase not in BACKWARD or scope_of(op.location).direction is not Direction.FORWARD:
+                    op.attributes[Names.PHASE] = StringAttr(phase)
 
 
 @dataclass(frozen=True)

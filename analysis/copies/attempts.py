@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...options.selection import Selection
-from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure, uncut
+from ...planning.by_segment.by_structure import Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
 from ...planning.graph import Graph
-from ...planning.objective import STRUCTURES
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,14 @@ class Attempt:
 FIRST = Attempt()
 
 
-def attempts_for(graph: Graph, selection: Selection, named: bool, stated: bool) -> Iterator[Attempt]:
+def attempts_for(
+    graph: Graph, selection: Selection, named: bool, stated: bool, structures: int | None = None
+) -> Iterator[Attempt]:
     """The attempts in the order in which they are worth a try.
 
     `named`: whether there are segments to be found by name; `stated`: whether operations say themselves which
-    segment they are of, or that they are recomputed. What the
-    user says of segments is not tried otherwise: only how they are copied is.
+    segment they are of, or that they are recomputed; `structures`: at most so many cuts by structure. What the user
+    says of segments is not tried otherwise: only how they are copied is.
     """
     is_open = not stated and _is_open(selection)
     if named or not is_open:
@@ -57,7 +58,8 @@ def attempts_for(graph: Graph, selection: Selection, named: bool, stated: bool) 
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
             yield Attempt(whole)
-        by_structure = cuts_by_structure(graph)[: STRUCTURES if named else None]
+        found = [cuts_by_blocks(graph), *cuts_by_structure(graph)]
+        by_structure = [cuts for cuts in found if cuts is not None][:structures]
         yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
             yield FIRST

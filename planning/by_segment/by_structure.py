@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from ..graph import Graph
 from ..objective import MOST_SEGMENTS
+from ..solvers.repeats import runs_in
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """`bounds`: operations at which segments begin, the first and one past the last forward operation among them.
+    """`bounds`: operations at which segments begin, the first and one past the last forward operation among them;
+    `found_by`, in a word for remarks.
 
     `cut_bytes`: what is alive at the cuts, all together; `inside_bytes`: what the backward pass reads inside of the
     largest segment.
@@ -31,10 +35,11 @@ class Cuts:
     bounds: tuple[int, ...]
     cut_bytes: int
     inside_bytes: int
+    found_by: str = "structure"
 
     def __str__(self) -> str:
         count = len(self.bounds) - 1
-        return "all as one segment" if count == 1 else f"{count} segments by structure"
+        return "all as one segment" if count == 1 else f"{count} segments by {self.found_by}"
 
     @property
     def score(self) -> int:
@@ -48,24 +53,40 @@ class Cuts:
         return found
 
 
-UNEVEN = (3, 2)
-"""Three quarters and two thirds of all bytes may also lie in one segment: the first stage of a network of convolutions
-often has as many."""
+UNEVEN = (3 / 4, 2 / 3)
+"""Shares of all bytes that may also lie in one segment: as many often lie in the first stage of a network of
+convolutions."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MOST_SEGMENTS) -> list[Cuts]:
-    """The best cuts into at most so many segments, each set once, the best score first."""
+    """The best cuts into at most so many segments, each set once, best scores first, then uneven ones."""
     sizes = _Sizes.of(graph)
-    found = dict[tuple[int, ...], Cuts]()
-    shares = [
-        *(sizes.total * part // (part + 1) for part in UNEVEN),
-        *(sizes.total // count for count in range(2, most + 1)),
-    ]
-    for share in shares:
-        cuts = sizes.cut(max(share, sizes.largest))
-        if cuts is not None:
-            found.setdefault(cuts.bounds, cuts)
-    return sorted(found.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
+    even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
+    uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN])
+    return [*even, *(cuts for cuts in uneven if cuts not in even)]
+
+
+def cuts_by_blocks(graph: Graph) -> Cuts | None:
+    """Each block a segment, where at least half of the forward pass repeats sequences of operations, whatever their
+    sizes: blocks begin where the fewest bytes are alive."""
+    end = _end(graph)
+    operations = [op for op in range(end) if graph.forward[op] and not graph.constants.issuperset(graph.makes[op])]
+    numbers = dict[str, int]()
+    signatures = [numbers.setdefault(graph.names[op], len(numbers)) for op in operations]
+    runs = runs_in(np.array(signatures, np.int64)) if operations else []
+    if 2 * sum(run.length for run in runs) < len(operations) or not runs:
+        return None
+    alive, inside = _alive(graph, end), [0, *accumulate(_inside(graph, end))]
+    starts = set[int]()
+    for run in runs:
+        # All blocks of a run are alike: the second one tells how much is alive in front of its operations.
+        places = range(run.start + run.period, run.start + 2 * run.period)
+        first = min(places, key=lambda place: alive[operations[place]]) - run.period
+        last = min(run.start + run.length, len(operations) - 1)
+        starts.update(operations[place] for place in range(first, last + 1, run.period))
+    bounds = (0, *sorted(starts - {0}), end)
+    largest = max(inside[stop] - inside[start] for start, stop in pairwise(bounds))
+    return Cuts(bounds, sum(alive[bound] for bound in bounds[1:-1]), largest, "blocks")
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
@@ -107,7 +128,7 @@ class _Sizes:
 
     @classmethod
     def of(cls, graph: Graph) -> _Sizes:
-        end = max([op for op in range(len(graph)) if graph.forward[op]], default=-1) + 1
+        end = _end(graph)
         inside, alive = _inside(graph, end), _alive(graph, end)
         # A cut is best where no more is alive than on either side of it.
         minima = [at for at in range(1, end) if alive[at - 1] >= alive[at] <= alive[at + 1]]
@@ -119,6 +140,14 @@ class _Sizes:
             [summed[at] for at in places],
             max(inside, default=0),
         )
+
+    def cuts_within(self, bounds: Iterable[int]) -> list[Cuts]:
+        """The cheapest cuts for each of these bounds, each set once, the best score first."""
+        found = dict[tuple[int, ...], Cuts]()
+        for bound in bounds:
+            if (cuts := self.cut(max(bound, self.largest))) is not None:
+                found.setdefault(cuts.bounds, cuts)
+        return sorted(found.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
 
     def cut(self, bound: int) -> Cuts | None:
         """The cheapest cuts between which the backward pass reads at most `bound` bytes; None where there are none."""
@@ -157,6 +186,11 @@ class _Sizes:
     def _cost_of_cut(self, start: int, at: int, end: int) -> int:
         larger = max(self.inside[at] - self.inside[start], self.inside[end] - self.inside[at])
         return self.alive[at] + larger
+
+
+def _end(graph: Graph) -> int:
+    """One past the last forward operation."""
+    return max([op for op in range(len(graph)) if graph.forward[op]], default=-1) + 1
 
 
 def _inside(graph: Graph, end: int) -> list[int]:

@@ -8,7 +8,7 @@ is of which layer. That they are alike in everything is not asked: any set of co
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,12 +80,25 @@ def repeats(problem: Problem) -> Repeats | None:
 
 def longest_run(signatures: Ints) -> Run | None:
     """Where at least half of a sequence repeats itself; of about equal runs that of the shortest period."""
+    run = _longest(signatures)
+    return run if run is not None and 2 * run.length >= len(signatures) else None
+
+
+def runs_in(signatures: Ints, start: int = 0) -> list[Run]:
+    """Runs that do not overlap, in order: the longest one, and those in front of it and behind it."""
+    run = _longest(signatures)
+    if run is None:
+        return []
+    end = run.start + run.length
+    here = replace(run, start=start + run.start)
+    return [*runs_in(signatures[: run.start], start), here, *runs_in(signatures[end:], start + end)]
+
+
+def _longest(signatures: Ints) -> Run | None:
     periods = range(1, min(len(signatures) // FEWEST, LONGEST) + 1)
     runs = [run for period in periods if (run := _run(signatures, period)) is not None]
     most = max((run.length for run in runs), default=0)
-    if not runs or 2 * most < len(signatures):
-        return None
-    return next(run for run in runs if run.length + run.period > most)
+    return next((run for run in runs if run.length + run.period > most), None)
 
 
 def _run(signatures: Ints, period: int) -> Run | None:
