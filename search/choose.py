@@ -192,7 +192,7 @@ def choose(step: Step, selection: Selection, forecast: Forecast, attempts: int, 
     found = [*map(tried, islice(_distinct(every()), attempts))]
     if forecast.ordered and not found[0].peaks.is_steady:
         found.append(tried(planned(replace(found[0].planned.attempt, chain=True))))
-    chosen = _least(found, before, forecast.ordered)
+    chosen = least(found, before, forecast.ordered)
     if forecast.ordered and not chosen.peaks.is_steady and not chosen.planned.attempt.chain:
         chained = tried(planned(replace(chosen.planned.attempt, chain=True)))
         chosen = min(chosen, chained, key=lambda one: one.peaks.eager)
@@ -220,7 +220,7 @@ def _distinct(found: Iterator[Planned]) -> Iterator[Planned]:
             yield one
 
 
-def _least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
+def least(found: Sequence[Tried], before: Peaks, ordered: bool) -> Tried:
     """What needs least; of those that are as good, what needs least in program order; of those again the first."""
     if len(found) == 1:
         return found[0]
@@ -237,12 +237,11 @@ def _by_trust(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[
 
     Both models are heard, that of XLA:CPU twice: the shares of the peak that are needed are multiplied.
     """
-    kinds = [[one for one in found if _kind(one) == kind] for kind in ("named", "blocks", "structure")]
     believed = list[Tried]()
-    for others in reversed([kind for kind in kinds if kind]):
-        if believed and _gained(believed, size) < STRUCTURE_GAINS * _gained(others, size):
-            continue
-        believed = others
+    for kind in ("named", "blocks", "structure"):
+        others = [one for one in found if _kind(one) == kind]
+        if not believed or (others and _gained(others, size) < STRUCTURE_GAINS * _gained(believed, size)):
+            believed = others
     return believed
 
 

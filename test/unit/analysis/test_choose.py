@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from xdsl.ir import Block
@@ -11,14 +11,15 @@ from xdsl.ir import Block
 from recompute.analysis.copies.attempts import FIRST, Attempt, attempts_for
 from recompute.analysis.copies.copying import Copying
 from recompute.analysis.copies.marked import plan_of_marks
-from recompute.analysis.memory.peaks import Forecast
+from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.planned import Plain
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
+from recompute.planning.by_segment.by_structure import Cuts
 from recompute.planning.check import violations
 from recompute.planning.rewriting import Rewritten
-from recompute.search.choose import Meant, choose, plan_attempt
+from recompute.search.choose import Meant, Tried, choose, least, plan_attempt
 from recompute.search.recompute import recompute
 from recompute.search.tried import tried_plans
 from recompute.test.examples import SMALL, inlined, original, peaks_of
@@ -115,6 +116,30 @@ def test_structure_that_saves_little_is_taken_where_xla_needs_more_for_named_seg
     sizes = {one.peaks.xla: 1020 if one.planned.attempt.cuts is None else 1005 for one in tried}
     told = Told(NOTHING_READ.program, {}, sizes)
     assert choose(step, AUTO, Forecast(step.graph, lambda: told), attempts=9).chosen.planned.attempt.cuts is not None
+
+
+CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, "blocks"), "structure": Cuts((0, 1, 2), 1, 1)}
+BY_TRUST = [
+    ({"named": 1000, "blocks": 920, "structure": 920}, "named segments"),
+    ({"named": 1000, "blocks": 880, "structure": 880}, "blocks"),
+    ({"blocks": 1000, "structure": 920}, "blocks"),
+    ({"blocks": 1000, "structure": 880}, "structure"),
+    ({"named": 1000, "blocks": 950, "structure": 860}, "structure"),
+    ({"named": 1000, "structure": 920}, "named segments"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
+def test_names_and_then_blocks_are_believed_unless_others_gain_much(sizes: dict[str, int], chosen: str) -> None:
+    """The models err: structure has to need a tenth less."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    planned = plan_attempt(step, AUTO, FIRST, Meant.of(step, AUTO, FIRST))
+    tried = [
+        Tried(replace(planned, attempt=Attempt(CUTS.get(kind))), Peaks(1000, 1000, False, lambda size=size: size))
+        for kind, size in sizes.items()
+    ]
+    found = least(tried, Peaks(2000, 2000, False, lambda: 2000), ordered=True)
+    assert str(found.planned.attempt).endswith(chosen)
 
 
 def test_what_the_user_says_of_segments_is_not_tried_otherwise() -> None:

@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from recompute.analysis.step.step import Step
-from recompute.planning.by_segment.by_structure import Cuts, cut_into, cuts_by_structure
+from recompute.planning.by_segment import by_structure
+from recompute.planning.by_segment.by_structure import UNEVEN, Cuts, cut_into, cuts_by_blocks, cuts_by_structure
 from recompute.planning.graph import Graph
 from recompute.test.examples import SMALL, classified, inlined
 
@@ -69,6 +70,49 @@ def test_a_step_without_anything_to_cut_has_no_cuts() -> None:
     assert cut_into(chain([100]), 3) is None
 
 
+def named(graph: Graph, names: list[str]) -> Graph:
+    """The chain with other operations in its forward pass."""
+    return replace(graph, names=(*names, *graph.names[len(names) :]))
+
+
+BLOCK = ["dot", "add", "tanh", "sine"]
+
+
+@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize("behind", [0, 2])
+def test_blocks_begin_where_the_fewest_bytes_are_alive(before: int, behind: int) -> None:
+    """The blocks have other sizes each, and the least in front of their third operation."""
+    sizes = [10 * block * size for block in (8, 4, 2, 1) for size in (4, 1, 3, 4)]
+    names = [*["exp", "log", "cos"][:before], *BLOCK * 4, *["sqrt", "cbrt"][:behind]]
+    graph = named(chain([7] * before + sizes + [7] * behind), names)
+    cuts = cuts_by_blocks(graph)
+    assert cuts is not None
+    assert cuts.bounds == (0, *(before + 2 + 4 * block for block in range(4)), len(names))
+    assert str(cuts) == "5 segments by blocks"
+    assert cuts.cut_bytes == 10 * (8 + 4 + 2 + 1)
+    assert cuts.inside_bytes == sum(sizes[2:6])
+
+
+def test_blocks_of_two_kinds_are_all_found() -> None:
+    names = [*BLOCK * 4, *["exp", "log"] * 5]
+    cuts = cuts_by_blocks(named(chain([4, 3, 2, 1] * 4 + [2, 1] * 5), names))
+    assert cuts is not None
+    assert cuts.bounds == (0, 4, 8, 12, 16, 18, 20, 22, 24, 26)
+
+
+def test_what_hardly_repeats_has_no_blocks() -> None:
+    assert cuts_by_blocks(named(chain([1] * 20), [*BLOCK * 2, *map(str, range(12))])) is None
+    assert cuts_by_blocks(named(chain([1] * 12), [*["exp"] * 3, *map(str, range(9))])) is None
+
+
+def test_most_of_the_bytes_may_lie_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of two stages makes three quarters of the bytes; an even cut would keep one of its large values."""
+    stages = chain([64, 64, 64, 1, 32, 32, 1])
+    assert (0, 4, 7) in [one.bounds for one in cuts_by_structure(stages)]
+    monkeypatch.setattr(by_structure, "UNEVEN", ())
+    assert (0, 4, 7) not in [one.bounds for one in cuts_by_structure(stages)]
+
+
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 14])
 def test_so_many_segments_as_are_asked_for(count: int) -> None:
     cuts = cut_into(chain([100] * DEPTH), count)
@@ -86,8 +130,10 @@ def test_more_segments_than_places_are_as_many_as_there_are() -> None:
 def test_each_forward_operation_of_an_example_is_in_one_segment(name: str) -> None:
     graph = Step.of(classified(inlined(name))).graph
     found = cuts_by_structure(graph)
-    assert found == sorted(found, key=lambda cuts: cuts.score)
-    for cuts in found:
+    even = found[: len(found) - len(UNEVEN)]
+    assert even == sorted(even, key=lambda cuts: cuts.score)
+    blocks = cuts_by_blocks(graph)
+    for cuts in [*found, *([] if blocks is None else [blocks])]:
         segments = cuts.segments(graph)
         assert list(segments) == [op for op in range(len(graph)) if graph.forward[op]]
         assert len(set(segments.values())) <= len(cuts.bounds) - 1
