@@ -48,12 +48,13 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
-    latest, found = [-1] * len(groups), [list[int]() for _ in groups]
+    latest, found, last = [-1] * len(groups), [list[int]() for _ in groups], -1
     for reader, number in reads:
-        others = sum(last > latest[number] for last in latest)
-        if latest[number] < 0 or (others and 2 * others >= len(groups) - 1):
-            found[number].append(reader)
-        latest[number] = reader
+        if number != last:
+            others = sum(read > latest[number] for read in latest)
+            if latest[number] < 0 or (others and 2 * others >= len(groups) - 1):
+                found[number].append(reader)
+        latest[number], last = reader, number
     return found
 
 

@@ -55,6 +55,9 @@ class _Rules:
 
     def place(self, op: int) -> bool:
         """Find out all about the operation, whose readers are placed; whether it is stored."""
+        # It is asked for sooner or later; asked now, nothing recurses over the length of the program.
+        if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
+            self.do_not_duplicate(op)
         self.kernels(op)
         return self.is_stored(op)
 
@@ -147,13 +150,18 @@ class _Rules:
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
         """Also where another operand of the reader comes from the producer: that way must be fused too."""
-        if not self.may_fuse(producer, reader):
-            return False
-        for other in self.program.sources[reader]:
-            if other == producer or not self.comes_from(other, producer):
-                continue
-            if not self.fuses(other, reader) or not self.fuses_on_all_paths(producer, other):
+        pending, seen = [reader], {reader}
+        while pending:
+            current = pending.pop()
+            if not self.may_fuse(producer, current):
                 return False
+            for other in self.program.sources[current]:
+                if other == producer or other in seen or not self.comes_from(other, producer):
+                    continue
+                if not self.fuses(other, current):
+                    return False
+                seen.add(other)
+                pending.append(other)
         return True
 
     def comes_from(self, op: int, producer: int) -> bool:
