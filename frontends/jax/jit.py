@@ -46,16 +46,23 @@ class Jitted(Generic[P, R]):
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
         self._steps: dict[Hashable, NestedStep | None] = {}
+        self._dispatch: Any = private.dispatched(name, self._miss, self._statics)
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Raises what `jax.jit` raises, and see `rewritten`. Warns `NothingSaved` where the plain step is what runs."""
         if _JAX.config.jax_disable_jit:
             return self._plain(*args, **kwargs)
+        if self._dispatch is None:
+            return cast(R, self._miss(*args, **kwargs)[0])
+        return cast(R, self._dispatch(*args, **kwargs))
+
+    def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
+        """Serve a call unlike those that JAX's dispatch has seen."""
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:
-            return self._nested(call, key, args, kwargs)
+            return self._nested(call, key, args, kwargs), None, False
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             choice = self.lower_quietly(*args, **kwargs).choice
@@ -64,7 +71,7 @@ class Jitted(Generic[P, R]):
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
-        return cast(R, compiled(*call.args, **call.kwargs))
+        return private.called(compiled, call.args, call.kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A method, where it stands in a class."""
@@ -111,6 +118,7 @@ class Jitted(Generic[P, R]):
         self._lowered.clear()
         self._steps.clear()
         self._plain.clear_cache()
+        self._dispatch = private.dispatched(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
         """Under a trace of somebody else."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -25,6 +26,17 @@ OF_MODULES = (
 )
 OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
 OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
+
+
+OF_DISPATCH = (
+    ("jax._src.interpreters.pxla", "_jax.pjit"),
+    ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
+    ("jax._src.interpreters.pxla", "cc_shard_arg"),
+    ("jax._src.tree_util", "dispatch_registry"),
+    ("jax._src.pjit", "_get_fastpath_data"),
+    ("jax._src.stages", "Compiled.call"),
+)
+"""What calls of compiled steps need to be as fast as those of `jax.jit`; without it they are slower, and no error."""
 
 
 class UnsupportedJax(RuntimeError):
@@ -70,6 +82,36 @@ def lower(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
 def _with_rules(rules: Any) -> Any:
     _of_module(*OF_MODULES[4])
     return _of_module(OF_MODULES[4][0], "LoweringParameters")(override_lowering_rules=rules)
+
+
+Missed = tuple[Any, Any, bool]
+"""What JAX's dispatch asks for where it knows no compiled function for a call: the results, what it needs to serve
+calls like this one without Python, and whether to forget that again."""
+
+
+def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
+    """A function that serves calls as one of `jax.jit` does: by structure, types, shardings and settings of a call it
+    finds what was compiled, and asks `miss` where it finds nothing. None where this JAX has no such thing."""
+    try:
+        pjit, keys, shard, registry, *_ = (_of_module(*one) for one in OF_DISPATCH)
+        return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
+    except (UnsupportedJax, TypeError):
+        return None
+
+
+def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
+    """The results of a call, for `dispatched`. Effects, mutable arrays and constants as arguments need Python."""
+    whole: Any = compiled
+    try:
+        executable, params = whole._executable, whole._params
+        fastpath, call = (_of_module(*one) for one in OF_DISPATCH[4:])
+        needs_python = params.const_args or params.is_high or executable._mut
+    except (UnsupportedJax, AttributeError):
+        return compiled(*args, **kwargs), None, False
+    if needs_python or getattr(executable.unsafe_call, "has_host_callbacks", True):
+        return compiled(*args, **kwargs), None, False
+    results, flat_results, flat_args = call(params, *args, **kwargs)
+    return results, fastpath(executable, params.out_tree, flat_args, flat_results, (), (), None, ()), False
 
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:

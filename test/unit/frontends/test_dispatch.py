@@ -1,0 +1,170 @@
+"""Calls after the first one are served by JAX's own dispatch: Python is asked only for calls unlike all before."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import recompute
+from recompute.frontends.jax import private
+
+pytestmark = pytest.mark.filterwarnings("ignore::recompute.jax.NothingSaved")
+
+
+def loss(ws, x, scale: Any = 1.0):
+    for w in ws:
+        x = jnp.tanh(jnp.sin(x @ w))
+    return jnp.sum(x) * scale
+
+
+def step(ws, x, scale: Any = 1.0):
+    value, gradient = jax.value_and_grad(loss)(ws, x, scale)
+    return value, [w - 0.1 * g for w, g in zip(ws, gradient, strict=True)]
+
+
+def weights() -> list[jax.Array]:
+    draw = np.random.default_rng(0)
+    return [jnp.asarray(draw.normal(0, 0.3, (8, 8)), jnp.float32) for _ in range(4)]
+
+
+X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls that came to Python."""
+    found = list[Any]()
+    original = private.called
+
+    def counted(compiled, args, kwargs):
+        found.append(args)
+        return original(compiled, args, kwargs)
+
+    monkeypatch.setattr(private, "called", counted)
+    return found
+
+
+def same(found, expected) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def quick(function, **keywords):
+    return recompute.jax.jit(function, attempts=1, proof=False, measure=False, **keywords)
+
+
+def test_alike_calls_do_not_come_to_python(asked) -> None:
+    ours, theirs, ws, x = quick(step), jax.jit(step), weights(), jnp.asarray(X)
+    for _ in range(3):
+        (value, ws), (expected, other) = ours(ws, x), theirs(ws, x)
+        same(value, expected)
+        assert jax.tree.structure(ws) == jax.tree.structure(other)
+    assert len(asked) == 1
+
+
+UNLIKE: dict[str, Any] = {
+    "another shape": lambda ws: (ws, jnp.ones((2, 8))),
+    "another structure": lambda ws: (tuple(ws), jnp.asarray(X)),
+    "an array of numpy's": lambda ws: (ws, X.astype(np.int32)),
+    "a weak type": lambda ws: (ws, jnp.asarray(X), 2.0),
+    "a strong type": lambda ws: (ws, jnp.asarray(X), jnp.float32(2)),
+    "on a device that was chosen": lambda ws: jax.device_put((ws, jnp.asarray(X)), jax.devices()[0]),
+}
+
+
+@pytest.mark.parametrize("how", UNLIKE)
+def test_an_unlike_call_does_once(how: str, asked) -> None:
+    ours, ws = quick(step), weights()
+    ours(ws, jnp.asarray(X))
+    given = UNLIKE[how](ws)
+    for _ in range(2):
+        found, expected = ours(*given), jax.jit(step)(*given)
+        assert jax.tree.map(jax.typeof, found) == jax.tree.map(jax.typeof, expected)
+        assert [each.committed for each in jax.tree.leaves(found)] == [
+            each.committed for each in jax.tree.leaves(expected)
+        ]
+    assert len(asked) == 2
+
+
+def test_static_arguments(asked) -> None:
+    ours = quick(step, static_argnums=2)
+    for scale in (1.0, 2.0, 1.0, 2.0, 1):
+        same(ours(weights(), X, scale)[0], step(weights(), X, scale)[0])
+    assert len(asked) == 3
+
+
+def test_donated_arguments_are_gone(asked) -> None:
+    ours = quick(step, donate_argnums=0)
+    for _ in range(3):
+        ws = weights()
+        ours(ws, X)
+        assert all(w.is_deleted() for w in ws)
+    assert len(asked) == 1
+
+
+def test_settings_of_jax(asked) -> None:
+    ours, ws = quick(step), weights()
+    ours(ws, X)
+    with jax.default_matmul_precision("highest"):
+        ours(ws, X)
+        ours(ws, X)
+    ours(ws, X)
+    assert len(asked) == 2
+    with jax.disable_jit():
+        ours(ws, X)
+    assert len(asked) == 2
+
+
+def test_effects_run_each_time() -> None:
+    seen = list[float]()
+
+    def told(ws, x):
+        value, updated = step(ws, x)
+        io_callback(lambda value: seen.append(float(value)), None, value, ordered=True)
+        return updated
+
+    ours, ws = quick(told), weights()
+    for _ in range(3):
+        ws = ours(ws, X)
+    jax.effects_barrier()
+    assert len(seen) == 3 and len(set(seen)) == 3
+
+
+def test_under_a_trace_the_step_is_a_part_of_it() -> None:
+    ours, ws = quick(step), weights()
+    ours(ws, X)
+    same(jax.jit(ours)(ws, X)[0], ours(ws, X)[0])
+    assert jax.vmap(ours, (None, 0))(ws, jnp.stack([X, 2 * X]))[0].shape == (2,)
+
+
+def test_without_jaxs_dispatch_calls_are_served_all_the_same(monkeypatch: pytest.MonkeyPatch, asked) -> None:
+    monkeypatch.setattr(private, "OF_DISPATCH", (("jax._src.pjit", "no_such_thing"), *private.OF_DISPATCH[1:]))
+    ours, ws = quick(step), weights()
+    for _ in range(2):
+        same(ours(ws, X)[0], step(ws, X)[0])
+    assert len(asked) == 2
+
+
+def test_what_is_forgotten_is_asked_for_again(asked) -> None:
+    ours, ws = quick(step), weights()
+    ours(ws, X)
+    ours.clear_cache()
+    ours(ws, X)
+    assert len(asked) == 2
+
+
+def test_a_function_that_is_dropped_is_collected() -> None:
+    ours = quick(step)
+    ours(weights(), X)
+    seen = weakref.ref(ours)
+    del ours
+    gc.collect()
+    assert seen() is None
