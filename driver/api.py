@@ -64,6 +64,7 @@ class Rewritten:
     copies: int
     extra_flops: int
     _original: ModuleOp = field(repr=False)
+    _saving: float | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:
@@ -79,6 +80,15 @@ class Rewritten:
         """For each function the timelines before and after."""
         before, after = memory(self._original, model), memory(self.module, model)
         return {name: (before[name], after[name]) for name in after}
+
+    @property
+    def predicted_saving(self) -> float:
+        """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
+        has forecast is not computed again."""
+        if self._saving is not None:
+            return self._saving
+        pairs = self.memory("xla").values()
+        return min((1 - after.peak_bytes / max(before.peak_bytes, 1) for before, after in pairs), default=0.0)
 
 
 def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: str = "<input>") -> Rewritten:
@@ -130,7 +140,8 @@ def rewrite(step: ModuleOp | str, options: RecomputeOptions = DEFAULT, *, name: 
         said = Remark(functions_of(original)[0], f"loops are left as they are: not proved: {error.proof.reason}")
         return replace(left, remarks=(*remarks, said, *left.remarks))
     remarks = (*remarks, *done[0].remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
-    return Rewritten(module, done[0].plans, remarks, proof, done[0].copies, done[0].extra_flops, original)
+    first = done[0]
+    return Rewritten(module, first.plans, remarks, proof, first.copies, first.extra_flops, original, first.saving)
 
 
 def _through(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline, said: tuple[Remark, ...]) -> Rewritten:

@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from ..analysis.copies.legality import refused
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ..analysis.step.functions import functions_of
 from ..analysis.step.step import Step
 from ..dialects.placements import is_offload
 from ..options.recompute_options import RecomputeOptions
@@ -45,7 +46,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
 
     `cut`: whether loops of the module have been cut already."""
     selection, emission = options.selection, options.emission
-    said, before, misfits = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits()
+    said, before, misfits, saving = dict[FuncOp, list[Remark]](), dict[str, Peaks](), Misfits(), None
     plans = {function: Plan() for function, _ in steps}
     for function, step in steps:
         forecast = Forecast.of(function, step, emission.is_ordered, emission.staggered)
@@ -58,6 +59,8 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
         if choice.refused is None:
             write_marks(planned.decided)
             plans[function] = planned.plan
+            if emission.is_ordered and not cut and [function] == functions_of(module):
+                saving = 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
             remarks.extend(Remark(function, reason) for reason in choice.said())
             if choice.is_free:
                 if emission.is_ordered:
@@ -72,7 +75,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, cu
     cloned = clone_marked(module, steps, lambda function, _: plans[function], selection.permission)
     inside = cut or any(plan.copies for plan in plans.values())
     told = [some if plans[function].copies or not inside else _of_rest(some) for function, some in said.items()]
-    return replace(cloned, remarks=(*chain(*told), *cloned.remarks), before=before)
+    return replace(cloned, remarks=(*chain(*told), *cloned.remarks), before=before, saving=saving)
 
 
 def _of_rest(remarks: Sequence[Remark]) -> list[Remark]:

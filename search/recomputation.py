@@ -25,7 +25,8 @@ class Recomputation:
     """What was done: the plan of each step, and the reasons for what was left alone. `eager`: the peak of an executor
     that starts operations as soon as it can, the largest of what was written.
     `offload`: what the plans are for, `moves`: what lies on the host.
-    `waits`: what the work waits for moves, beyond what plans were charged for them."""
+    `waits`: what the work waits for moves, beyond what plans were charged for them. `saving`: the share of the peak
+    that is saved by the model of XLA:CPU, where it was forecast for the module as a whole."""
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
@@ -35,6 +36,7 @@ class Recomputation:
     offload: Offload = NOTHING_MOVED
     moves: Moves = NO_MOVES
     waits: int = 0
+    saving: float | None = None
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:

@@ -135,7 +135,7 @@ def recomputed(module: ModuleOp, options: RecomputeOptions) -> Written:
         outline_gradient(work)
     said = but_for_loops(remarks) if rolled.copies else tuple(remarks)
     eager, waits = max((peak.eager for peak in peaks.values()), default=0), waits_for(moved, moves, steps)
-    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits)
+    return work, Recomputation(cloned.steps, said, restored, rolled, eager, moves, moved, waits, cloned.saving)
 
 
 def recomputed_within(

@@ -71,12 +71,14 @@ class Done:
 class Cloned:
     """What was done in each step, and a remark for each mark that had no effect.
 
-    `before`: of the steps that may as well be left as they were, by function, the peaks that they had.
+    `before`: of the steps that may as well be left as they were, by function, the peaks that they had. `saving`: the
+    share of the peak that is saved by the model of XLA:CPU, where it was forecast for the module as a whole.
     """
 
     steps: tuple[Done, ...]
     remarks: tuple[Remark, ...]
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    saving: float | None = None
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:

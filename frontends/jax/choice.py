@@ -67,7 +67,7 @@ def _ways(lowered: Lowered) -> list[Way]:
         # What segments save is what was asked for, whatever XLA makes of it.
         measure = False
     if measure == "auto":
-        measure = lowered.drops_barriers or predicted_saving(done) < SURE
+        measure = lowered.drops_barriers or done.predicted_saving < SURE
     return [*merged, Way.RECOMPUTED, *(plain if measure else ())]
 
 
@@ -93,12 +93,6 @@ def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> s
     if lowered.options.rewrite.strict:
         raise Refusal(done.module, f"{why} (strict)")
     return why
-
-
-def predicted_saving(done: Rewritten) -> float:
-    """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least."""
-    pairs = done.memory("xla").values()
-    return min((1 - after.peak_bytes / max(before.peak_bytes, 1) for before, after in pairs), default=0.0)
 
 
 def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:

@@ -96,8 +96,8 @@ def test_the_prediction():
     done = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
     assert done is not None
     ((before, after),) = done.memory("xla").values()
-    assert choice.predicted_saving(done) == pytest.approx(1 - after.peak_bytes / before.peak_bytes)
-    assert choice.predicted_saving(done) > choice.SURE
+    assert done.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
+    assert done.predicted_saving > choice.SURE
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:
