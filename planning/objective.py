@@ -31,12 +31,15 @@ A peak that rises by less is no reason against one."""
 AS_GOOD = 1.02
 """The model of XLA:CPU does not tell attempts apart whose peaks differ by less than this share."""
 
+BLOCK_GAINS = 0.88
+"""As `STRUCTURE_GAINS`, for segments by structure in the place of repeated blocks that have no names."""
+
 STRUCTURE_GAINS = 0.8
 """Segments by structure take the place of named ones where the share of the peak that they need, by the model of
 XLA:CPU, squared, times the share in program order, is below this: between programs so unlike the model errs by a tenth.
 On 32 steps that is as good on average as to believe it, and much better at worst."""
 
-ATTEMPTS = 6
+ATTEMPTS = 7
 """How many plans of a step the model of XLA:CPU is asked for: each takes about a tenth of the whole pass."""
 
 MOSTLY = 0.5

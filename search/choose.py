@@ -23,7 +23,7 @@ from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
 from ..planning.by_segment.each_pass import in_each_pass
 from ..planning.by_segment.targets import Targets
-from ..planning.objective import AS_GOOD, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
+from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.timing import part
 
@@ -240,7 +240,8 @@ def _by_trust(found: Sequence[Tried], size: Callable[[Tried], int]) -> Sequence[
     believed = list[Tried]()
     for kind in ("named", "blocks", "structure"):
         others = [one for one in found if _kind(one) == kind]
-        if not believed or (others and _gained(others, size) < STRUCTURE_GAINS * _gained(believed, size)):
+        gains = BLOCK_GAINS if believed and _kind(believed[0]) == "blocks" else STRUCTURE_GAINS
+        if not believed or (others and _gained(others, size) < gains * _gained(believed, size)):
             believed = others
     return believed
 

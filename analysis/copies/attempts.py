@@ -58,9 +58,9 @@ def attempts_for(
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
             yield Attempt(whole)
-        found = [cuts_by_blocks(graph), *cuts_by_structure(graph)]
-        by_structure = [cuts for cuts in found if cuts is not None][:structures]
-        yield from (Attempt(cuts) for cuts in by_structure)
+        cuts = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
+        by_structure = [each for each in cuts if each is not None]
+        yield from (Attempt(each) for each in by_structure)
         if not named and not by_structure:
             yield FIRST
 
