@@ -122,7 +122,7 @@ CUTS = {"blocks": Cuts((0, 1, 2), 1, 1, "blocks"), "structure": Cuts((0, 1, 2), 
 BY_TRUST = [
     ({"named": 1000, "blocks": 920, "structure": 920}, "named segments"),
     ({"named": 1000, "blocks": 880, "structure": 880}, "blocks"),
-    ({"blocks": 1000, "structure": 920}, "blocks"),
+    ({"blocks": 1000, "structure": 950}, "blocks"),
     ({"blocks": 1000, "structure": 880}, "structure"),
     ({"named": 1000, "blocks": 950, "structure": 860}, "structure"),
     ({"named": 1000, "structure": 920}, "named segments"),
