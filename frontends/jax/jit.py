@@ -73,6 +73,10 @@ class Jitted(Generic[P, R]):
                 self._compiled[key] = compiled
         return private.called(compiled, call.args, call.kwargs)
 
+    def __repr__(self) -> str:
+        count = len(self._lowered)
+        return f"<recompute.jax.jit({self._name}), lowered for {count or 'no'} call{'' if count == 1 else 's'}>"
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A method, where it stands in a class."""
         return self if instance is None else MethodType(self, instance)

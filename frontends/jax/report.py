@@ -49,11 +49,17 @@ class Needs:
 
 @dataclass(frozen=True)
 class Report:
-    """Of what a call runs, `way`, and of the plain step. `measured`: temporaries of each way that was compiled to
-    choose, empty where one was. `why`: why nothing is recomputed; None where something is. `again`: how many operations
-    of which segment. `kept`: what is saved for the backward pass, the largest first. `timelines`: by the model of
-    XLA:CPU, before and after. `budget`: bytes that the device has, or that were asked for.
-    `rounds`: what was compiled to keep a budget."""
+    """Of what a call runs, `way`, and of the plain step.
+
+    measured: Temporaries of each way that was compiled to choose; empty where one was.
+    why: Why nothing is recomputed; None where something is.
+    again: How many operations of which segment run again.
+    kept: What is saved for the backward pass, the largest first.
+    timelines: By the model of XLA:CPU, before and after.
+    budget: Bytes that the device has, or that were asked for.
+    rounds: What was compiled to keep a budget.
+    proved: Whether what runs is proved equal to the plain step.
+    """
 
     name: str
     plain: Needs
@@ -68,6 +74,7 @@ class Report:
     remarks: tuple[Remark | str, ...]
     budget: int | None
     rounds: tuple[Round, ...] = ()
+    proved: bool = False
 
     def __str__(self) -> str:
         return to_text(self)
@@ -96,6 +103,7 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
         remarks=lowered.remarks if choice.way is not Way.MERGED or done is None else done.remarks,
         budget=_of_the_device() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
+        proved=done is not None and bool(done.proof),
     )
 
 

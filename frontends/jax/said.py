@@ -20,15 +20,37 @@ _WIDTH = 72
 
 
 def to_text(report: Report) -> str:
-    parts = [list(table(report)), list(_kept(report)), list(_pictures(report)), [f"  {one}" for one in report.remarks]]
+    remarks = [f"  {remark}" for remark in report.remarks]
+    parts = [[verdict(report)], list(table(report)), list(_kept(report)), list(_pictures(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def to_html(report: Report) -> str:
     """Needs matplotlib for the picture; without it the words are all."""
-    parts = [list(table(report)), list(_kept(report)), [str(remark) for remark in report.remarks]]
+    parts = [[verdict(report)], list(table(report)), list(_kept(report)), [str(remark) for remark in report.remarks]]
     words = "\n\n".join("\n".join(lines) for lines in parts if lines)
     return f"<pre>{escape(words)}</pre>{_svg(report)}"
+
+
+def verdict(report: Report) -> str:
+    """`step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`"""
+    plain, less = report.plain, report.less
+    if plain.temporaries is None or less.temporaries is None:
+        return f"{report.name}: the compiler does not report temporaries"
+    before = format_bytes(plain.temporaries)
+    if report.why is not None:
+        return f"{report.name}: {before} of temporaries, nothing recomputed"
+    parts = [
+        f"{before} -> {format_bytes(less.temporaries)} of temporaries{_change(plain.temporaries, less.temporaries)}"
+    ]
+    if plain.flops and less.flops is not None:
+        parts.append(f"{less.flops / plain.flops - 1:+.0%} FLOPs".replace("%", " %"))
+    parts.append("proved equal" if report.proved else "not proved")
+    return f"{report.name}: {', '.join(parts)}"
+
+
+def _change(before: int, after: int) -> str:
+    return f" ({after / before - 1:+.0%})".replace("%", " %") if before else ""
 
 
 def table(report: Report) -> Iterator[str]:

@@ -32,6 +32,34 @@ def test_report():
     assert all(str(remark) in text for remark in lowered.remarks)
 
 
+def test_the_first_line_is_the_verdict():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
+    first, empty, *_ = str(report).splitlines()
+    sizes, flops = (report.plain.temporaries, report.less.temporaries), (report.plain.flops, report.less.flops)
+    assert None not in sizes and None not in flops
+    before, after = (format_bytes(size or 0) for size in sizes)
+    memory, work = ((after or 0) / (before or 1) - 1 for before, after in (sizes, flops))
+    assert (
+        first
+        == f"step: {before} -> {after} of temporaries ({memory:+.0%}), {work:+.0%} FLOPs, proved equal".replace(
+            "%", " %"
+        )
+    )
+    assert empty == ""
+    assert first in report._repr_html_().replace("&gt;", ">")  # pyright: ignore[reportPrivateUsage]
+    unproved = recompute.jax.jit(mlp().step, proof=False).report(weights(), batch())
+    assert str(unproved).splitlines()[0].endswith(", not proved")
+    plain = recompute.jax.jit(forward()).report(weights(), batch())
+    assert str(plain).splitlines()[0].endswith("of temporaries, nothing recomputed")
+
+
+def test_a_step_shows_what_it_was_made_for():
+    step = recompute.jax.jit(mlp().step)
+    assert repr(step) == "<recompute.jax.jit(step), lowered for no calls>"
+    step.lower(weights(), batch())
+    assert repr(step) == "<recompute.jax.jit(step), lowered for 1 call>"
+
+
 def test_report_of_many_segments():
     text = str(recompute.jax.jit(mlp().step, segments="block*").report(weights(10), batch()))
     assert re.search(r"block\d \d+, and 2 more$", text, re.MULTILINE)
