@@ -45,7 +45,7 @@ def test_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     first, *rest = capsys.readouterr().out.splitlines()
     sizes = {way: int(size) for size, way in (line.split(" ", 1) for line in rest)}
     assert len(sizes) == 4 and sizes[first.removeprefix("runs: ")] == min(sizes.values())
-    assert "merged back" in first
+    assert "rewritten" in first
 
 
 def test_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
