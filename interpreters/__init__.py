@@ -1,4 +1,4 @@
-"""Executing and proving. For operations of other dialects: docs/foreign_dialects.md."""
+"""Execution of modules, and proofs of equivalence. For operations of other dialects: docs/foreign_dialects.md."""
 
 from .foreign import register_kernel, register_pure, registrations_undone
 

@@ -1,4 +1,4 @@
-"""What an operation consists of, and what becomes of each part in a proof.
+"""The parts of an operation, and the treatment of each part in a proof.
 
     name, attributes, properties, types of the results      the head of its term
     operands                                                the numbers that the term reads
@@ -7,7 +7,7 @@
     location, name hints                                    ignored
     everything else that xDSL keeps                         follows from these (uses, parents, neighbours)
 
-A test holds `PARTS` against xDSL's classes: a part that nobody has thought of is a failure, not an oversight.
+A test compares `PARTS` with xDSL's classes, so that a new part fails the test instead of being overlooked.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def name_of(op: Operation) -> str:
 
 
 def _is_unregistered(op: Operation) -> bool:
-    # Not by class: to ask an abstract class costs several times as much, and this is asked of everything.
+    # Not by class: a check against an abstract class costs several times as much, and this runs for every operation.
     return op.name == UnregisteredOp.name
 
 
 def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Properties and attributes together, without those of the passes, which no proof believes. Raises `Refusal`."""
+    """Properties and attributes together, without those of the passes, which no proof relies on. Raises `Refusal`."""
     attributes = without_ours(op.attributes)
     if _is_unregistered(op):
         del attributes["op_name__"]
@@ -77,9 +77,9 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 
 
 def properties_of(op: Operation) -> tuple[str, ...]:
-    """The names of the properties where they and attributes are two things: in operations that nobody knows.
+    """The names of the properties of an unregistered operation, which distinguishes them from attributes.
 
-    xDSL makes properties of the attributes of a known operation that are meant to be.
+    For registered operations xDSL converts attributes to properties where the operation defines these.
     """
     return tuple(sorted(op.properties)) if _is_unregistered(op) else ()
 
@@ -108,7 +108,7 @@ def public_functions(functions: Mapping[str, Operation]) -> list[str]:
 
 
 def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """The names of the functions that are compared as functions: public ones, and those whose name has a meaning."""
+    """The names of the functions that are compared as functions: public ones, and those with reserved names."""
     public = frozenset(public_functions(functions))
     return [name for name in functions if name in public or is_reserved(name)]
 
@@ -120,11 +120,11 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
         return [{} for _ in range(count)]
     if not isa(value, ArrayAttr[DictionaryAttr]) or len(value.data) != count:
         raise Refusal(function, f"'{name}' needs one dictionary for each of the {count} positions")
-    return [without_ours(each.data) for each in value.data]
+    return [without_ours(dictionary.data) for dictionary in value.data]
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
-    """The function at the top level that a `func.call` names. Raises `Refusal` where there is none."""
+    """The top-level function that a `func.call` names. Raises `Refusal` if there is none."""
     callee = attributes_of(call).get("callee")
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
         raise Refusal(call, "func.call names no function at the top level")
@@ -135,9 +135,9 @@ def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
 
 
 def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
-    """The number of operations of these functions once calls are inlined.
+    """The number of operations of these functions with calls inlined.
 
-    Raises `Refusal` where a function calls itself.
+    Raises `Refusal` for recursion.
     """
     sizes, active = dict[str, int](), dict[str, list[tuple[Operation, str]]]()
     wanted = list(roots)

@@ -1,4 +1,4 @@
-"""What the arguments of a function are as numpy arrays; arguments that no array can be are refused."""
+"""Arguments of a function as numpy arrays; arguments of other types are refused."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _type_of(argument: BlockArgument) -> tuple[tuple[int, ...], DType]:
 
 def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
     function = argument.block.parent_op()
-    assert function is not None, "the argument of a function lies in one"
+    assert function is not None, "the block of an argument belongs to a function"
     number, type_ = argument.index, argument.type
     return Refusal(function, f"argument #{number} of type {type_} cannot be given, so nothing is run: {reason}")
 
 
 def checked_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """The inputs as arrays that lie row by row, of exactly the types that the function takes."""
+    """The inputs as row-major arrays of exactly the argument types. Raises `ValueError` for other inputs."""
     types = types_of(function)
     if len(inputs) != len(types):
         raise ValueError(f"function '{function.sym_name.data}' takes {len(types)} inputs, not {len(inputs)}")

@@ -1,6 +1,6 @@
 """Attributes and types as numbers: two numbers are equal only if the attributes are equal bit for bit.
 
-xDSL's own equality is not used where it is too coarse (floats: 0.73 takes all NaNs for one) or too fine (unregistered
+xDSL's own equality is not used where it is too coarse (floats: in 0.73 all NaNs are equal) or too fine (unregistered
 attributes of two parse contexts are never equal). A constant stored once and the same constant stored element by
 element are the same constant.
 """
@@ -35,11 +35,11 @@ _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 _OUTSIDE = re.compile(r"[#!](?:\d|[A-Za-z_$-][\w$-]*(?![\w$.<-]))|dense_resource|\\")
 
 LONG_CONSTANT = 1000
-"""Bytes of a constant beyond which messages do not spell it out."""
+"""Maximum size in bytes of a constant that messages print."""
 
 
 class OpaqueAttributeError(Exception):
-    """The attribute names something that lies outside of it, so equal spelling does not mean equal content."""
+    """The attribute refers to content outside of it, so that equal text does not imply equal content."""
 
 
 class AttributeKeys:
@@ -49,17 +49,17 @@ class AttributeKeys:
         self._functions = functions
         self._numbers: dict[Hashable, int] = {}
         self._first: list[Attribute] = []
-        # The attribute is kept beside its number, so that its id is not given to another one.
-        self._seen: dict[int, tuple[Attribute, int]] = {}
+        # The attribute is kept beside its number, so that its id is not reused.
+        self._by_id: dict[int, tuple[Attribute, int]] = {}
 
     def number(self, attribute: Attribute) -> int:
         """The number of the attribute. Raises `OpaqueAttributeError`."""
-        if (known := self._seen.get(id(attribute))) is not None:
-            return known[1]
+        if (entry := self._by_id.get(id(attribute))) is not None:
+            return entry[1]
         number = self._numbers.setdefault(self._key(attribute), len(self._numbers))
         if number == len(self._first):
             self._first.append(attribute)
-        self._seen[id(attribute)] = attribute, number
+        self._by_id[id(attribute)] = attribute, number
         return number
 
     def attribute(self, number: int) -> Attribute:
@@ -67,7 +67,7 @@ class AttributeKeys:
         return self._first[number]
 
     def text(self, number: int) -> str:
-        """The attribute as text, for messages; a large constant is not spelled out."""
+        """The attribute as text, for messages; large constants are abbreviated."""
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
                 return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"
@@ -86,7 +86,7 @@ class AttributeKeys:
     def _data(self, attribute: Data[Any]) -> Hashable:
         if type(attribute.data) in (int, str, bytes):
             return type(attribute), attribute.data
-        # Its own equality, and its text because floats inside may compare equal with different bits (-0.0 == 0.0).
+        # Equality and text: floats inside may compare equal with different bits (-0.0 == 0.0).
         return type(attribute), attribute, repr(attribute.data)
 
     @_key.register
@@ -144,7 +144,7 @@ class AttributeKeys:
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:
-    """One element's bytes if all `count` elements are alike, otherwise the bytes of all."""
+    """The bytes of one element if all `count` elements are equal, otherwise all bytes."""
     if count and data == (element := data[: len(data) // count]) * count:
         return element
     return data

@@ -1,4 +1,4 @@
-"""Blocks and their ends: only single blocks that hand on what their terminator reads are compared."""
+"""Checks of blocks: only single blocks with plain terminators are compared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .pure_operations import TERMINATORS
 
 
 def is_known_end(op: Operation) -> bool:
-    """A terminator that hands on what it reads, and nothing else."""
+    """Whether the operation is a terminator that only passes on its operands."""
     return name_of(op) in TERMINATORS and not (op.results or op.regions)
 
 
@@ -38,7 +38,7 @@ def body_of(op: Operation) -> Block:
 
 
 def function_body(function: Operation, name: str, heads: Heads) -> Block:
-    """The block of a function, which takes and returns what the function's type says."""
+    """The block of a function, checked against the function's type. Raises `Refusal`."""
     block = body_of(function)
     type_, last = attributes_of(function).get("function_type"), block.last_op
     if (
@@ -54,7 +54,7 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
 
 
 def refuse_symbols(op: Operation, module: Operation) -> None:
-    """Raises `Refusal` for what has a name to be called by, but for what stands at the top level of the module."""
+    """Raise `Refusal` for symbols that are not at the top level of the module."""
     nested = ("sym_name" in op.attributes or "sym_name" in op.properties) and op.parent_op() is not module
     if nested or name_of(op) in ("builtin.module", "func.func"):
         raise Refusal(op, f"{name_of(op)}: only symbols at the top level of the module are compared")

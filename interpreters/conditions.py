@@ -8,10 +8,10 @@ operation has one, unless it is shown here that it has none:
   has a condition, but for those in `_TOTAL`.
 * Operations that the specification or the documentation of the dialect names (`_ALWAYS`), or names for some attributes,
   element types or operands (`run_time_condition`).
-* A loop that is not seen to count towards a bound. The order of such a loop and the effects around it counts.
+* A loop that is not proved to count towards a bound. The order of such a loop and the effects around it matters.
 * Operations that only the user declares to be pure.
 
-Implementation-defined results are results: integers wrap around, and indices are clamped where StableHLO says so.
+Implementation-defined results are values: integers wrap around, and indices are clamped where StableHLO clamps them.
 
 Sources: https://openxla.org/stablehlo/spec (the sections of the operations, Dynamism, Errors) and
 https://mlir.llvm.org/docs/Dialects/.
@@ -60,7 +60,7 @@ _ALWAYS = {
     "chlo.ragged_dot": "the sizes of its groups fit",
     "stablehlo.custom_call": "the call returns",
 }
-"""Operations with a condition whatever their types are."""
+"""Operations with a condition for all types."""
 
 _TOTAL = frozenset("recompute.token sdy.sharding_constraint stablehlo.get_dimension_size tensor.rank".split())
 """Operations that are defined for all extents."""
@@ -71,7 +71,7 @@ _BY_FLAG = {
     "stablehlo.scatter": {"indices_are_sorted": _ASSUMED_SORTED, "unique_indices": "its indices are unique"},
     "stablehlo.triangular_solve": {"unit_diagonal": "the diagonal is 1"},
 }
-"""Attributes by which the program asserts something: "otherwise the behavior is undefined"."""
+"""Attributes by which the program asserts a condition: "otherwise the behavior is undefined"."""
 
 _INTEGER_DIVISION = frozenset(
     "stablehlo.divide stablehlo.remainder linalg.div linalg.div_unsigned linalg.elementwise".split()
@@ -79,11 +79,11 @@ _INTEGER_DIVISION = frozenset(
 
 
 class RunTimeConditions:
-    """Finds the run-time condition of operations; remembers which types have unknown extents."""
+    """Finds the run-time condition of operations; caches which types have unknown extents."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
-        # The type is kept beside the answer, so that its id is not given to another one.
+        # The type is kept beside the answer, so that its id is not reused.
         self._dynamic = dict[int, tuple[Attribute, bool]]()
 
     def of(self, op: Operation, operands: Sequence[int]) -> str | None:
@@ -120,15 +120,15 @@ class RunTimeConditions:
         return elements is not None and bool(np.all(elements > 0))
 
     def _constant(self, number: int) -> NDArray[Any] | None:
-        """The elements of a constant, also behind broadcasts; of a choice between two constants those of both."""
+        """The elements of a constant, also behind broadcasts; for a select between two constants those of both."""
         while (head := self._terms.head_of(number)).kind == "operation" and (
             head.name in _COPIES_ELEMENTS or (head.name == "stablehlo.convert" and self._keeps_type(number))
         ):
             (number,) = self._terms.operands_of(number)
         if (head.kind, head.name) == ("operation", "stablehlo.select"):
             choices = [self._constant(choice) for choice in self._terms.operands_of(number)[1:]]
-            known = [elements.reshape(-1) for elements in choices if elements is not None]
-            return np.concatenate(known) if len(known) == len(choices) else None
+            constants = [elements.reshape(-1) for elements in choices if elements is not None]
+            return np.concatenate(constants) if len(constants) == len(choices) else None
         if head.kind != "operation" or head.name not in ("stablehlo.constant", "arith.constant"):
             return None
         value = next((value for name, value in head.attributes if name == "value"), None)
@@ -141,9 +141,9 @@ class RunTimeConditions:
     def _is_dynamic(self, values: Sequence[SSAValue]) -> bool:
         for value in values:
             type_ = value.type
-            if (known := self._dynamic.get(id(type_))) is None:
-                known = self._dynamic[id(type_)] = type_, _has_unknown_extents(type_)
-            if known[1]:
+            if (entry := self._dynamic.get(id(type_))) is None:
+                entry = self._dynamic[id(type_)] = type_, _has_unknown_extents(type_)
+            if entry[1]:
                 return True
         return False
 
@@ -197,7 +197,7 @@ def _counts(op: Operation) -> bool:
 
 
 def _conjuncts(value: SSAValue) -> Iterator[Operation]:
-    """The comparisons that all hold where the value is true."""
+    """Yield the comparisons that all hold if the value is true."""
     pending = [value]
     while pending:
         op = pending.pop().owner
@@ -210,8 +210,8 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
 
 
 def _is_bound(compare: Operation, cond: Block, body: Block) -> bool:
-    """Whether a comparison holds only for finitely many iterations: an integer that grows by 1 is less than a bound
-    that stays (or falls by 1, and is greater). Steps of 1 meet the bound before they wrap around."""
+    """Whether a comparison holds for finitely many iterations only: an integer that grows by 1 is less than an
+    invariant bound (or falls by 1, and is greater). Steps of 1 reach the bound before they wrap around."""
     direction = str(attributes_of(compare).get("comparison_direction")).strip("<>").split()[-1]
     if direction not in ("LT", "GT") or len(compare.operands) != 2:
         return False
@@ -226,7 +226,7 @@ def _is_bound(compare: Operation, cond: Block, body: Block) -> bool:
 
 
 def _stays(bound: SSAValue, cond: Block, body: Block) -> bool:
-    """Whether a value is the same in all iterations: defined outside, a constant, or a carry that is handed on."""
+    """Whether a value is loop-invariant: defined outside, a constant, or a carry that is yielded unchanged."""
     if bound.owner is cond:
         index = next(index for index, argument in enumerate(cond.args) if argument is bound)
         return body.last_op is not None and index < len(body.args) and body.last_op.operands[index] is body.args[index]

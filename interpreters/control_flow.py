@@ -1,4 +1,4 @@
-"""Loops and branches as kernels: which of their regions is what, a line for each operation."""
+"""Kernels of loops and branches: the roles of their regions, a line for each operation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .program import Observer, Program, captured
 
 
 class Programs(Protocol):
-    """What makes programs of blocks."""
+    """Compiles a block to an executable program."""
 
     @property
     def observer(self) -> Observer | None: ...
@@ -60,15 +60,15 @@ def _first_if_true(op: Operation, values: Sequence[Array]) -> int:
 
 
 def _by_number(op: Operation, values: Sequence[Array]) -> int:
-    """Numbers that no branch has take the last one."""
+    """Indices out of range choose the last branch."""
     (which,) = values
     index = int(which) if which.dtype != np.bool_ else int(not which)
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
 def _by_case(op: Operation, values: Sequence[Array]) -> int:
-    """The default comes first."""
-    assert isinstance(op, IndexSwitchOp), "the table says so"
+    """The default region comes first."""
+    assert isinstance(op, IndexSwitchOp), "the table maps scf.index_switch only"
     cases = [int(case) for case in op.cases.get_values()]
     number = int(values[0])
     return 1 + cases.index(number) if number in cases else 0

@@ -1,7 +1,7 @@
-"""Custom calls that the proof takes for functions of their operands; every other one is an effect.
+"""Custom calls that the proof treats as functions of their operands; all others are effects.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
-    stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same on the user's word, and listed as such
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
     stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
     stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
 
@@ -61,11 +61,11 @@ FUNCTIONS_OF_THEIR_OPERANDS = (
 """Prefixes of targets."""
 
 _WITH_A_MEANING = ("xla.", "annotate_", "recompute.")
-"""Prefixes of calls that a compiler looks for, and of ours: where they have no rule of their own they are effects."""
+"""Prefixes of calls that a compiler looks for, and of ours: without a rule of their own they are effects."""
 
 
 def target_of(op: Operation) -> str | None:
-    """The target of a custom call without side effects; None for all else."""
+    """The target of a custom call without side effects; None for other operations."""
     if name_of(op) != CUSTOM_CALL:
         return None
     attributes = attributes_of(op)
@@ -82,11 +82,11 @@ def is_listed(op: Operation) -> bool:
 
 
 def declared_target(target: str) -> str:
-    """The name under which a user vouches for the calls of a target."""
+    """The name by which a user declares the calls of a target to be pure."""
     return f"{CUSTOM_CALL} @{target}"
 
 
 def declared_name(op: Operation) -> str:
-    """The name under which a user may have vouched for an operation; "" if there is none."""
+    """The name by which a user may have declared an operation to be pure; "" if there is none."""
     target = target_of(op)
     return "" if target is None else declared_target(target)

@@ -1,10 +1,9 @@
-"""Do two programs compute the same bits on given inputs, and if not, where do they part?
+"""Compare the bits that two programs compute on given inputs, and find where they first differ.
 
-Results are compared as bit patterns: NaN payloads and the sign of zero count. When a result differs, both programs run
-once more, and each value that an operation of the function makes is noted by its type and a digest of its bits. The
-programs part at the first operation of the second one, in program order, with a value that occurs nowhere in the first:
-everything before it has a counterpart, so it is where something new came in. Calls and loops count as one operation;
-inline both modules to see inside calls.
+Results are compared as bit patterns: NaN payloads and the sign of zero matter. If a result differs, both programs run
+again, and each value of a top-level operation is recorded by its type and a digest of its bits. The programs first
+differ at the first operation of the second one, in program order, with a value that does not occur in the first: all
+values before it have a counterpart. Calls and loops count as one operation; inline both modules to look inside calls.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .kernels.arrays import Array, row_by_row
 
 @dataclass(frozen=True)
 class Difference:
-    """The first result, by number, whose bits differ, the first such element, and where the programs part."""
+    """The first result with different bits, its first such element, and the first operation that differs."""
 
     result: int
     index: tuple[int, ...]
@@ -46,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Equality:
-    """What executing both programs has shown; `nan_results` of the results hold a NaN, which may hide a difference."""
+    """The outcome of a comparison. `nan_results`: number of results with a NaN, which may hide a difference."""
 
     results: int
     nan_results: int
@@ -58,7 +57,7 @@ class Equality:
 
 
 def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str | None = None) -> Equality:
-    """Run the function of both modules on the inputs. Raises `Refusal` where the signatures differ, and as `execute`
+    """Run the function of both modules on the inputs. Raises `Refusal` if the signatures differ, and as `execute`
     does.
     """
     return Pair.of(before, after, name).compare(inputs)
@@ -66,22 +65,23 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
 
 @dataclass(frozen=True)
 class Pair:
-    """The function before and after, ready to run on one input after the other."""
+    """The prepared functions before and after, for repeated runs."""
 
     before: Executable
     after: Executable
 
     @classmethod
     def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> Pair:
-        """Raises `Refusal` where the signatures differ, and for what cannot be executed."""
-        one, other = function_named(before, name), function_named(after, name)
+        """Prepare both functions. Raises `Refusal` if the signatures differ, and for operations without a kernel."""
+        first, second = function_named(before, name), function_named(after, name)
         # As text: a type that xDSL does not know is another object in each module.
-        if str(one.function_type) != str(other.function_type):
-            raise Refusal(other, f"the functions have different types: {one.function_type} and {other.function_type}")
-        return cls(Executable.of(one), Executable.of(other))
+        if str(first.function_type) != str(second.function_type):
+            types = f"{first.function_type} and {second.function_type}"
+            raise Refusal(second, f"the functions have different types: {types}")
+        return cls(Executable.of(first), Executable.of(second))
 
     def compare(self, inputs: Sequence[Any]) -> Equality:
-        """Raises as `execute` does."""
+        """Run both on the inputs and compare the results. Raises as `execute` does."""
         first, second = self.before.run(inputs), self.after.run(inputs)
         nans = sum(bool(np.any(result != result)) for result in first)
         for number, (left, right) in enumerate(zip(first, second, strict=True)):
@@ -100,12 +100,12 @@ def _difference(number: int, left: Array, right: Array, differs: Array, operatio
 
 def differing(left: Array, right: Array) -> Array:
     """Where the bit patterns of two arrays of one type differ."""
-    one, other = (row_by_row(array).reshape(*array.shape, 1).view(np.uint8) for array in (left, right))
-    return np.any(one != other, axis=-1)
+    left_bytes, right_bytes = (row_by_row(array).reshape(*array.shape, 1).view(np.uint8) for array in (left, right))
+    return np.any(left_bytes != right_bytes, axis=-1)
 
 
 def _shown(value: Any) -> str:
-    """The number, and the bits where the number does not tell: NaN and zeros."""
+    """The number as text, with the bits of NaN and zeros."""
     array = np.asarray(value)
     if array.dtype.kind != "c" and (np.any(array != array) or np.all(array == 0)):
         return f"{array} (0x{array.tobytes()[::-1].hex()})"
@@ -113,16 +113,16 @@ def _shown(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """The first operation of `after` with a value that no operation of `before` makes; None if there is none."""
-    known, found = Digests(before), Digests(after)
-    execute(before, inputs, known)
-    execute(after, inputs, found)
-    seen = {digest for digests in known.of.values() for digest in digests}
-    return next((op for op, digests in found.of.items() if not seen.issuperset(digests)), None)
+    """The first operation of `after` with a value that no operation of `before` computes; None if there is none."""
+    digests_before, digests_after = Digests(before), Digests(after)
+    execute(before, inputs, digests_before)
+    execute(after, inputs, digests_after)
+    known_digests = {digest for digests in digests_before.of.values() for digest in digests}
+    return next((op for op, digests in digests_after.of.items() if not known_digests.issuperset(digests)), None)
 
 
 class Digests:
-    """Notes the values of a run, as its `Observer`."""
+    """Records digests of the values of a run, as its `Observer`."""
 
     def __init__(self, function: FuncOp):
         self.block = function.body.block

@@ -1,7 +1,7 @@
 """Run a function of a module on numpy arrays, operation by operation, in program order.
 
-Every value is freed after the last operation that reads it, so that the memory in use is what the program order asks
-for. Floating point warnings are off: infinities and NaN are values like others.
+Every value is freed after its last use, so that memory usage follows program order. Floating point warnings are off:
+infinities and NaN are ordinary values.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from .program import Observer, Program
 
 
 def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None = None) -> tuple[Array, ...]:
-    """The results of the function, some of which may be its inputs.
+    """Run a function; results may alias inputs.
 
-    `ValueError` names an input that does not fit the signature; `Refusal` an operation that cannot be executed.
+    Raises `ValueError` for an input that does not match the signature, `Refusal` for an operation without a kernel.
     """
     return Executable.of(function, observer).run(inputs)
 
 
 @dataclass(frozen=True)
 class Executable:
-    """A function that is ready to run, as often as one likes."""
+    """A prepared function, which can run any number of times."""
 
     function: FuncOp
     program: Program
 
     @classmethod
     def of(cls, function: FuncOp, observer: Observer | None = None) -> Executable:
-        """Raises `Refusal` at an operation that cannot be executed, and for an argument that cannot be given."""
+        """Prepare a function. Raises `Refusal` at an operation that cannot be executed."""
         return cls(function, Preparation(observer).function(function))
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
-        """As `execute`."""
+        """Run the function; raises as `execute` does."""
         arrays = checked_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
             return self.program.run(*arrays)
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """The function of that name; without one `main`, or the only function that can be called from outside."""
+    """The function of that name; without a name `main`, or the only public function. Raises `Refusal`."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks}
     if name is not None and name not in functions:
         raise Refusal(module, f"there is no function '{name}'; there are {', '.join(functions) or 'none'}")

@@ -1,6 +1,6 @@
-"""Where two terms begin to differ: the path of operands that leads there, and what stands there on each side.
+"""Find where two terms first differ: the path of operands to it, and a description of both sides.
 
-Only explains. A wrong answer here is a misleading sentence, never a wrong verdict.
+For explanations only: an error here is a misleading sentence, never a wrong verdict.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AFTER: Side = 1
 
 @dataclass(frozen=True)
 class Difference:
-    """`path`: the steps from the value to the first difference; `before`, `after`: what is found there."""
+    """`path`: the steps from the value to the first difference; `before`, `after`: descriptions of both sides."""
 
     path: tuple[str, ...]
     before: str
@@ -50,26 +50,26 @@ class _Pair:
 def first_difference(terms: Terms, before: int, after: int) -> Difference:
     """The first difference between two terms with different numbers: depth first, operands before regions.
 
-    Where regions are compared, their arguments stand for each other. Visits each pair of terms once.
+    Arguments of compared regions count as equal. Visits each pair of terms once.
     """
     start = _Pair(before, after)
-    seen = {(before, after)}
+    visited = {(before, after)}
     pending = [start]
     last_regions = start
     while pending:
         pair = pending.pop()
-        if (found := _difference_here(terms, pair)) is not None:
-            return Difference(pair.path(), *found)
-        inside = _region_pairs(terms, pair, seen)
+        if (texts := _difference_here(terms, pair)) is not None:
+            return Difference(pair.path(), *texts)
+        inside = _region_pairs(terms, pair, visited)
         last_regions = pair if inside else last_regions
-        new = [each for each in _operand_pairs(terms, pair) + inside if (each.before, each.after) not in seen]
-        seen.update((each.before, each.after) for each in new)
-        pending.extend(each for each in reversed(new) if each.before != each.after)
+        new = [step for step in _operand_pairs(terms, pair) + inside if (step.before, step.after) not in visited]
+        visited.update((step.before, step.after) for step in new)
+        pending.extend(step for step in reversed(new) if step.before != step.after)
     return Difference(last_regions.path(), "one region", "another")
 
 
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
-    """What stands on each side if the two differ in more than what their operands and regions compute."""
+    """Describe both sides if the terms differ themselves, not only in their operands and regions; else None."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
@@ -94,7 +94,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
 
 
 def describe(terms: Terms, side: Side, number: int) -> str:
-    """What the term is, and where it comes from in the source if that is known."""
+    """Describe the term, with its source position if that is known."""
     head, operands = _head(terms, number), terms.terms[number][1]
     match head.kind:
         case "risk" if head.name == ENDLESS:
@@ -153,7 +153,7 @@ def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
 
 
 def _step(head: Head, index: int) -> str:
-    """How the path calls the operand of a term at this index."""
+    """The name of a step to the operand of a term at this index."""
     match head.kind:
         case "operation":
             return f"{head.name} operand {index}"
@@ -163,27 +163,27 @@ def _step(head: Head, index: int) -> str:
             return ""
 
 
-def _region_pairs(terms: Terms, pair: _Pair, seen: set[tuple[int, int]]) -> list[_Pair]:
-    """What the regions of both sides return; their arguments are marked as seen, which makes them equal."""
+def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
+    """Pairs of results of the regions; their arguments are marked as visited, so that they count as equal."""
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
     insides = terms.insides[BEFORE].get(pair.before, ()), terms.insides[AFTER].get(pair.after, ())
     for region, (before, after) in enumerate(zip(*insides, strict=False)):
         if (len(before.bound), len(before.roots)) != (len(after.bound), len(after.roots)):
             continue
-        seen.update(zip(before.bound, after.bound, strict=True))
+        visited.update(zip(before.bound, after.bound, strict=True))
         last = len(before.roots) - 1
         for index, (a, b) in enumerate(zip(before.roots, after.roots, strict=True)):
-            what = "the effects" if index == last else f"result {index}"
-            pairs.append(_Pair(a, b, f"{what} of region {region} of {name}", pair))
+            root = "the effects" if index == last else f"result {index}"
+            pairs.append(_Pair(a, b, f"{root} of region {region} of {name}", pair))
     return pairs
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """The first attribute that is not the same, as text on each side."""
+    """The first attribute that differs, as text for each side."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
-    texts = [f"{name} = {terms.attributes.text(each[name])}" if name in each else f"no {name}" for each in (a, b)]
+    texts = [f"{name} = {terms.attributes.text(side[name])}" if name in side else f"no {name}" for side in (a, b)]
     return _where_they_differ(*texts)
 
 
@@ -192,7 +192,7 @@ def _types(terms: Terms, head: Head) -> str:
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:
-    """Both texts, cut to the part around the first character that is not the same."""
+    """Both texts, cut to the part around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)

@@ -1,7 +1,7 @@
-"""What users say about operations of dialects that we do not know: how to compute them, and that they are pure.
+"""Registration of foreign operations by users: their kernels, and that they are pure.
 
-Both are taken at their word, and apart: a kernel does not make an operation pure, and what the passes are told
-(`recompute.rules.register`) is not told to the proof.
+Both are trusted, and independent: a kernel does not make an operation pure, and registration with the passes
+(`recompute.rules.register`) does not register an operation with the proof.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation
 
 MakeKernel: TypeAlias = Callable[[Operation], Callable[..., tuple[Any, ...]]]
-"""From an operation to what computes it: numpy arrays in, one for each operand; a tuple out, one for each result."""
+"""Makes the kernel of an operation: it takes a numpy array per operand, and returns a tuple with one per result."""
 
 _kernels: dict[str, MakeKernel] = {}
 _pure: set[str] = set()
 
 
 def register_kernel(name: str, make: MakeKernel) -> None:
-    """Execute the operations of that name with what `make` makes for each; a later one replaces an earlier one.
+    """Execute the operations of that name with the kernels of `make`; a later registration replaces an earlier one.
 
-    Scalars are arrays of rank 0. Arrays may not be changed in place. Values of foreign types are whatever the kernels
-    make of them, as numpy arrays. `ValueError` for a name without a dialect.
+    Scalars are arrays of rank 0. Kernels must not change arrays in place. The kernels choose the numpy arrays that
+    represent values of foreign types. Raises `ValueError` for a name without a dialect.
     """
     _check_name(name)
     _kernels[name] = make
 
 
 def register_pure(name: str) -> None:
-    """Vouch to the proof that the operations of that name are functions of operands, attributes and regions.
+    """Declare to the proof that the operations of that name are functions of operands, attributes and regions.
 
-    Every proof that makes use of it says so. `ValueError` for a name without a dialect.
+    Every proof that relies on it lists it. Raises `ValueError` for a name without a dialect.
     """
     _check_name(name)
     _pure.add(name)
@@ -53,7 +53,7 @@ def registered_pure() -> frozenset[str]:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Forget, on leaving, what was registered inside."""
+    """Undo registrations inside of the context when it is left."""
     kernels, pure = dict(_kernels), set(_pure)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a kernel of the user hands out, checked and made ours: a wrong shape should be an error where it is made."""
+"""Check the results of a user's kernel, so that a wrong shape is an error at the operation that returns it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .kernels.arrays import Array, Kernel, dtype_at, row_by_row, shape_at
 
 
 def checked(op: Operation, make: MakeKernel) -> Kernel:
-    """Raises `ValueError` where a kernel fails, or a result is not what the operation's types say.
+    """Wrap a kernel: it raises `ValueError` if it fails, or if a result does not match the operation's types.
 
     Unless the operation is declared a view, results own their buffers.
     """
-    compute = _asked(make, op)
+    compute = _call(make, op)
     facts = facts_of(op)
     is_view = facts is not None and facts.view is not None
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        found = cast("object", _asked(compute, *operands))
-        if not isa(found, tuple[Any, ...]) or len(found) != len(op.results):
+        results = cast("object", _call(compute, *operands))
+        if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
             raise ValueError(f"its kernel should return a tuple of {len(op.results)} arrays")
-        arrays = [_of_type(value, result) for value, result in zip(found, op.results, strict=True)]
+        arrays = [_of_type(value, result) for value, result in zip(results, op.results, strict=True)]
         return tuple(arrays if is_view else [_owned(array, operands) for array in arrays])
 
     return run
 
 
-def _asked(function: Callable[..., Any], *operands: Any) -> Any:
+def _call(function: Callable[..., Any], *operands: Any) -> Any:
     try:
         return function(*operands)
     except Exception as error:
@@ -54,5 +54,5 @@ def _of_type(value: Any, result: SSAValue) -> Array:
 
 
 def _owned(array: Array, operands: Sequence[Array]) -> Array:
-    known = row_by_row(array)
-    return known if known.flags.owndata and not any(known is operand for operand in operands) else known.copy()
+    dense = row_by_row(array)
+    return dense if dense.flags.owndata and not any(dense is operand for operand in operands) else dense.copy()

@@ -1,4 +1,4 @@
-"""The same semantics for xDSL's own interpreter, and so for whatever drives it.
+"""The kernels as an implementation for xDSL's own interpreter.
 
 It keeps every value until a function ends; `interpreters/executor.py` frees them.
 """
@@ -20,7 +20,7 @@ from .program import captured
 
 
 class NumpyFunctions(InterpreterFunctions):
-    """Every operation that has a kernel; the values are numpy arrays."""
+    """Runs every operation with a kernel; values are numpy arrays."""
 
     def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):
@@ -28,7 +28,7 @@ class NumpyFunctions(InterpreterFunctions):
 
 
 def _implementation(kind: type[Operation]) -> Any:
-    """A function of its own for each operation: xDSL writes the operation onto it."""
+    """A separate function for each operation class, since xDSL stores the class on it."""
 
     def run(functions: NumpyFunctions, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         return functions.run(interpreter, op, values)

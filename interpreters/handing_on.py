@@ -1,4 +1,4 @@
-"""What hands on the values that it is given: what orders, what marks, and what moves to another memory."""
+"""Kernels of identity-like operations: barriers and tokens, marks, and moves to another memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kernels.arrays import Kernel
 
 
 def handing_on(op: Operation) -> Kernel | None:
-    """None for what computes something."""
+    """The kernel of an identity-like operation; None for all others."""
     if is_placement(op):
         return _moved
     return _first if is_mark(op) else ORDERING.get(type(op))
@@ -25,7 +25,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
 
 
 def _moved(*operands: Any) -> tuple[Any, ...]:
-    """The same numbers in another memory."""
+    """Copy values to another memory."""
     return tuple([operand.copy() for operand in operands])
 
 
@@ -33,7 +33,7 @@ def _forward(*operands: Any) -> tuple[Any, ...]:
     return operands
 
 
-# They order operations and hand on what they are given; a token is nothing.
+# Ordering operations return their operands; a token has no value.
 ORDERING: dict[type[Operation], Kernel] = {
     OptimizationBarrierOp: _forward,
     TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]

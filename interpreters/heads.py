@@ -1,8 +1,8 @@
-"""Heads of terms: everything that an operation is apart from its operands, as numbers.
+"""Heads of terms: all parts of an operation except its operands, as numbers.
 
     name, attributes, properties, types of the results, bodies of the regions; of effects also the types of the operands
 
-This is where an operation's parts are taken in (`anatomy.py`); what cannot be compared is refused here.
+All parts of an operation (`anatomy.py`) enter terms here; parts that cannot be compared are refused.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .terms import Attributes, Head, Kind
 
 
 class Heads:
-    """Numbers what heads are made of. Every method raises `Refusal` where something cannot be compared."""
+    """Numbers the parts of heads. Every method raises `Refusal` for a part that cannot be compared."""
 
     def __init__(self, keys: AttributeKeys):
         self._keys = keys
 
     def of(self, kind: Kind, op: Operation, attributes: Mapping[str, Attribute], bodies: tuple[int, ...] = ()) -> Head:
         types = self.types(op.results, op)
-        # The type of another operand follows from the term that it is.
-        taken = self.types(op.operands, op) if kind == "effect" else ()
-        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), taken)
+        # For other kinds the operand types follow from the operand terms.
+        operand_types = self.types(op.operands, op) if kind == "effect" else ()
+        return Head(kind, name_of(op), self.attributes(op, attributes), types, bodies, properties_of(op), operand_types)
 
     def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
-        """In the order of their names."""
+        """Number the attributes, in the order of their names."""
         try:
             return tuple((name, self._keys.number(attributes[name])) for name in sorted(attributes))
         except OpaqueAttributeError as error:

@@ -1,4 +1,4 @@
-"""Operations that give back the elements that they are given: equal to something simpler, bit for bit.
+"""Operations that preserve the elements of their operands: equal to a simpler term, bit for bit.
 
     reshape(reshape(x))                     one reshape, or x if the type is that of x
     transpose(transpose(x))                 one transpose, or x if every dimension is back in its place
@@ -6,8 +6,8 @@
     convert(x) to its own type              x
     broadcast_in_dim(splat)                 the splat constant of the result's type; so with reshape and transpose
 
-All only without other attributes, and for types without an encoding whose extents are known: two values of a type
-with unknown extents may differ in them.
+These rules hold only without other attributes, and for static types without an encoding: two values of one dynamic type
+may have different extents.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Identities:
         self._heads = heads
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """The term that the operation is equal to, or None if it is a term of its own."""
+        """The simpler term that equals the operation, or None."""
         if len(operands) != 1 or not all(_is_static(value.type) for value in (*op.operands, *op.results)):
             return None
         attributes, operand, types = attributes_of(op), operands[0], self._heads.types(op.results, op)
@@ -105,7 +105,7 @@ class Identities:
     def _is_plain(self, number: int, name: str, *attributes: str) -> bool:
         """Whether a term is an operation of this name with these attributes and no others."""
         head = self._terms.head_of(number)
-        names = tuple(each for each, _ in head.attributes)
+        names = tuple(attribute for attribute, _ in head.attributes)
         return (head.kind, head.name, names, head.bodies) == ("operation", name, attributes, ())
 
     def _is_static(self, number: int) -> bool:

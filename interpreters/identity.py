@@ -1,4 +1,4 @@
-"""Programs that are the same to the byte: equal, whatever they hold."""
+"""Proofs by identical text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .proof import Proof
 
 
 def same_text(before: ModuleOp, after: ModuleOp) -> bool:
-    """Whether the generic text of both modules, resources included, is the same to the byte."""
-    # A clone does not keep the names of blocks, and one of the two may be one.
-    one, other = (print_module(module.clone(), generic=True) for module in (before, after))
-    return one == other
+    """Whether the generic text of both modules, resources included, is identical."""
+    # Clone both: a clone does not keep the names of blocks, and one of the two may be a clone.
+    texts = [print_module(module.clone(), generic=True) for module in (before, after)]
+    return texts[0] == texts[1]
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """For two programs of which every byte is the same, whatever they hold."""
+    """The proof for two programs with identical text, whatever they hold."""
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
@@ -27,5 +27,5 @@ def proof_of_identity(module: ModuleOp) -> Proof:
 
 
 def size(module: ModuleOp) -> int:
-    """How many operations it holds."""
+    """The number of operations in a module."""
     return len(every_operation(module)) - 1

@@ -36,16 +36,16 @@ def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -
     positive:     the same without negative floats: logarithms and roots of inputs are no NaN
     adversarial:  zeros of both signs, infinities, NaN, denormals, the largest and smallest numbers, among random ones
 
-    Raises `Refusal` for an argument that no array can be.
+    Raises `Refusal` for an argument of a type without arrays, `ValueError` for an unknown kind.
     """
     if kind not in INPUT_KINDS:
         raise ValueError(f"kind '{kind}' is none of {', '.join(INPUT_KINDS)}")
     generator = np.random.default_rng(seed)
     arguments = zip(function.body.block.args, types_of(function), strict=True)
-    return [_drawn(argument, kind, generator, *type_) for argument, type_ in arguments]
+    return [_draw(argument, kind, generator, *type_) for argument, type_ in arguments]
 
 
-def _drawn(
+def _draw(
     argument: BlockArgument, kind: InputKind, generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
 ) -> Array:
     try:
@@ -67,16 +67,16 @@ def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
 
 
 def _positive(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    found = _random(generator, shape, dtype)
-    return convert(np.asarray(np.abs(found.astype(np.float64))), dtype) if kind_of(dtype) == "f" else found
+    values = _random(generator, shape, dtype)
+    return convert(np.asarray(np.abs(values.astype(np.float64))), dtype) if kind_of(dtype) == "f" else values
 
 
 def _adversarial(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Every second element is one of the special ones."""
+    """About every second element is a special value."""
     special = np.array(_special_values(dtype))
-    found = _random(generator, shape, dtype)
+    ordinary = _random(generator, shape, dtype)
     chosen = convert(special[generator.integers(0, len(special), shape)], dtype)
-    return np.where(generator.integers(0, 2, shape) == 1, chosen, found).astype(dtype)
+    return np.where(generator.integers(0, 2, shape) == 1, chosen, ordinary).astype(dtype)
 
 
 def _special_values(dtype: DType) -> list[float] | list[int] | list[bool]:
@@ -98,8 +98,8 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
     """The arrays of an `.npz` file, in the order in which they were saved, one for each argument.
 
     Types that numpy cannot store (bf16, f8, i4) may be given as their bits, in unsigned integers of the same size.
-    Raises `OSError` for a file that cannot be read, `ValueError` for what is not an `.npz` file of arrays, and
-    `Refusal` for an argument that no array can be.
+    Raises `OSError` for a file that cannot be read, `ValueError` for a file that is not an `.npz` file of arrays, and
+    `Refusal` for an argument of a type without arrays.
     """
     try:
         with np.load(path) as archive:

@@ -1,8 +1,8 @@
-"""Loops and branches, with the storage rules that the static timeline counts by.
+"""Run loops and branches with the storage rules of the static timeline.
 
 At entry each carried value is copied into a buffer of its own: these are the storages of the loop's results, and the
-regions' arguments are other names for them. What an iteration yields is the next carry: moved where the iteration has
-stored it itself and yields it for the first time, otherwise copied. Then the running carry is freed.
+regions' arguments alias them. The yielded values of an iteration are the next carry: moved if the iteration allocated
+the value and yields it for the first time, otherwise copied. Then the previous carry is freed.
 """
 
 from __future__ import annotations
@@ -20,30 +20,29 @@ from .program import Observer, Program
 
 @dataclass(frozen=True)
 class Body:
-    """A region, and which of the values that it hands on are moved; it hands on what its program returns after
-    the first `flags` values.
-    """
+    """A region; `moves`: which of its yielded values are moved. The first `flags` values of its program are not
+    yielded."""
 
     program: Program
     moves: Sequence[bool]
     flags: int = 0
 
-    def hands_on(self, values: Sequence[Any]) -> list[Any]:
-        """Its own storages, and copies of all else."""
+    def yielded(self, values: Sequence[Any]) -> list[Any]:
+        """The yielded values: moved ones, and copies of the others."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
         """The next carry."""
-        # What is not moved is alive beside its copy, until the observer has looked.
-        found = self.program.run(*carry, *outer)
-        following = self.hands_on(found)
+        # Values that are not moved are live beside their copies until the observer is notified.
+        results = self.program.run(*carry, *outer)
+        following = self.yielded(results)
         if observer is not None:
             observer.yielded(self.program.end, following)
         return following
 
 
 def conditional_loop(op: Operation, condition: Program, body: Body, observer: Observer | None) -> Kernel:
-    """`stablehlo.while`. The operands are the initial values, then what the regions capture."""
+    """`stablehlo.while`. The operands are the initial values, then the captures of the regions."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -59,7 +58,7 @@ def conditional_loop(op: Operation, condition: Program, body: Body, observer: Ob
 
 
 def counted_loop(op: Operation, body: Body, observer: Observer | None) -> Kernel:
-    """`scf.for`. The operands are bounds, step and initial values, then what the region captures."""
+    """`scf.for`. The operands are bounds, step and initial values, then the captures of the region."""
     count = len(op.operands)
 
     def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
@@ -84,9 +83,9 @@ def _entered(op: Operation, initial: Sequence[Array], observer: Observer | None)
 
 
 def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer | None) -> Kernel:
-    """`scf.while`. The first region hands on a flag, and values that are the arguments of the second, or the results.
+    """`scf.while`. The first region yields a flag, and values: the arguments of the second region, or the results.
 
-    Its arguments have a storage of their own, which is freed when it has run.
+    Its arguments have a storage of their own, which is freed after it.
     """
     count = len(op.operands)
 
@@ -95,21 +94,21 @@ def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer |
         carry = [value.copy() for value in values[:count]]
         if observer is not None:
             observer.yielded(before.program.end, carry)
-        going, passed = first_part(carry, outer)
-        while going:
+        continues, passed = first_part(carry, outer)
+        while continues:
             carry[:] = after.iterate(passed, outer, observer)
             passed.clear()
-            going, passed = first_part(carry, outer)
+            continues, passed = first_part(carry, outer)
         return tuple(passed)
 
     def first_part(carry: list[Array], outer: Sequence[Array]) -> tuple[bool, list[Array]]:
-        found = before.program.run(*carry, *outer)
-        passed = before.hands_on(found)
+        results = before.program.run(*carry, *outer)
+        passed = before.yielded(results)
         if observer is not None:
             observer.yielded(before.program.end, passed)
             observer.carried(op, passed)
         carry.clear()
-        return bool(found[0]), passed
+        return bool(results[0]), passed
 
     return run
 
@@ -117,14 +116,14 @@ def two_part_loop(op: Operation, before: Body, after: Body, observer: Observer |
 def branches(
     op: Operation, choose: Callable[[Sequence[Array]], int], blocks: Sequence[Body | None], observer: Observer | None
 ) -> Kernel:
-    """A branch hands on its own storages, and copies of all else. One that is not there does nothing."""
+    """A branch moves its own storages, and copies other results. A missing branch does nothing."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
         chosen = blocks[choose(values[:count])]
         if chosen is None:
             return ()
-        results = tuple(chosen.hands_on(chosen.program.run(*values[count:])))
+        results = tuple(chosen.yielded(chosen.program.run(*values[count:])))
         if observer is not None:
             observer.carried(op, results)
         return results

@@ -1,8 +1,8 @@
-"""Whether a value is known to lie in the memory of the device: only then does `device(host(x)) = x` hold.
+"""Decide whether a value is in device memory: only then does `device(host(x)) = x` hold.
 
-A value lies where its operands lie, unless an operation moves it (`dialects/placements.py`) or says where it is
-computed. An argument lies on the device unless its attributes name another memory; of an attribute that is not in the
-table nothing is known.
+A value is in the memory of its operands, unless an operation moves it (`dialects/placements.py`) or states where it is
+computed. An argument is on the device unless its attributes name another memory; with an attribute that is not in the
+table its memory is unknown.
 
 Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls
 MoveToHost, MoveToDevice and annotate_device_placement, and along the operations between them; JAX names the memory of
@@ -28,9 +28,9 @@ _WITHOUT_MEMORY = frozenset(
     tf.aliasing_output
     """.split()
 )
-"""Attributes with a dialect's prefix that do not say where a value lies."""
+"""Attributes with a dialect's prefix that do not affect memory spaces."""
 _ON_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cusolver_", "lapack_", "tpu_custom_call")
-"""Prefixes of custom calls that compute on the device that their operands lie on (jaxlib, XLA)."""
+"""Prefixes of custom calls that compute on the device of their operands (jaxlib, XLA)."""
 _EFFECTS_ON_DEVICE = frozenset({"stablehlo.rng"})
 _BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch", "rows"})
 
@@ -52,39 +52,39 @@ _MOVES = frozenset({TARGET, "MoveToHost", "MoveToDevice"})
 
 
 class MemorySpaces:
-    """Answers for the terms of one table. `arguments`: of which it is known that they lie on the device."""
+    """Memory spaces of the terms of one table."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
-        self._known = dict[int, bool]()
+        self._on_device = dict[int, bool]()
         self._bodies = dict[int, bool]()
 
     def declare_argument(self, number: int, attributes: Mapping[str, Attribute]) -> None:
-        """Record where an argument of a public function lies, by its attributes."""
+        """Record the memory of a public function's argument, by its attributes."""
         kind = attributes.get(MEMORY_KIND)
         is_device = kind is None or kind == StringAttr(DEVICE)
-        self._known[number] = is_device and not set(attributes) - _WITHOUT_MEMORY - {MEMORY_KIND}
+        self._on_device[number] = is_device and not set(attributes) - _WITHOUT_MEMORY - {MEMORY_KIND}
 
     def is_on_device(self, number: int) -> bool:
         pending = [number]
         while pending:
             term = pending[-1]
-            if term in self._known:
+            if term in self._on_device:
                 pending.pop()
                 continue
             verdict = self._by_head(self._terms.head_of(term))
             if verdict is None:
                 operands = self._terms.operands_of(term)[1 if self._terms.head_of(term).kind == "effect" else 0 :]
-                if missing := [operand for operand in operands if operand not in self._known]:
+                if missing := [operand for operand in operands if operand not in self._on_device]:
                     pending.extend(missing)
                     continue
-                verdict = all(self._known[operand] for operand in operands)
-            self._known[term] = verdict
-        return self._known[number]
+                verdict = all(self._on_device[operand] for operand in operands)
+            self._on_device[term] = verdict
+        return self._on_device[number]
 
     def _by_head(self, head: Head) -> bool | None:
-        """True or False if the head decides; None if the value lies where its operands lie."""
-        if head.kind in ("place", "state"):  # They are no values.
+        """True or False if the head decides; None if the value is in the memory of its operands."""
+        if head.kind in ("place", "state"):  # These terms are no values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
             return False

@@ -1,4 +1,4 @@
-"""Meshes of Shardy that nothing refers to: they compute nothing and lay nothing out.
+"""Unused meshes of Shardy: they neither compute nor shard anything.
 
 sdy.mesh @unused = <["a"=2]>
 """
@@ -33,7 +33,7 @@ def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
     """The meshes whose name is in no attribute and no type of the module, quoted or not. Raises `Refusal`."""
     meshes = meshes_of(module)
     texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
-    # In a text another name may stand otherwise than it is.
+    # Names with other characters may be escaped in texts.
     return {
         name: op for name, op in meshes.items() if _WORD.fullmatch(name) and not any(name in text for text in texts)
     }
@@ -41,14 +41,17 @@ def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
 
 def _attributes(module: ModuleOp, meshes: frozenset[Operation]) -> Iterator[Attribute]:
     """Every attribute and type that may hold a name."""
-    seen = set[int]()
+    visited = set[int]()
     for op in every_operation(module):
         if op in meshes:
             continue
-        types = (value.type for value in (*op.results, *(each for region in op.regions for each in _arguments(region))))
+        types = (
+            value.type
+            for value in (*op.results, *(argument for region in op.regions for argument in _arguments(region)))
+        )
         for attribute in (*op.attributes.values(), *op.properties.values(), *types):
-            if id(attribute) not in seen and not isinstance(attribute, DenseAttr | DenseIntOrFPElementsAttr):
-                seen.add(id(attribute))
+            if id(attribute) not in visited and not isinstance(attribute, DenseAttr | DenseIntOrFPElementsAttr):
+                visited.add(id(attribute))
                 yield attribute
 
 

@@ -1,8 +1,8 @@
-"""How much memory a run really holds: numpy buffers, counted when they are made and when Python frees them.
+"""Measure the memory of a run: numpy buffers, counted when they are allocated and when Python frees them.
 
-Every array is followed to the array that owns its buffer, and a finalizer on the owner tells when that is gone. Nothing
-here knows which operations are views. What does not count is told apart as in the static timeline
-(`analysis/memory/timeline.py`): arguments, results, and what comes from constants alone, which is added up on its own.
+Every array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed. This
+does not depend on which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and
+results do not count, and constant expressions are counted separately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .kernels.arrays import Array
 
 
 class Kind(Enum):
-    """Why a buffer is there."""
+    """The role of a buffer."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Metering:
-    """`live_bytes[i]`: the most temporaries that were alive at once while operation i ran; the same of constants."""
+    """`live_bytes[i]`: peak bytes of live temporaries during operation i; `constant_bytes[i]`: those of constants."""
 
     operations: tuple[str, ...]
     live_bytes: tuple[int, ...]
@@ -60,7 +60,7 @@ class Metering:
 
 
 def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], Metering]:
-    """Run an inlined function. Returns its results and what it held. Raises as `execute` does."""
+    """Run an inlined function. Returns its results and memory usage. Raises as `execute` does."""
     ledger = Ledger(Kinds(function))
     arrays = checked_inputs(function, inputs)
     for array in arrays:
@@ -72,7 +72,7 @@ def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], M
 
 
 class Kinds:
-    """What the values of a function, and of the regions in it, are to whoever counts them."""
+    """The roles of the values of a function and of its regions."""
 
     def __init__(self, function: FuncOp):
         self.order = Order.of(single_block(function))
@@ -91,7 +91,7 @@ class Kinds:
         return Kind.RESULT if value in self.results else Kind.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """Within a loop over constants alone everything is constant, the arguments of its regions included."""
+        """In a loop over constants alone all values are constant, including the arguments of its regions."""
         if block not in self.constants:
             around = block.parent_op()
             outer = around.parent if around is not None else None
@@ -103,7 +103,7 @@ class Kinds:
 
 
 class Ledger:
-    """Follows a run as its `Observer`, and enters and strikes out buffers."""
+    """Observes a run, and keeps account of live buffers."""
 
     def __init__(self, kinds: Kinds):
         self.kinds = kinds
@@ -115,58 +115,58 @@ class Ledger:
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
         for value, array in zip(op.results, arrays, strict=False):
-            # A token is no array.
+            # Tokens have no array.
             if array is not None:
                 self.enter(array, self.kinds.of(value))
-        self._look()
+        self._update_peaks()
         if op.parent is self.kinds.order.block:
-            self._turn_page()
+            self._next_operation()
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """The next carry counts even where it is a constant, unless all of the loop is."""
+        """The next carry counts even if it is a constant, unless the whole loop is constant."""
         loop = op.parent_op()
-        assert loop is not None, "what yields lies in a loop"
+        assert loop is not None, "a yield lies in a loop"
         all_constant = any(self.kinds.of(value) is Kind.CONSTANT for value in loop.results)
         for array in arrays:
             self.count_as(array, Kind.CONSTANT if all_constant else Kind.TEMPORARY)
-        self._look()
+        self._update_peaks()
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
         for value, array in zip(op.results, arrays, strict=True):
             self.count_as(array, self.kinds.of(value))
 
     def enter(self, array: Array, kind: Kind) -> None:
-        """Count the buffer behind the array, unless it is counted already."""
+        """Count the buffer of the array, unless it is counted already."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
             return
-        weakref.finalize(owner, self._strike_out, id(owner), owner.nbytes).atexit = False
+        weakref.finalize(owner, self._release, id(owner), owner.nbytes).atexit = False
         self.kind_of_owner[id(owner)] = kind
         self.alive[kind] += owner.nbytes
 
     def count_as(self, array: Array, kind: Kind) -> None:
-        """Count the buffer behind the array as of that kind from now on."""
+        """Change the kind of the array's buffer."""
         self.enter(array, kind)
         owner = owner_of(array)
         self.alive[self.kind_of_owner[id(owner)]] -= owner.nbytes
         self.kind_of_owner[id(owner)] = kind
         self.alive[kind] += owner.nbytes
 
-    def _strike_out(self, identity: int, size: int) -> None:
+    def _release(self, identity: int, size: int) -> None:
         self.alive[self.kind_of_owner.pop(identity)] -= size
 
-    def _look(self) -> None:
+    def _update_peaks(self) -> None:
         for kind in (Kind.TEMPORARY, Kind.CONSTANT):
             self.highest[kind] = max(self.highest[kind], self.alive[kind])
 
-    def _turn_page(self) -> None:
-        """An operation of the function itself is done."""
+    def _next_operation(self) -> None:
+        """Record the peak of a top-level operation and reset it."""
         self.live_bytes.append(self.highest[Kind.TEMPORARY])
         self.constant_bytes.append(self.highest[Kind.CONSTANT])
         self.highest = dict.fromkeys(Kind, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
-        """What was left out as a result was returned, and nothing else."""
+        """Check that exactly the buffers counted as results were returned."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
             assert kind is not Kind.TEMPORARY or identity not in returned, "a result was counted as a temporary"
@@ -174,7 +174,7 @@ class Ledger:
 
 
 def owner_of(array: Array) -> Array:
-    """The array that owns the buffer that this one looks at."""
+    """The array that owns the buffer of this one."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

@@ -1,16 +1,16 @@
-"""`sdy.manual_computation` as terms: what each device computes from the parts that lie there.
+"""`sdy.manual_computation` as terms: the computation of each device on its parts of the operands.
 
-    %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part that lies on the device
+    %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
     }                                                 %1 is whole(tanh(part(%0))), put together from all devices
 
-A term inside of the body stands for what each device computes, one value per device; it depends on what is outside by
-its parts alone. So two bodies on the same devices (mesh, axes, and where that is) that compute the same from the same
-parts compute the same, wherever the one ends and the other begins. And a part of a whole that was put together in the
-same way is what was put there, `part(whole(t)) = t`. Where the layout leaves out an axis that the devices lie along, it
-says that all along it have the same; that is taken at its word, as the partitioner takes it.
+A term inside of the body stands for one value per device; it depends on outside values by their parts alone. So two
+bodies on the same devices (mesh, axes, and their place) that compute the same from the same parts are equal, wherever
+the one ends and the other begins. And a part of a whole that was assembled with the same sharding is the original part,
+`part(whole(t)) = t`. A layout that leaves out an axis of the devices asserts that all devices along it hold the same
+value; this is trusted, as the partitioner trusts it.
 
-What a body has to occur (`KEPT`) has to occur there. Effects keep their order, and are not those of another place.
+Operations in a body that must occur (`KEPT`) must occur there. Effects keep their order, separate from other places.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ATTRIBUTES = {"in_shardings", "out_shardings", "manual_axes"}
 class PerDevice:
     """A body that can be entered.
 
-    `into` and `out`: how what goes in and what comes out lies over the devices; `axes`: those of the devices.
+    `into`, `out`: shardings of operands and results; `axes`: the manual axes.
     """
 
     op: Operation
@@ -45,11 +45,11 @@ class PerDevice:
     mesh: str
 
     def place(self, terms: Terms, around: int) -> int:
-        """The devices, among those around."""
+        """The term of the devices, within those of the enclosing body."""
         return terms.term(Head("place", f"@{self.mesh} {list(self.axes)}"), (around,))
 
     def parts(self, terms: Terms, heads: Heads, place: int, wholes: Sequence[int]) -> list[int]:
-        """What lies on a device of each operand."""
+        """The part of each operand on a device."""
         types = heads.types(self.block.args, self.op)
         return [
             self._part(terms, Head("part", sharding, types=(type_,)), place, whole)
@@ -57,7 +57,7 @@ class PerDevice:
         ]
 
     def wholes(self, terms: Terms, heads: Heads, place: int, parts: Sequence[int]) -> list[int]:
-        """The results, put together from what each device returns."""
+        """The results, assembled from those of each device."""
         last = self.block.last_op
         assert last is not None, "checked: the body ends"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
@@ -67,23 +67,23 @@ class PerDevice:
         ]
 
     def _part(self, terms: Terms, head: Head, place: int, whole: int) -> int:
-        made = terms.head_of(whole)
-        if (made.kind, made.name, made.types[1:]) == ("whole", head.name, head.types):
-            there, part = terms.operands_of(whole)
-            if there == place:
+        whole_head = terms.head_of(whole)
+        if (whole_head.kind, whole_head.name, whole_head.types[1:]) == ("whole", head.name, head.types):
+            whole_place, part = terms.operands_of(whole)
+            if whole_place == place:
                 return part
         return terms.term(head, (place, whole))
 
 
 def per_device(op: Operation) -> PerDevice | None:
-    """The body, if it can be entered: nothing is written on it that is not understood."""
+    """The body, if it can be entered: it has no attributes but axes and shardings; else None."""
     if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
-    said, block = attributes_of(op), op.regions[0].blocks[0]
+    attributes, block = attributes_of(op), op.regions[0].blocks[0]
     last = block.last_op
-    if said.keys() != _ATTRIBUTES or last is None or not is_known_end(last) or attributes_of(last):
+    if attributes.keys() != _ATTRIBUTES or last is None or not is_known_end(last) or attributes_of(last):
         return None
-    into, out, axes = said["in_shardings"], said["out_shardings"], said["manual_axes"]
+    into, out, axes = attributes["in_shardings"], attributes["out_shardings"], attributes["manual_axes"]
     if not (isinstance(into, ShardingPerValueAttr) and isinstance(out, ShardingPerValueAttr)):
         return None
     counts = [(len(into.data), len(op.operands), len(block.args)), (len(out.data), len(op.results), len(last.operands))]

@@ -1,14 +1,14 @@
-"""From operations to programs. What cannot be executed is refused here, at the operation, before anything runs.
+"""Compile blocks to programs. Operations that cannot be executed are refused here, before anything runs.
 
-Which values are views, and so who owns which buffer, follows from the operations alone (`rules/storage.py`):
+Which values are views, and so which value owns a buffer, follows from the operations alone (`rules/storage.py`):
 
     transpose, broadcast_in_dim       a view of the operand
-    reshape                           a view while the operand lies row by row, otherwise a copy
+    reshape                           a view if the operand is row-major, otherwise a copy
     optimization_barrier, depend      the operands themselves
     moves to and from the host        new buffers, which `meter.py` tells apart
     constants of equal elements       a view of one element
     loops, branches                   their carry, see `interpreters/loops.py`
-    segment, gradient                 what their operations make, as if these stood alone
+    segment, gradient                 the values of their operations, as if these were inlined
     everything else                   new buffers
 """
 
@@ -45,7 +45,7 @@ TERMINATORS = frozenset(
 
 
 class Preparation:
-    """Makes programs, and knows what it has found about layouts and called functions on the way."""
+    """Compiles programs, and keeps layouts of values and programs of called functions meanwhile."""
 
     def __init__(self, observer: Observer | None = None):
         self.observer = observer
@@ -54,19 +54,19 @@ class Preparation:
         self.functions = dict[str, Program]()
 
     def function(self, function: FuncOp) -> Program:
-        """Raises `Refusal` for what cannot be executed, wherever in the function or in what it calls."""
+        """Compile a function. Raises `Refusal` for operations that cannot be executed, also in callees."""
         if len(function.body.blocks) != 1:
             name, count = function.sym_name.data, len(function.body.blocks)
             raise Refusal(function, f"function '{name}' has {count} blocks; only functions of one block are executed")
         return self.block(function.body.block)
 
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> Program:
-        """`outer` are the values that it is given besides its arguments: those that it captures."""
+        """Compile a block. `outer`: its captures, which are passed behind its arguments. Raises `Refusal`."""
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
             raise Refusal(end or _around(block), "the block does not end with a return, and cannot be executed")
-        given = set(outer)
-        operations = [op for op in block.ops if op is not end and not (op.results and given.issuperset(op.results))]
+        captures = set(outer)
+        operations = [op for op in block.ops if op is not end and not (op.results and captures.issuperset(op.results))]
         reads = [(*op.operands, *captured(op)) for op in operations]
         places: dict[SSAValue, int] = {}
         for value in (*block.args, *outer, *(result for op in operations for result in op.results)):
@@ -86,14 +86,14 @@ class Preparation:
         return Program(tuple(steps), end, outputs, len(places), self.observer)
 
     def kernel(self, op: Operation) -> Kernel:
-        """Takes the operands, then what the regions of the operation capture. Raises `Refusal`."""
+        """The kernel of an operation, which takes the operands, then the captures of its regions. Raises `Refusal`."""
         try:
-            found = self._kernel(op)
+            kernel = self._kernel(op)
         except ValueError as error:
             raise Refusal(op, f"{name_of(op)} cannot be executed: {error}") from error
-        if found is None:
+        if kernel is None:
             raise Refusal(op, f"{name_of(op)} cannot be executed: the interpreter does not know this operation")
-        return self._following_layout(op, found)
+        return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:
         if works_on_memory(op):
@@ -135,8 +135,8 @@ class Preparation:
         types = FunctionType.from_lists(
             [operand.type for operand in op.operands], [result.type for result in op.results]
         )
-        if (found := _callee(op, name).function_type) != types:
-            raise ValueError(f"it has type {types}, and is made of a function of type {found}")
+        if (callee_type := _callee(op, name).function_type) != types:
+            raise ValueError(f"it has type {types}, and is made of a function of type {callee_type}")
         return self._call(op, name)
 
     def _call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
@@ -146,18 +146,18 @@ class Preparation:
         return self.functions[name].run
 
     def _combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
-        # What happens between scalars is no storage of its own.
+        # Operations on scalars have no storages that the observer counts.
         return combiner(Preparation().block(block, (*numbers, *captured(op))), block, len(numbers))
 
     def _structured(self, op: Operation) -> Kernel:
-        """The numbers of the loops, which `linalg.index` asks for, are handed to the body beside its arguments."""
+        """The body takes the loop indices that `linalg.index` reads beside its arguments."""
         block = op.regions[0].block
-        asked = [inner for inner in block.ops if isinstance(inner, IndexOp)]
-        combine = self._combiner(op, block, [inner.result for inner in asked])
-        return structured(op, combine, [inner.dim.value.data for inner in asked])
+        index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
+        combine = self._combiner(op, block, [inner.result for inner in index_ops])
+        return structured(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Remember which results are views, and let a reshape copy what does not lie row by row."""
+        """Record which results are views, and let a reshape copy operands that are not row-major."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))
@@ -174,7 +174,7 @@ class Preparation:
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:
-    """The kernel with one of its operands laid out row by row."""
+    """The kernel with a row-major copy of one of its operands."""
     return lambda *operands: kernel(*operands[:index], operands[index].copy(), *operands[index + 1 :])
 
 
@@ -192,28 +192,28 @@ def is_known(kind: type[Operation]) -> bool:
 
 
 def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
-    found = SymbolTable.lookup_symbol(_symbols_around(op), name)
-    if not isinstance(found, FuncOp) or not found.body.blocks:
+    callee = SymbolTable.lookup_symbol(_symbols_around(op), name)
+    if not isinstance(callee, FuncOp) or not callee.body.blocks:
         raise Refusal(op, f"function '{name.string_value()}' has no body in this module, and cannot be executed")
-    if found.is_ancestor(op):
+    if callee.is_ancestor(op):
         raise Refusal(op, f"function '{name.string_value()}' calls itself, and cannot be executed")
-    return found
+    return callee
 
 
 def _symbols_around(op: Operation) -> Operation:
-    """The module: xDSL takes operations that it does not know for tables of symbols as well."""
-    found: Operation | None = op
-    while found is not None and not found.has_trait(SymbolTable, value_if_unregistered=False):
-        found = found.parent_op()
-    if found is None:
-        raise Refusal(op, "it lies in no module in which what it calls could be found")
-    return found
+    """The enclosing module: xDSL treats unregistered operations as symbol tables as well."""
+    holder: Operation | None = op
+    while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
+        holder = holder.parent_op()
+    if holder is None:
+        raise Refusal(op, "it lies in no module in which its callee could be found")
+    return holder
 
 
 def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
-    """For each operation, the results of the block's operations that nobody reads after it."""
+    """For each operation, the results of the block's operations without a use behind it."""
     last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)
@@ -228,6 +228,6 @@ def _consecutive(places: Sequence[int]) -> slice:
 
 
 def _around(block: Block) -> Operation:
-    found = block.parent_op()
-    assert found is not None, "the block of a program lies in an operation"
-    return found
+    parent = block.parent_op()
+    assert parent is not None, "the block of a program lies in an operation"
+    return parent

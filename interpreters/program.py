@@ -1,4 +1,4 @@
-"""A block made ready to run: kernels that read and write numbered places, and what is freed after each."""
+"""Executable programs of blocks: kernels that read and write numbered places, and the places freed after each."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .kernels.arrays import Array, Kernel
 
 
 class Observer(Protocol):
-    """What a run tells while it goes on."""
+    """Callbacks during a run."""
 
     def made(self, op: Operation, arrays: Sequence[Any]) -> None:
-        """The results of the operation exist, and nothing that it read has been freed yet."""
+        """The results of the operation are defined, and its operands are not freed yet."""
         ...
 
     def yielded(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """The terminator of a loop's region hands these on; what it was handed itself still exists."""
+        """The terminator of a loop's region yields these; its operands are not freed yet."""
         ...
 
     def carried(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """From now on these stand for the results of the loop."""
+        """From now on these are the results of the loop."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation: it reads `operands`, writes the places `results`, and after it nobody reads those in `dead`."""
+    """One operation: it reads `operands`, writes the places `results`, and is the last use of those in `dead`."""
 
     op: Operation
     kernel: Kernel
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """The steps of a block; its arguments, and then what it captures, take the first places."""
+    """The steps of a block; its arguments and then its captures take the first places."""
 
     steps: tuple[Step, ...]
     end: Operation
@@ -51,11 +51,11 @@ class Program:
     observer: Observer | None
 
     def run(self, *values: Any) -> tuple[Any, ...]:
-        """What the block hands to its terminator. Raises `Refusal` at an operation that numpy cannot carry out."""
+        """Run the block; returns the operands of its terminator. Raises `Refusal` at an operation that fails."""
         places: list[Any] = [*values, *[None] * (self.size - len(values))]
         observer = self.observer
         for step in self.steps:
-            # No name may hold on to an array: it is freed when its place is cleared.
+            # No variable may reference an array: it is freed when its place is cleared.
             try:
                 places[step.results] = step.kernel(*[places[place] for place in step.operands])
             except (TypeError, ValueError, MemoryError) as error:
@@ -70,7 +70,7 @@ class Program:
 
 
 def captured(op: Operation) -> list[SSAValue]:
-    """What the regions of an operation read from outside of it, each value once, in order of reading."""
+    """The captures of an operation's regions: values from outside, each once, in order of their first use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:
         inside.update(argument for block in region.blocks for argument in block.args)

@@ -9,13 +9,12 @@ from .first_difference import Difference
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict, the reason where there is no proof, and the sizes of what was compared.
+    """The verdict, the reason if there is no proof, and the sizes of the compared programs.
 
-    `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, where
-    the programs were comparable at all. `believed`: operations that are pure on the user's word alone. `identical`:
-    proved because the text is the same, not because it was understood. `tier`: 2 where it took the rules for
-    loops, or not even they were enough. `added_constraints`: sharding constraints that only the program after has, and
-    that are assumed to leave the values as they are.
+    `where` names the result (`result #3 of @main`) and `difference` the path from it to the first difference, if the
+    programs are comparable. `believed`: operations that only the user declares to be pure. `identical`: proved by
+    identical text alone. `tier`: 2 if the rules for loops were applied, with or without success. `added_constraints`:
+    number of sharding constraints that only the program after has, and that are assumed not to change values.
     """
 
     proved: bool
@@ -32,7 +31,7 @@ class Proof:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the proof rests on besides its own rules, as sentences."""
+        """Assumptions beside the rules of the proof, as sentences."""
         sentences = list[str]()
         if self.believed:
             sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.believed)}")

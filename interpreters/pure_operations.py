@@ -1,18 +1,18 @@
-"""What the equivalence check takes for pure: a deterministic function of operands, attributes and regions, no effect.
+"""Operations that the equivalence check treats as pure: deterministic functions of operands, attributes and regions.
 
 The checker's own list, shared with no pass and no rule table, so that a wrong entry there is not repeated here.
-Whatever is not on it is an ordered effect. Left out on purpose, though StableHLO has them:
+All other operations are ordered effects. Operations of StableHLO that are left out on purpose:
 `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`, `after_all`, `create_token`
 (order), `async_start`, `async_done`, `composite` (names a function) and every collective (all devices must take part).
 `partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its state as an operand.
 Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
 
-arith and math are pure throughout. tensor is, since tensors are values; `tensor.empty` is taken to hold the same each
-time, so a program that reads what nobody has written has no result of its own. A sharding constraint of sdy is its
-operand, laid out over the devices in some way; it may be repeated, not dropped. linalg and scf are here for tensors and
-scalars: whatever takes or makes a memref is an effect, whatever its name, and so is a region with an effect in it. Left
-out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is left open; `func.call_indirect`; and
-operations that no dialect of today has under these names.
+arith and math are pure throughout. So is tensor, since tensors are values; `tensor.empty` is assumed to hold the same
+elements each time: a program that reads elements before they are written has no defined result. A sharding
+constraint of sdy is its operand with a sharding; it may be repeated, not dropped. linalg and scf are here for tensors
+and scalars: every operation with memref operands or results is an effect, whatever its name, and so is a region with an
+effect in it. Left out: memref; `scf.parallel`, `scf.forall` and their reductions, whose order is unspecified;
+`func.call_indirect`; and operations that no current dialect has under these names.
 Source: https://mlir.llvm.org/docs/Dialects/.
 """
 
@@ -99,8 +99,8 @@ COMPUTE_THEIR_REGIONS = frozenset(
     stablehlo.sort stablehlo.while tensor.generate tensor.pad
     """.split()
 ).union(f"linalg.{name}" for name in _LINALG.split())
-"""A region of these is a function of its arguments and of what it captures: all that counts is what its terminator
-reads, and its effects. A region of anything else may mean whatever its owner likes."""
+"""Operations whose regions are functions of their arguments and captures: only the operands of the terminator and the
+effects matter. The meaning of other regions is unknown."""
 
 TERMINATORS = frozenset(
     """
@@ -109,41 +109,41 @@ TERMINATORS = frozenset(
 )
 
 KEPT = frozenset({"sdy.sharding_constraint"})
-"""They compute nothing that anybody has to read, and still may not vanish; said twice is as good as said once.
-Shardy shards the operand of a constraint that nobody reads."""
+"""Operations that must not be removed even if their results are unread; duplicates are allowed. Shardy shards the
+operand of an unread constraint."""
 
 OF_THE_REGION = frozenset({"linalg.index"})
-"""They read which point of the loops around them runs: not the same in two regions, though nothing is an operand."""
+"""Operations that read the iteration of the enclosing loops: without operands, yet different in two regions."""
 
 OF_THE_PLACE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
-"""They read on which device they run: the same in two regions of one device."""
+"""Operations that read the device on which they run: equal in two regions of one device."""
 
 RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
-"""Their regions run on devices of their own."""
+"""Operations whose regions run on devices of their own."""
 
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
-"""What nearly every tensor holds, asked for first: exactly these classes."""
+"""The usual element types, checked first: exactly these classes."""
 
 
 class Memory:
-    """Finds references to memory among values; each type is looked at once."""
+    """Finds references to memory among values; each type is analysed once."""
 
     def __init__(self):
-        # The type is kept beside the answer, so that its id is not given to another one.
-        self._seen = dict[int, tuple[Attribute, bool]]()
+        # The type is kept beside the answer, so that its id is not reused.
+        self._by_id = dict[int, tuple[Attribute, bool]]()
 
     def is_among(self, values: Iterable[SSAValue]) -> bool:
         for value in values:
-            if (known := self._seen.get(id(value.type))) is None:
-                known = self._seen[id(value.type)] = value.type, refers_to_memory(value.type)
-            if known[1]:
+            if (entry := self._by_id.get(id(value.type))) is None:
+                entry = self._by_id[id(value.type)] = value.type, refers_to_memory(value.type)
+            if entry[1]:
                 return True
         return False
 
 
 def refers_to_memory(type_: Attribute) -> bool:
-    """A memref, or a type that holds one: whatever touches it is an effect."""
+    """Whether the type is a memref or holds one: operations with such values are effects."""
     if is_tensor(type_):
         return refers_to_memory(type_.element_type)
     if type(type_) in _NUMBERS:

@@ -1,11 +1,11 @@
-"""Operations that may fail, and loops that may not end (`conditions.py`): where they run belongs to the program.
+"""Operations that may fail, and loops that may not end (`conditions.py`): the proof tracks where they run.
 
     scf.if %c { %q = arith.divsi %x, %y … }     the division runs if %c: risk[scf.if, region 0: divsi(#x, #y)](#c)
     %q = arith.divsi %x, %y                     it always runs: divsi(#x, #y)
 
-The value of such an operation is a term as any other. What the program runs is noted in the scope: once, since what ran
-before does not fail later. The program after may run no more than the program before. A loop that may not end is noted
-together with the state, so that it stays behind the effects before it.
+The value of such an operation is an ordinary term. The scope notes each one that the program runs, once, since an
+operation that ran before does not fail later. The program after must not run more than the program before. A loop that
+may not end is noted together with the state, so that it stays behind the effects before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CLOSED_APART = 64
 
 
 def note(terms: Terms, scope: Scope, term: int, *, ordered: bool = False) -> None:
-    """Note that what the term stands for runs, unless it ran before. `ordered`: not before the effects so far."""
+    """Note that the operation of a term runs, unless it ran before. `ordered`: it runs behind the effects so far."""
     if term in all_that_ran(scope):
         return
     scope.ran[term] = ordered
@@ -33,7 +33,7 @@ def note(terms: Terms, scope: Scope, term: int, *, ordered: bool = False) -> Non
 
 
 def all_that_ran(scope: Scope) -> Mapping[int, bool]:
-    """What is noted in a scope and those around it."""
+    """The operations noted in a scope and those around it."""
     scopes = list[dict[int, bool]]()
     around: Scope | None = scope
     while around is not None:
@@ -43,9 +43,9 @@ def all_that_ran(scope: Scope) -> Mapping[int, bool]:
 
 
 def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Closed], term: int) -> list[int]:
-    """Note that an operation, a term, runs what is noted in its regions, if and when it runs them.
+    """Note that an operation (`term`) runs the operations noted in its regions, if and when it runs these.
 
-    Returns the terms that are noted.
+    Returns the noted terms.
     """
     decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
     return note_closures(terms, scope, name_of(op), [region.risks for region in regions], decides)
@@ -54,7 +54,7 @@ def note_regions(terms: Terms, scope: Scope, op: Operation, regions: Iterable[Cl
 def note_closures(
     terms: Terms, scope: Scope, name: str, regions: Sequence[Iterable[Closure]], decides: int
 ) -> list[int]:
-    """As `note_regions`, for an operation of this name. `decides`: the term that says which region runs, and when."""
+    """As `note_regions`, for an operation of this name. `decides`: the term that determines which region runs."""
     noted = list[int]()
     for index, closures in enumerate(regions):
         for body, captures in closures:
@@ -71,7 +71,7 @@ def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
 
 
 def _is_ordered(terms: Terms, body: int) -> bool:
-    """Whether a loop that may not end is noted in a region."""
+    """Whether a region notes a loop that may not end."""
     closed = terms.bodies[body]
     entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
     heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
@@ -79,7 +79,7 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, known: Collection[int]) -> bool:
-    """Whether a risk is one of the known ones, or runs one of them where a region happens to run."""
+    """Whether a risk is one of the `known` ones, or runs one of them conditionally in a region."""
     inner: int | None = risk
     while inner is not None and inner not in known:
         inner = _inner(terms, inner)
@@ -87,7 +87,7 @@ def is_implied(terms: Terms, risk: int, known: Collection[int]) -> bool:
 
 
 def _inner(terms: Terms, risk: int) -> int | None:
-    """What a risk runs in a region, if it is the same in each execution of the region."""
+    """The operation that a risk runs in a region, if it is the same in each execution of the region; else None."""
     head, operands = terms.head_of(risk), terms.operands_of(risk)
     if head.name == ENDLESS:
         inner = _inner(terms, operands[0])
@@ -111,7 +111,7 @@ def _entry(body: Body, position: int) -> tuple[int, tuple[int, ...]] | None:
 
 
 def closed_risks(terms: Terms, scope: Scope, arguments: Sequence[int], types: tuple[int, ...]) -> tuple[Closure, ...]:
-    """What is noted in a region, each with its captures; all together where they are many."""
+    """The noted risks of a region with their captures: one closure for each, or one for all if there are many."""
     risks = tuple(scope.risks)
     groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
     return tuple(terms.close(Inside(tuple(arguments), group), types, -1, scope.depth) for group in groups)

@@ -1,4 +1,4 @@
-"""Regions that combine scalars, run on vectors of scalars."""
+"""Run regions that combine scalars on vectors of scalars."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ CONSTANTS = frozenset({"stablehlo.constant", "arith.constant"})
 
 
 def combiner(program: Program, block: Block, numbers: int = 0) -> Combine:
-    """All elements at once where every operation is elementwise, otherwise one element after the other.
+    """Run all elements at once if every operation is elementwise, otherwise one element after the other.
 
-    The program takes the arguments of the block, so many loop numbers, and then what the block captures: that is the
-    same for all elements. Raises `ValueError` for a block on tensors with dimensions.
+    The program takes the arguments of the block, `numbers` loop indices, and then the captures of the block, which are
+    the same for all elements. Raises `ValueError` for a block on tensors with dimensions.
     """
     if any(shape_at(argument) for argument in block.args):
         raise ValueError("its region combines tensors; only regions that combine scalars are executed")
@@ -29,17 +29,19 @@ def combiner(program: Program, block: Block, numbers: int = 0) -> Combine:
     filled = replace(program, steps=tuple(map(_filling, program.steps))) if at_once else program
 
     def run(*values: Array) -> tuple[Array, ...]:
-        known = [convert(one, to) if one.dtype != to else one for one, to in zip(values, dtypes, strict=False)]
-        known += values[len(dtypes) : vectors]
+        vector_arguments = [
+            convert(value, to) if value.dtype != to else value for value, to in zip(values, dtypes, strict=False)
+        ]
+        vector_arguments += values[len(dtypes) : vectors]
         if at_once:
-            return filled.run(*np.broadcast_arrays(*known, *values[vectors:]))
-        return _one_by_one(program, np.broadcast_arrays(*known), values[vectors:])
+            return filled.run(*np.broadcast_arrays(*vector_arguments, *values[vectors:]))
+        return _one_by_one(program, np.broadcast_arrays(*vector_arguments), values[vectors:])
 
     return run
 
 
 def _filling(step: Step) -> Step:
-    """A constant as a vector as long as the first argument; all else as it is."""
+    """Turn a constant into a vector as long as the first argument; other steps stay unchanged."""
     if step.op.name not in CONSTANTS:
         return step
     return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))

@@ -1,4 +1,4 @@
-"""What is visible at a point of a program while its values are numbered."""
+"""The values and the state that are visible at a point of a program during value numbering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 Exchange = tuple[int, int | tuple[str, int]]
-"""A channel, and what goes through it: a term, or the head of a term that depends on a region's arguments."""
+"""A channel and the exchanged value: a term, or the head of a term that depends on a region's arguments."""
 
 
 class Branch(NamedTuple):
@@ -22,13 +22,12 @@ class Branch(NamedTuple):
 class Scope:
     """The values of this region, then those of the regions around it; and the state.
 
-    `entry` stands for one execution of the region: it is the state at its start. `place` stands for the device that
-    runs it. `kept`: terms that have to occur, in the order of their first occurrence. `risks`: terms for what runs and
-    may fail or not end; `ran`: the operations behind them, and whether the effects before
-    them count. `exchanges`: the channel of each operation that has one, and
-    what it exchanges. `literal`: the meaning of the region is unknown, so that everything in it counts, and in this
-    order. `is_alike`: all devices come here, equally often and in the same order. `chosen`: the branches around, as the
-    term that decides and the region that runs; only tier 2 looks at them.
+    `entry` identifies one execution of the region: the state at its start. `place` identifies the device that runs it.
+    `kept`: terms that must occur, in the order of their first occurrence. `risks`: terms for operations that run and
+    may fail or not end; `ran`: these operations, and whether the effects before them matter. `exchanges`: channel and
+    exchanged value of each operation with a channel. `literal`: the meaning of the region is unknown, so that all of
+    its operations and their order matter. `is_alike`: all devices run the region, equally often and in the same order.
+    `chosen`: the enclosing branches, from the deciding term to the region that runs; only tier 2 reads them.
     """
 
     depth: int
@@ -54,17 +53,17 @@ class Scope:
         return None
 
     def within(self) -> Scope:
-        """For operations that run where they stand, and see what is around them."""
+        """The scope of operations that run in place and see the values around them."""
         return replace(self, around=self, values={})
 
     def called(self, state: int) -> Scope:
-        """For the body of a function, which sees nothing of its caller."""
+        """The scope of a function body, which does not see values of its caller."""
         return replace(self, state=state, around=None, values={})
 
 
 class Outcome(NamedTuple):
-    """Terms: of what a function returns, of the state when it returns, of what has to occur besides, of what runs and
-    may fail or not end; and the exchanges over channels."""
+    """Terms of a function: its results, its final state, those that must occur besides, those that run and may fail or
+    not end; and the exchanges over channels."""
 
     results: tuple[int, ...]
     state: int

@@ -1,8 +1,8 @@
-"""Operations that values are seen through: what comes out of them is what went in, or what their bodies return.
+"""Transparent operations: their results are their operands, or the values that their bodies return.
 
 %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-%1 = recompute.segment { … yield %0 }               %1 is %0: it groups for the reader
-%2 = @annotate_device_placement("device", %1)       %2 is %0 where %1 is %0, put into the host's memory
+%1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
+%2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
 %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
 """
 
@@ -28,7 +28,7 @@ from .wrapping import Wrapping, into
 
 
 class SeenThrough(ABC):
-    """The part of a numbering that knows them."""
+    """The part of a numbering that handles transparent operations."""
 
     def __init__(self, side: Side, terms: Terms):
         self.heads = Heads(terms.attributes)
@@ -51,7 +51,7 @@ class SeenThrough(ABC):
         return self._wrapping.wrapped(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: Scope) -> Sequence[int]:
-        """Operations grouped for the reader: they run where they stand."""
+        """Number the operations of a group, which run in place."""
         block = body_of(op)
         last = block.last_op
         if last is None or name_of(last) != "recompute.yield" or block.args or op.operands or not is_known_end(last):
@@ -68,13 +68,13 @@ class SeenThrough(ABC):
         return self._wrapping.wrapped(around, numbers)
 
     def _fetched(self, op: Operation, scope: Scope) -> int | None:
-        """The value that lay on the device before it was moved to the host, if the operation only moves it back."""
+        """The original value on the device, if the operation only moves it back from the host; else None."""
         if not is_from_host(op) or op.regions:
             return None
         (number,) = self._operands(op, scope)
-        put = self.heads.attributes(op, attributes_of(op) | {FRONTEND: placed_in(HOST)})
-        made = self._terms.head_of(number)
-        if (made.kind, made.name, made.attributes) != ("operation", name_of(op), put):
+        host_attributes = self.heads.attributes(op, attributes_of(op) | {FRONTEND: placed_in(HOST)})
+        move = self._terms.head_of(number)
+        if (move.kind, move.name, move.attributes) != ("operation", name_of(op), host_attributes):
             return None
         (source,) = self._terms.operands_of(number)
         is_same = self._terms.types_of(source) == self.heads.types(op.results, op)
@@ -89,7 +89,7 @@ class SeenThrough(ABC):
         _, returned = self._block(body.block, inner)
         if inner.state != entered:
             scope.state = self._terms.term(Head("place", "left"), (place, inner.state))
-        scope.kept.update((self._terms.term(Head("place", "kept"), (place, one)), None) for one in inner.kept)
+        scope.kept.update((self._terms.term(Head("place", "kept"), (place, term)), None) for term in inner.kept)
         results = body.wholes(self._terms, self.heads, place, returned)
         for result in results:
             self._origins.setdefault(result, body.op)

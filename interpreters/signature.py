@@ -1,4 +1,4 @@
-"""What a program promises to the outside, apart from what its functions compute."""
+"""The interface of a program: attributes and types of its module and public functions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def _of_function(numbering: Numbering, name: str, function: Operation) -> dict[s
     if own.get("sym_visibility") == StringAttr("public"):
         del own["sym_visibility"]
     places = {f"@{name}": attributes(function, {key: own[key] for key in own if key not in BY_POSITION})}
-    for what, key, types in (("argument", "arg_attrs", type_.inputs), ("result", "res_attrs", type_.outputs)):
-        for index, extra in enumerate(position_attributes(function, key, len(types))):
-            places[f"{what} #{index} of @{name}"] = attributes(function, extra)
+    for role, key, types in (("argument", "arg_attrs", type_.inputs), ("result", "res_attrs", type_.outputs)):
+        for index, position in enumerate(position_attributes(function, key, len(types))):
+            places[f"{role} #{index} of @{name}"] = attributes(function, position)
     for block in function.regions[0].blocks if function.regions else ():
         if block.last_op is not None:
             places[f"the return of @{name}"] = attributes(block.last_op, attributes_of(block.last_op))
@@ -43,7 +43,7 @@ def _of_function(numbering: Numbering, name: str, function: Operation) -> dict[s
 
 
 def signature_difference(before: dict[str, Attributes], after: dict[str, Attributes], terms: Terms) -> str | None:
-    """The first place that is not the same, in words."""
+    """Describe the first place that differs; None if all are equal."""
     for place in before | after:
         if place not in before or place not in after:
             return f"{place} is only in the program {'before' if place in before else 'after'}"

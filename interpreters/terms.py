@@ -1,15 +1,14 @@
-"""Terms: what values are computed from, each written once in a table, so that equal numbers mean equal values.
+"""Terms: the expressions that compute values, hash-consed in a table, so that equal numbers mean equal values.
 
-A *term* is a head (what is done: operation name, attributes, result types, bodies) applied to the numbers of its
-operands.
+A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands.
 
     %1 = stablehlo.tanh %0                              tanh(#0)
     %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
 
-A region becomes a closed *body* (lambda lifting): what it computes from its own arguments, written with positions
-instead of names. What does not depend on these arguments is a *capture*: it is passed by number, as one more operand
-of the operation. So a body has no free names, whatever it is nested in: the arguments of a region get numbers never
-used before, and these disappear when the region is closed.
+A region becomes a closed *body* (lambda lifting): its expressions over its own arguments, with positions instead of
+names. A value that does not depend on these arguments is a *capture*: it is passed by number, as one more operand of
+the operation. So a body has no free names at any nesting depth: the arguments of a region get fresh numbers, which
+disappear when the region is closed.
 
     while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
                                                                 add(0, 2)), roots = (3, 1)](#init, #x)
@@ -45,16 +44,16 @@ Kind = Literal[
 ]
 Attributes = tuple[tuple[str, int], ...]
 ENDLESS = "may not end"
-"""The name of a `risk` that is noted together with the effects before it."""
+"""The name of a `risk` term that includes the effects before it."""
 
 
 class Head(NamedTuple):
-    """What a term is, apart from its operands. `types` and the values of `attributes` are numbers too.
+    """A term without its operands. `types` and the values of `attributes` are numbers too.
 
-    `properties`: the names of those attributes that are properties, where these are two things. `operand_types`: of an
-    effect. An `effect` reads the state before it as its first operand, and is itself the state after it. `loop`,
-    `history`, `index`, `pattern`, `branch` and `rows` are of the rules for loops (`loop_rules`), `place`, `part` and
-    `whole` of what runs on each device (`per_device.py`).
+    `properties`: the names of the attributes that are properties, for operations that distinguish them.
+    `operand_types`: set for effects only. An `effect` reads the state before it as its first operand, and is itself the
+    state after it. `loop`, `history`, `index`, `pattern`, `branch` and `rows` belong to the rules for loops
+    (`loop_rules`), `place`, `part` and `whole` to per-device bodies (`per_device.py`).
     """
 
     kind: Kind
@@ -72,8 +71,8 @@ class Body(NamedTuple):
 
     types: tuple[int, ...]
     entries: tuple[tuple[int, tuple[int, ...]] | None, ...]
-    roots: tuple[int, ...]  # what the terminator reads, then the end state
-    kept: tuple[int, ...]  # what has to occur besides
+    roots: tuple[int, ...]  # operands of the terminator, then the end state
+    kept: tuple[int, ...]  # terms that must occur besides
     ending: int  # the head of the terminator
 
 
@@ -83,7 +82,7 @@ NO_BLOCK = Body((), (), (), (), -1)
 class Inside(NamedTuple):
     """A region as terms, before it is closed: its arguments, then its first state; its results, then its end state.
 
-    `kept`: what nobody has to read, and still has to occur.
+    `kept`: terms that must occur even if nothing reads them.
     """
 
     bound: tuple[int, ...]
@@ -100,7 +99,7 @@ Closure = tuple[int, tuple[int, ...]]
 
 
 class Closed(NamedTuple):
-    """A region as terms, its body and its captures; `risks`: the same for what runs in it and may fail."""
+    """A region as terms, its body and its captures; `risks`: closures of its terms that run and may fail."""
 
     inside: Inside | None
     body: int
@@ -109,7 +108,7 @@ class Closed(NamedTuple):
 
 
 class Terms:
-    """The table. `origins` (first operation of each term) and `insides` (its regions), by side, only explain."""
+    """The table. `origins` (first operation of each term) and `insides` (its regions), by side, serve explanations."""
 
     def __init__(self, functions: frozenset[str]):
         self.attributes = AttributeKeys(functions)
@@ -139,7 +138,7 @@ class Terms:
         return number
 
     def bound(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """A new value, equal to no other one: an argument of a region at this depth, or the state at its start."""
+        """A fresh value, equal to no other one: an argument of a region at this depth, or the state at its start."""
         return self.term(Head(kind, f"number {len(self.terms)}", types=types), depth=depth)
 
     def body(self, body: Body) -> int:
@@ -149,7 +148,7 @@ class Terms:
         return number
 
     def depth_of(self, number: int) -> int:
-        """How deep the innermost region is on whose arguments the term depends; 0 where it depends on none."""
+        """The depth of the innermost region on whose arguments the term depends; 0 if there is none."""
         return self._depths[number]
 
     def head_of(self, number: int) -> Head:
@@ -159,7 +158,7 @@ class Terms:
         return self.terms[number][1]
 
     def types_of(self, number: int) -> tuple[int, ...]:
-        """Of what it is, one type mostly; of one of several results its own."""
+        """The types of a term, usually one; for one of several results its own type."""
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
@@ -169,7 +168,7 @@ class Terms:
     def close(self, inside: Inside, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
         """The body of a region at this depth, and its captures.
 
-        A term depends on the region's arguments exactly if it is as deep as the region: deeper regions are closed.
+        A term depends on the region's arguments exactly if it has at least its depth: deeper regions are closed.
         """
         positions = {number: position for position, number in enumerate(inside.bound)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []

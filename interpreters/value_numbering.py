@@ -1,12 +1,13 @@
-"""Value numbering: turns the functions of a program into terms (see `terms.py`), one operation after the other.
+"""Value numbering: translate the functions of a program to terms (`terms.py`), one operation after the other.
 
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-    %4 = recompute.depend %0 after %t                   %4 is %0: the token orders, it computes nothing
-    %5 = func.call @private(%0)                         what @private returns for %0: calls are inlined here
+    %4 = recompute.depend %0 after %t                   %4 is %0: the token orders operations, it computes nothing
+    %5 = func.call @private(%0)                         the result of @private for %0: calls are inlined here
 
-Goes by the parts of an operation alone (`anatomy.py`), so that registered and unregistered operations are treated
-alike. What is not understood raises a `Refusal`; nothing is guessed. In a region of which nobody knows what it means
-(`COMPUTE_THEIR_REGIONS` names those that are known) nothing is seen through, dropped or shared: it is taken literally.
+Reads only the parts of an operation that `anatomy.py` lists, so that registered and unregistered operations are treated
+alike. Unsupported constructs raise a `Refusal`; nothing is guessed. A region of unknown meaning
+(`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: no operation in it is seen through, dropped or
+shared.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from .terms import NO_BLOCK, Closed, Head, Inside, Side, Terms
 from .wrapping import into, without
 
 MAX_OPERATIONS = 5_000_000
-"""More operations than this, with calls inlined, are refused: calls of calls can double at each level."""
+"""Maximum number of operations with calls inlined: nested calls can double at each level."""
 
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
@@ -52,9 +53,9 @@ SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs
 class Numbering(SeenThrough):
     """Numbers the values of one program.
 
-    `pure`: the names of the operations that have no effect. `declared`: those of them that only the user vouches for;
-    `believed` are the ones that the program has. `constraints_before`: where given, a sharding constraint that is not
-    among these terms is its operand, and it is among `added_constraints`.
+    `pure`: names of the operations without effects. `declared`: those of them that only the user declares to be pure;
+    `believed`: the ones in the program. `constraints_before`: if set, a sharding constraint that is not among these
+    terms equals its operand, and is added to `added_constraints`.
     """
 
     def __init__(
@@ -74,19 +75,21 @@ class Numbering(SeenThrough):
         self._declared = declared
         self.believed = set[str]()
         self._insides = terms.insides[side]
-        self._known = dict[Operation, tuple[Head, bool]]()  # Of those without regions: whether it is an effect.
+        self._heads_of_ops = dict[
+            Operation, tuple[Head, bool]
+        ]()  # Heads of operations without regions, and whether they are effects.
         self._conditions = RunTimeConditions(terms)
         self.constraints = set[int]()
         self._constraints_before = constraints_before
         self.added_constraints = set[Operation]()
 
     def demand_bounded_size(self) -> None:
-        """Raises `Refusal` where calls call themselves, or make the program too large once they are inlined."""
+        """Raise `Refusal` for recursion, and for a program that is too large with calls inlined."""
         if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
             raise Refusal(self.module, f"more than {MAX_OPERATIONS} operations once calls are inlined")
 
     def function(self, name: str) -> Outcome:
-        """Results and effects of a function for unknown arguments. Raises `Refusal`."""
+        """Results and effects of a function for symbolic arguments. Raises `Refusal`."""
         function = self.functions[name]
         types = self.heads.types(function_body(function, name, self.heads).args, function)
         parameters = [
@@ -100,16 +103,16 @@ class Numbering(SeenThrough):
         return Outcome(results, scope.state, frozenset(scope.kept), frozenset(scope.risks), tuple(scope.exchanges))
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Whether what a term stands for is among the others."""
+        """Whether every operation that the term stands for is among the others."""
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Whether the others hold all that a term stands for."""
+        """Whether the others hold every operation that the term stands for."""
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:
-        """The state after everything at the top level that is not a function, taken literally, but for unused meshes
-        that the other program does not have. Raises `Refusal`."""
+        """The state after all top-level operations that are no functions, compared literally, except for unused meshes
+        that the other program lacks. Raises `Refusal`."""
         scope = self._outermost("start of the module")
         scope.literal = True
         ignored = unused_meshes(self.module).keys() - meshes_of(other).keys()
@@ -153,7 +156,7 @@ class Numbering(SeenThrough):
 
     def _apply(self, op: Operation, scope: Scope) -> Sequence[int]:
         name = name_of(op)
-        known = None if scope.literal else self._known.get(op)
+        head_and_effect = None if scope.literal else self._heads_of_ops.get(op)
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
         if not scope.literal and (value := self._identities.value(op, operands)) is not None:
@@ -168,13 +171,16 @@ class Numbering(SeenThrough):
         condition = None if scope.literal else self._conditions.of(op, operands)
         regions = [self._region(op, region, scope) for region in op.regions]
         insides = [region.inside for region in regions if region.inside]
-        if known is None:
+        if head_and_effect is None:
             effect = scope.literal or self._has_effect(op, insides, scope)
             bodies = tuple([region.body for region in regions])
-            known = self.heads.of("effect" if effect else "operation", op, what_counts(op, scope), bodies), effect
+            head_and_effect = (
+                self.heads.of("effect" if effect else "operation", op, what_counts(op, scope), bodies),
+                effect,
+            )
             if not op.regions and not scope.literal and name not in COLLECTIVES:
-                self._known[op] = known
-        head, effect = known
+                self._heads_of_ops[op] = head_and_effect
+        head, effect = head_and_effect
         if not effect:
             self.believed.update(self._declared.intersection((name, declared_name(op))))
         for region in regions:
@@ -195,7 +201,7 @@ class Numbering(SeenThrough):
         return [self._terms.term(Head("result", str(index)), (term,)) for index in range(len(op.results))]
 
     def _is_added(self, constraint: int) -> bool:
-        """Whether a sharding constraint is only in this program, and so taken for its operand."""
+        """Whether a sharding constraint is only in this program, so that it counts as its operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
             return False
@@ -204,14 +210,14 @@ class Numbering(SeenThrough):
     def _note_runs(
         self, op: Operation, scope: Scope, term: int, regions: Sequence[Closed], may_fail: bool, effect: bool
     ) -> None:
-        """Note what an operation does beside computing its results."""
+        """Note what an operation does beside computing its results: risks, exchanges and origins."""
         noted = [term, *note_regions(self._terms, scope, op, regions, term)]
         if may_fail and not effect:
             note(self._terms, scope, term)
         if not effect and why_endless(op) is not None:
             note(self._terms, scope, term, ordered=True)
-        exchanged = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
-        scope.exchanges.extend((channel, exchanged) for channel in channels_of(op))
+        exchanged_value = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
+        scope.exchanges.extend((channel, exchanged_value) for channel in channels_of(op))
         for number in noted:
             self._origins.setdefault(number, op)
 
@@ -242,7 +248,7 @@ class Numbering(SeenThrough):
         return Closed(inside, body, captures, closed_risks(self._terms, scope, (*bound, start), types))
 
     def _block(self, block: Block, scope: Scope) -> tuple[int, tuple[int, ...]]:
-        """Number a block. Returns the head of its terminator and what that reads; taken literally, it has none."""
+        """Number a block. Returns the head and the operands of its terminator; (-1, ()) for a literal block."""
         last = block.last_op
         if last is not None and scope.literal and not (is_function(block) and is_known_end(last)):
             last = None
@@ -260,8 +266,8 @@ class Numbering(SeenThrough):
         block, function = function_body(self.functions[name], name, self.heads), self.functions[name]
         last = block.last_op
         assert last is not None, "checked: a function ends with func.return"
-        taken, returned = self.heads.types(block.args, op), self.heads.types(last.operands, op)
-        if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (taken, returned):
+        argument_types, result_types = self.heads.types(block.args, op), self.heads.types(last.operands, op)
+        if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (argument_types, result_types):
             raise Refusal(op, f"func.call of @{name} with operands or results that it does not have")
         around = self._wrapping.around(
             ("call", op, without(attributes_of(op), {"callee"})),
@@ -282,16 +288,16 @@ class Numbering(SeenThrough):
         return self._wrapping.wrapped(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: Scope) -> Sequence[int]:
-        """A call of a function that a consumer finds by its name: an effect. The function is compared as a public one
-        is."""
+        """Number a call of a function that a consumer finds by its name: an effect. The function is compared like a
+        public one."""
         head = self.heads.of("effect", op, without(attributes_of(op), {"callee"}))
         scope.state = self._terms.term(head._replace(name=f"func.call of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(Head("result", str(index)), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: Scope) -> tuple[int, ...]:
-        """What the function returns for these arguments, from the scope's state on."""
+        """The results of the function for these arguments, starting at the scope's state."""
         block = function_body(self.functions[name], name, self.heads)
         scope.values.update(zip(block.args, arguments, strict=True))
-        _, results = self._block(block, scope)  # `_call` and the signature see to what is written on the return
+        _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return
         return results

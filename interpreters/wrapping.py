@@ -1,4 +1,4 @@
-"""Attributes of operations that values are seen through (calls, barriers, segments): terms around the values.
+"""Attributes of transparent operations (calls, barriers, segments), as terms around the values that pass them.
 
     %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
 
@@ -19,13 +19,13 @@ from .heads import Heads
 from .terms import Head, Terms
 
 _FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
-"""Frontend attributes that say how every operation of a call is executed (XLA: xla/side_effect_util.h)."""
+"""Frontend attributes that apply to every operation of a call alone (XLA: xla/side_effect_util.h)."""
 _REPEAT_THE_TYPE = frozenset({"jax.token"})
-"""Attributes of the arguments and results of private functions that say no more than the type `_TOKEN`: JAX writes this
-one on each value that is a token (jax/_src/interpreters/mlir.py), and reads it of public functions only."""
+"""Attributes of arguments and results of private functions that only repeat the type `_TOKEN`: JAX writes this one on
+each token (jax/_src/interpreters/mlir.py), and reads it on public functions only."""
 _TOKEN = "!stablehlo.token"
 Part = tuple[str, Operation, Mapping[str, Attribute]]
-"""What carries the attributes, the operation for error messages, and the attributes that are compared."""
+"""The role of the operation, the operation for error messages, and the attributes to compare."""
 
 
 class Wrapping:
@@ -36,13 +36,13 @@ class Wrapping:
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
         """Heads of the terms around the values: one for each part with attributes, or for every part with `always`."""
         return [
-            Head("attributed", what, self._heads.attributes(op, attributes))
-            for what, op, attributes in parts
+            Head("attributed", role, self._heads.attributes(op, attributes))
+            for role, op, attributes in parts
             if attributes or always
         ]
 
     def wrapped(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        """The values, each as the result at its position of a term over all of them."""
+        """Each value as the result at its position of one term over all values."""
         values = tuple(numbers)
         for head in around:
             if self._is_for_each_value(head):
@@ -53,10 +53,10 @@ class Wrapping:
         return list(values)
 
     def wrapped_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
-        """The state, with the values that pass the boundary at the same time."""
+        """The state in a term with the values that pass the boundary with it."""
         for head in around:
-            together = () if self._is_for_each_value(head) else numbers
-            state = self._terms.term(head, (state, *together))
+            values = () if self._is_for_each_value(head) else numbers
+            state = self._terms.term(head, (state, *values))
         return state
 
     def _is_for_each_value(self, head: Head) -> bool:
@@ -66,8 +66,8 @@ class Wrapping:
         is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
         return is_known and not attributes
 
-    def by_position(self, what: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """The values with `arg_attrs` or `res_attrs` (`name`) of the function that is called."""
+    def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
+        """The values with `arg_attrs` or `res_attrs` (`name`) of the callee."""
         extras = position_attributes(function, name, len(numbers))
         attributes = {
             f"{index}: {key}": value
@@ -75,7 +75,7 @@ class Wrapping:
             for key, value in extra.items()
             if not (key in _REPEAT_THE_TYPE and _is_token(function, name, index))
         }
-        return self.wrapped(self.around((what, function, attributes)), numbers)
+        return self.wrapped(self.around((role, function, attributes)), numbers)
 
 
 def _is_token(function: Operation, name: str, index: int) -> bool:
@@ -86,7 +86,7 @@ def _is_token(function: Operation, name: str, index: int) -> bool:
 
 
 def into(around: Sequence[Head]) -> list[Head]:
-    """The heads around what enters a call, which differ from those around what leaves it."""
+    """The heads around values that enter a call, distinct from those around values that leave it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

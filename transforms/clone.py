@@ -13,8 +13,8 @@ becomes
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too: else the value and its delayed twin would both stay alive.
-The dead originals are left to `recompute-cse`.
+Later gradient operations read `%x` in place of `%0` too: otherwise both the value and its delayed twin would be live.
+`recompute-cse` removes dead originals.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from .plans.notes import notes_of, write_notes
 
 @dataclass(frozen=True)
 class Done:
-    """The plan of one function, the graph that it is for, and what is noted on its operations."""
+    """The plan of one function, its graph, and the notes on its operations."""
 
     function: str
     graph: Graph
@@ -69,10 +69,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Cloned:
-    """What was done in each step, and a remark for each mark that had no effect.
+    """The applied plan of each step, and a remark for each mark without effect.
 
-    `before`: of the steps that may as well be left as they were, by function, the peaks that they had. `saving`: the
-    share of the peak that is saved by the model of XLA:CPU, where it was forecast for the module as a whole.
+    `before`: by function, the original peaks of steps that may be left unchanged instead. `saving`: the share of the
+    peak that is saved by the model of XLA:CPU, if it was forecast for the whole module.
     """
 
     steps: tuple[Done, ...]
@@ -89,59 +89,59 @@ class Cloned:
         return sum(done.plan.copies for done in self.steps)
 
 
-def clone(module: ModuleOp, how: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:
+def clone(module: ModuleOp, copying: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:
     """Copy every marked value that the backward pass needs, behind a token for its copy group.
 
-    `steps`: those of the module, where they are known already; here and below.
+    `steps`: those of the module, if they exist already; here and below.
     """
     return clone_marked(
-        module, steps or numbered_steps(module), lambda _, step: plan_of_marks(step, how), how.permission
+        module, steps or numbered_steps(module), lambda _, step: plan_of_marks(step, copying), copying.permission
     )
 
 
 def clone_marked(
     module: ModuleOp, steps: Steps, plan_of: Callable[[FuncOp, Step], Plan], permission: Permission
 ) -> Cloned:
-    """The same with what `plan_of` says that the marks of a step ask for."""
-    done, remarks = list[Done](), list[Remark]()
+    """Copy by the plan that `plan_of` derives from the marks of each step."""
+    applied, remarks = list[Done](), list[Remark]()
     numbers = Numbers.free_in(module)
     for function, step in steps:
         remarks.extend(_refused(step, permission))
         plan = plan_of(function, step)
         remarks.extend(_without_effect(step, plan))
-        done.append(_carry_out(function, step, plan, numbers))
-    return Cloned(tuple(done), tuple(remarks))
+        applied.append(_apply(function, step, plan, numbers))
+    return Cloned(tuple(applied), tuple(remarks))
 
 
 def clone_as_planned(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
-    """Carry out plans that were made for this very module. Raises `Refusal` where one does not fit."""
-    plans, numbers = {one.function: one for one in planned}, Numbers.free_in(module)
-    done = list[Done]()
+    """Apply plans that were made for this very module. Raises `Refusal` for a plan that does not match."""
+    plans, numbers = {step_plan.function: step_plan for step_plan in planned}, Numbers.free_in(module)
+    applied = list[Done]()
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
-        if (one := plans.pop(name, None)) is None:
+        if (step_plan := plans.pop(name, None)) is None:
             raise Refusal(function, f"the plan has nothing for @{name}; it is for {', '.join(sorted(plans)) or 'none'}")
-        if one.graph != step.graph.fingerprint:
+        if step_plan.graph != step.graph.fingerprint:
             raise Refusal(function, f"the plan is for another program: @{name} is not the step that it was made for")
-        _demand_fit(function, step, one.plan, permission)
-        for wrong in unknown_operations(step.graph, one.notes):
-            raise Refusal(function, f"the plan cannot be carried out: {wrong}")
-        write_notes(step, one.notes)
+        _demand_fit(function, step, step_plan.plan, permission)
+        for violation in unknown_operations(step.graph, step_plan.notes):
+            raise Refusal(function, f"the plan cannot be carried out: {violation}")
+        write_notes(step, step_plan.notes)
         verify_attributes(every_operation(function))
-        done.append(_carry_out(function, step, one.plan, numbers))
+        applied.append(_apply(function, step, step_plan.plan, numbers))
     if plans:
         raise Refusal(module, f"the plan is for another program: there is no step @{next(iter(plans))} here")
-    return Cloned(tuple(done), ())
+    return Cloned(tuple(applied), ())
 
 
 def clone_by(
     module: ModuleOp, planner: Planner, permission: Permission = NOTHING, steps: Steps | None = None
 ) -> Cloned:
-    """Carry out what somebody's planner says of each step. Raises `Refusal` where a plan does not fit, and
-    where there is none."""
-    done, remarks, numbers = list[Done](), list[Remark](), Numbers.free_in(module)
+    """Apply the plans of an external planner. Raises `Refusal` for a plan that does not match, and for a step without
+    one."""
+    applied, remarks, numbers = list[Done](), list[Remark](), Numbers.free_in(module)
     for function, step in steps or numbered_steps(module):
         with part("plan"):
             try:
@@ -152,33 +152,33 @@ def clone_by(
             raise Refusal(function, f"the planner gives a Plan for each step, not {type(plan).__name__}")
         _demand_fit(function, step, plan, permission)
         remarks.extend(without_effect(step, plan))
-        done.append(_carry_out(function, step, plan, numbers))
-    return Cloned(tuple(done), tuple(remarks))
+        applied.append(_apply(function, step, plan, numbers))
+    return Cloned(tuple(applied), tuple(remarks))
 
 
 @part("clone")
-def _carry_out(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
-    done = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
+def _apply(function: FuncOp, step: Step, plan: Plan, numbers: Numbers) -> Done:
+    record = Done(function.sym_name.data, step.graph, plan, tuple(notes_of(step)))
     apply_plan(step, plan, numbers)
-    for op, wrong in wrong_reads(step, plan):
-        raise Refusal(op, f"{name_of(op)} does not read what was planned: {wrong}")
-    return done
+    for op, difference in wrong_reads(step, plan):
+        raise Refusal(op, f"{name_of(op)} does not read what was planned: {difference}")
+    return record
 
 
 def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for wrong in violations(step.graph, plan, refused(step, permission)):
-        raise Refusal(function, f"the plan cannot be carried out: {wrong}")
+    for violation in violations(step.graph, plan, refused(step, permission)):
+        raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 
 def _refused(step: Step, permission: Permission) -> Iterator[Remark]:
-    """Marks on operations that must not run twice: said, and taken back."""
+    """Remove marks on operations that must not run twice, and yield a remark for each."""
     for op, reason in list(refused_marks(step, permission)):
         del op.attributes[Names.RECOMPUTE]
         yield Remark(op, reason)
 
 
 def _without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
-    """What stays although it was asked for; marks on results that stay, while another result is copied, go."""
+    """Yield remarks on marked values that are kept; correct the marks of operations with other copied results."""
     yield from without_effect(step, plan)
     for op, index, reason in list(kept_results(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
@@ -189,11 +189,11 @@ def _without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
 class ClonePass(ModulePass):
     """Copy marked operations into the backward pass, behind dependency tokens.
 
-    copies: at most so many copies of one operation; with 2 the outputs of a segment may come before its inside.
-    chain: each copy group also waits for the gradient operation before it.
-    collectives: collectives may be repeated, on all devices alike, with channels of their own.
-    preserve_rng_state: unseeded random operations are never repeated; if false they may draw again, other numbers.
-    strict: a mark that has no effect is an error.
+    copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
+    chain: each copy group also waits for the gradient operation in front of it.
+    collectives: allow copies of collectives, on all devices alike, with channels of their own.
+    preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers.
+    strict: report a mark without effect as an error.
     """
 
     name = "recompute-clone"
@@ -205,6 +205,6 @@ class ClonePass(ModulePass):
     strict: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        how = Copying(self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state))
+        copying = Copying(self.copies, self.chain, permission=Permission(self.collectives, self.preserve_rng_state))
         with nested_steps_apart(op):
-            tell(ctx, demand_effect(clone(op, how).remarks, self.strict))
+            tell(ctx, demand_effect(clone(op, copying).remarks, self.strict))

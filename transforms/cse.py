@@ -1,10 +1,10 @@
-"""recompute-cse: merge what is computed twice for no reason, and drop what is dead. Copies stay apart from originals.
+"""recompute-cse: merge equal operations and drop dead ones. Copies are not merged with originals.
 
     %1 = stablehlo.sine %x        // forward
     %2 = stablehlo.sine %x        // forward: merged with %1
-    %3 = stablehlo.sine %x        // gradient: kept, or %1 would live until here; both get `recompute.phase`
+    %3 = stablehlo.sine %x        // gradient: kept, or %1 would be live until here; both get `recompute.phase`
 
-A general CSE compares attributes, so the attributes that are left (`recompute.copy`, `recompute.id` on copies,
+A general CSE compares attributes, so the remaining attributes (`recompute.copy`, `recompute.id` on copies,
 `recompute.phase` on twins of different phases) keep every later CSE from undoing the recomputation.
 """
 
@@ -34,28 +34,28 @@ from ..support.walk import every_operation
 from .offload import withdraw
 from .plans.nested_steps import nested_steps_apart
 
-# Which copy of what an operation is does not change what it computes.
+# Attributes that do not change what an operation computes.
 _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHECKPOINT, Names.PHASE})
 
 
 @dataclass
 class Kinds:
-    """Numbers for operations: two with the same number compute the same, as far as that can be seen from outside.
+    """Value numbers of operations: two with the same number compute the same, by structural comparison.
 
-    An operation is numbered when everything that it reads has been merged, so what it reads stays the same. `same`:
-    for the results of a twin that stays those of the first.
+    An operation is numbered after its operands have been merged, so its operands are final. `same`: from the results of
+    a twin that is not merged to those of the first operation.
     """
 
-    alike: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
+    by_key: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
         default_factory=dict[tuple[object, ...], list[tuple[Operation, int]]]
     )
-    told: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
+    attribute_numbers: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
     values: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
     same: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     count: int = 0
 
     def of(self, op: Operation) -> int:
-        listed = self.alike.setdefault(self._key(op), [])
+        listed = self.by_key.setdefault(self._key(op), [])
         for other, number in listed:
             if _same_regions(op, other):
                 return number
@@ -71,15 +71,16 @@ class Kinds:
         return name_of(op), attributes, properties, tuple(map(id, read)), types, len(op.regions)
 
     def _number(self, attribute: Attribute) -> int:
-        """Of equal attributes the same. Most are even the same object, and comparing by value is slow."""
-        if (entry := self.told.get(id(attribute))) is None:
+        """A number for equal attributes. Most are the same object, and comparing by value is slow."""
+        if (entry := self.attribute_numbers.get(id(attribute))) is None:
             entry = attribute, self.values.setdefault(attribute, len(self.values))
-            self.told[id(attribute)] = entry
+            self.attribute_numbers[id(attribute)] = entry
         return entry[1]
 
 
-def _same_regions(one: Operation, other: Operation) -> bool:
-    return all(mine.is_structurally_equivalent(theirs) for mine, theirs in zip(one.regions, other.regions, strict=True))
+def _same_regions(op: Operation, other: Operation) -> bool:
+    pairs = zip(op.regions, other.regions, strict=True)
+    return all(region.is_structurally_equivalent(other_region) for region, other_region in pairs)
 
 
 def cse(
@@ -87,18 +88,18 @@ def cse(
     known: Mapping[FuncOp, Phases] = MappingProxyType({}),
     call_of: Callable[[Operation], object] = lambda op: None,
 ) -> int:
-    """Merge twins and drop dead operations; returns how many operations went.
+    """Merge equal operations and drop dead ones; returns the number of removed operations.
 
-    `known`: the phases of functions before operations were put in that wait for the gradient. `call_of`: the inlined
-    call that an operation comes from. Twins of different calls stay apart, constants excepted, and so does what stands
-    in the loops of a call: else it could not come back as it was.
+    `known`: phases of functions from before operations that wait for the gradient were inserted. `call_of`: the inlined
+    call that an operation comes from. Twins of different calls are not merged, except for constants, and neither are
+    operations in the loops of a call: otherwise the call could not be outlined again.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
         classified = phases_now(known[function]) if function in known else phases(function)
-        # A twin reads what the operation reads that it is merged with, so nothing new dies, and no phase changes.
+        # Merged twins have the same operands, so no further operation becomes dead, and no phase changes.
         kinds = _merge_twins(block, _place(classified), call_of)
         if classified is not None:
             _state_phases_of_twins(kinds, classified)
@@ -106,9 +107,9 @@ def cse(
 
 
 def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> int:
-    """Merge twins of all phases, and drop dead operations, before anybody asks for phases; returns how many went.
+    """Merge twins of all phases and drop dead operations, before phases are known; returns the number of removed ones.
 
-    `may_go`: whether an operation may be replaced by its first twin, whose value lives longer then.
+    `may_go`: whether an operation may be replaced by its first twin, which extends the live range of that one.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
@@ -118,7 +119,7 @@ def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> i
 
 
 def _place(classified: Phases | None) -> Callable[[Operation], str]:
-    """Twins merge within a phase only: a forward twin of a gradient operation would have to live until there."""
+    """The phase within which twins are merged: merging across phases would extend live ranges to the gradient."""
     if classified is None:
         return lambda op: ""
     return lambda op: "" if is_constant(op) else classified.phase.get(op, "")
@@ -134,10 +135,10 @@ def _merge_twins(
     call_of: Callable[[Operation], object],
     may_go: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
-    """The kinds of the operations that are left, and may be merged."""
+    """Merge twins; returns the numbers of the remaining operations that may be merged."""
     kinds, kind_of = Kinds(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
-        # An operation and its terminator, as in most reductions, or less.
+        # At most one operation and its terminator, as in most reductions.
         return kind_of
     first = dict[tuple[int, str, object], Operation]()
     for op in list(block.ops):
@@ -151,7 +152,7 @@ def _merge_twins(
         if kept is not op and not may_go(op):
             kinds.same.update(zip(op.results, kept.results, strict=True))
             continue
-        if kept is op or _one_is_held(kept, op, place):
+        if kept is op or _would_save_recomputed(kept, op, place):
             kind_of[op] = kind
             continue
         for old, new in zip(op.results, kept.results, strict=True):
@@ -162,14 +163,14 @@ def _merge_twins(
     return kind_of
 
 
-def _one_is_held(one: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Whether one of two twins is recomputed, and the backward pass reads the other one, which is not.
+def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
+    """Whether only one of two twins is recomputed, and the backward pass reads the other one.
 
-    Merged they would be saved, and the copy would be for nothing.
+    The merged value would be saved, and the copy would save nothing.
     """
-    if (Names.ID in one.attributes) == (Names.ID in other.attributes):
+    if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False
-    saved = other if Names.ID in one.attributes else one
+    saved = other if Names.ID in op.attributes else op
     block = saved.parent
     assert block is not None, "twins stand in a block"
     readers = (block.find_ancestor_op_in_block(use.operation) for result in saved.results for use in result.uses)
@@ -177,7 +178,7 @@ def _one_is_held(one: Operation, other: Operation, place: Callable[[Operation], 
 
 
 def _keep_marks(kept: Operation, merged: Operation) -> None:
-    """Notes for readers survive on the operation that stays, and who its copies are."""
+    """Move notes for readers, and the id that links copies, to the remaining operation."""
     for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
         if name in merged.attributes:
             kept.attributes[name] = merged.attributes[name]
@@ -186,8 +187,8 @@ def _keep_marks(kept: Operation, merged: Operation) -> None:
 def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
     """Write the phase on operations that equal one of another phase, so that no later CSE merges them.
 
-    Not on a forward operation between two gradients of the same forward pass, whose location would disagree: its twin
-    says enough.
+    A forward operation between two gradients of one forward pass is skipped, since its location would disagree; the
+    phase of its twin suffices.
     """
     twins = dict[int, list[Operation]]()
     for op, kind in kinds.items():
@@ -203,7 +204,7 @@ def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -
 
 @dataclass(frozen=True)
 class CsePass(ModulePass):
-    """Merge twins, keep copies and phases apart, drop dead operations."""
+    """Merge equal operations within a phase, but not copies with originals, and drop dead operations."""
 
     name = "recompute-cse"
 

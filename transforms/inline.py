@@ -1,13 +1,13 @@
-"""recompute-inline: put the bodies of private functions in the place of their calls, inside loops too.
+"""recompute-inline: replace calls of private functions by their bodies, inside loops too.
 
     %1 = call @_where(%m, %x) loc("jit(f)/jvp(block0)/jit(_where)")
 
 becomes the body of `@_where`, each operation with the call's path in front of its own:
-`jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; only
-after inlining do the values that cross from one to the other show. Private functions without calls are dropped.
-Functions whose name a consumer looks for (`dialects/reserved_names.py`) stay as they are, and so do their calls. So do
-calls with attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute`
-inlines them to decide, as it calls them again.
+`jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
+residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
+whose name a consumer looks for (`dialects/reserved_names.py`) stay unchanged, and so do their calls. So do calls with
+attributes that inlining would lose, such as those that JAX's `compute_on` writes; the pipeline `recompute` inlines
+them to decide, since it outlines them again.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from .calls.said import Inherited, called_from
 from .calls.whole import attributed, is_private, kept_whole
 
 MAX_OPERATIONS = 1_000_000
-"""A function with more operations than this is refused: functions that call each other twice double at each level."""
+"""Maximum size of a function after inlining: functions that call each other twice double at each level."""
 
 
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
-    """Inline every call of a private function; returns how many. Raises `Refusal` for recursion, or for too many.
+    """Inline every call of a private function; returns the number of calls.
 
-    `origins`: a table to fill with where each operation comes from. Functions of a reserved name and those with
-    `recompute.whole` are left as they came, with their calls.
+    `origins`: a table to fill with the origin of each operation. Functions with a reserved name or `recompute.whole`
+    stay unchanged, with their calls. Raises `Refusal` for recursion, and for more than `MAX_OPERATIONS` operations.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    inlined = _Inlined(functions, _staying(functions.values()), Inherited(module), origins)
-    order = inlined.callees_first()
-    inlined.demand_bounded_size(order)
+    inliner = _Inliner(functions, _staying(functions.values()), Inherited(module), origins)
+    order = inliner.callees_first()
+    inliner.demand_bounded_size(order)
     if origins is not None:
         origins.number(functions.values())
-    count = sum(inlined.in_place(function) for function in order if function.sym_name.data not in inlined.staying)
-    _drop_uncalled(module, inlined.staying)
+    count = sum(inliner.in_place(function) for function in order if function.sym_name.data not in inliner.staying)
+    _drop_uncalled(module, inliner.staying)
     return count
 
 
@@ -60,7 +60,7 @@ def _staying(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """A remark at the first call of each function whose calls are not inlined."""
+    """Return a remark at the first call of each function whose calls are not inlined."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying, others_on, first = _staying(functions.values()), attributed(module), dict[str, Remark]()
     for call in every_operation(module):
@@ -74,8 +74,8 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 
 @dataclass
-class _Inlined:
-    """The functions of a module, and which of them stay as they are."""
+class _Inliner:
+    """Inlines the functions of a module, except for those `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
@@ -83,12 +83,12 @@ class _Inlined:
     origins: Origins | None
 
     def callees_first(self) -> list[FuncOp]:
-        """All functions, each behind those that it calls. Raises `Refusal` for a function that calls itself."""
+        """All functions, callees before callers. Raises `Refusal` for recursion."""
         order, active = list[FuncOp](), dict[str, list[FuncOp]]()
-        known, pending = set[str](), list(self.functions.values())[::-1]
+        visited, pending = set[str](), list(self.functions.values())[::-1]
         while pending:
             name = pending[-1].sym_name.data
-            if name in known:
+            if name in visited:
                 pending.pop()
                 continue
             if name not in active:
@@ -99,16 +99,16 @@ class _Inlined:
                     raise Refusal(
                         callee, f"function '{callee.sym_name.data}' calls itself; recursive functions cannot be inlined"
                     )
-            if missing := [callee for callee in active[name] if callee.sym_name.data not in known]:
+            if missing := [callee for callee in active[name] if callee.sym_name.data not in visited]:
                 pending.extend(missing)
                 continue
             del active[name]
-            known.add(name)
+            visited.add(name)
             order.append(pending.pop())
         return order
 
     def demand_bounded_size(self, order: Sequence[FuncOp]) -> None:
-        """Raises `Refusal` for a function that would have too many operations. `order`: callees first."""
+        """Raise `Refusal` for a function with too many operations after inlining. `order`: callees first."""
         sizes = dict[str, int]()
         for function in order:
             name, total = function.sym_name.data, 0
@@ -123,7 +123,7 @@ class _Inlined:
             sizes[name] = total
 
     def in_place(self, function: FuncOp) -> int:
-        """Inline the calls of functions that hold no more calls; returns how many."""
+        """Inline the calls of functions without calls; returns their number."""
         inlined = 0
         for call in [op for op in every_operation(function) if isinstance(op, CallOp)]:
             if (callee := self._callee(call)) is not None:
@@ -132,7 +132,7 @@ class _Inlined:
         return inlined
 
     def _callee(self, call: CallOp) -> FuncOp | None:
-        """The function whose body takes the place of the call."""
+        """The function whose body replaces the call, or None if the call stays."""
         name = call.callee.string_value()
         callee = self.functions.get(name)
         if callee is None or name in self.staying or not is_private(callee) or not callee.body.blocks:
@@ -167,7 +167,7 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
 
 
 def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
-    """A list of decisions, one for each result of the call, belongs to the operations that make these results."""
+    """Copy a list of marks, one for each result of the call, to the operations that define these results."""
     marks = call.attributes.get(Names.RECOMPUTE)
     if not isinstance(marks, ArrayAttr):
         return
@@ -178,7 +178,7 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
 
 
 def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
-    """Drop private functions that no operation refers to, be it as a call, a decomposition or a comparator."""
+    """Drop private functions without references: calls, decompositions or comparators."""
     named = {name for op in every_operation(module) for name in _names_in(op)}
     for op in [op for op in module.ops if isinstance(op, FuncOp) and is_private(op) and op.body.blocks]:
         if (name := op.sym_name.data) not in named and name not in staying:

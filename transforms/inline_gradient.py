@@ -1,12 +1,12 @@
-"""recompute-inline-gradient: put the operations of every `recompute.gradient` in its place, and state their phase.
+"""recompute-inline-gradient: replace every `recompute.gradient` by its operations, and state their phase.
 
     %g = recompute.gradient {
       %h = stablehlo.multiply %ct, %a : tensor<8xf32>          %h = stablehlo.multiply %ct, %a
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations in front of the first gradient stay as they are. Where a later gradient needs operations between the
-two, f1 b1 f2 b2, the phases of the whole function are stated: position says nothing there.
+Forward operations in front of the first gradient stay unchanged. If a later gradient needs operations between the two,
+f1 b1 f2 b2, the phases of the whole function are stated, since they do not follow from positions.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from ..support.walk import every_operation
 
 
 def inline_gradient(module: ModuleOp) -> int:
-    """Flatten every gradient region; returns how many. Raises `Refusal` where flattening would lose something."""
-    found = [op for op in every_operation(module) if isinstance(op, GradientOp)]
-    for gradient in found:
+    """Flatten every gradient region; returns their number. Raises `Refusal` for a misplaced region."""
+    gradients = [op for op in every_operation(module) if isinstance(op, GradientOp)]
+    for gradient in gradients:
         _check_place(gradient)
-    for block in dict.fromkeys(op.parent for op in found):
-        assert block is not None, "what is found in a module stands in a block"
+    for block in dict.fromkeys(op.parent for op in gradients):
+        assert block is not None, "a gradient region stands in a block"
         _state_phases_between(block)
-    for gradient in found:
+    for gradient in gradients:
         for op in splice(gradient):
             op.attributes.setdefault(Names.PHASE, StringAttr("gradient"))
-    return len(found)
+    return len(gradients)
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Inlined functions may have put it where it could not be written."""
+    """Verify the place of a region again: inlining may have moved it to an invalid one. Raises `Refusal`."""
     try:
         gradient.verify_place(gradient.parent_op())
     except VerifyException as error:
@@ -50,7 +50,7 @@ def _check_place(gradient: GradientOp) -> None:
 
 
 def _state_phases_between(block: Block) -> None:
-    """Operations between gradients that a later one needs are its forward pass; then everything says its phase."""
+    """State all phases if a gradient needs operations behind the first gradient: they are its forward pass."""
     order = Order.of(block)
     needed = _needed_by_gradients(order)
     first = next(index for index, op in enumerate(order.operations) if isinstance(op, GradientOp))
@@ -63,12 +63,12 @@ def _state_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """What gradients need, constants left out: they run anywhere."""
+    """The operations that gradients need, without constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):
         if isinstance(op, GradientOp) or op in needed:
-            needed.update(made for made in producers(op) if not constants.issuperset(made.results))
+            needed.update(producer for producer in producers(op) if not constants.issuperset(producer.results))
     return needed
 
 

@@ -1,4 +1,4 @@
-"""recompute-inline-segments: put the operations of every `recompute.segment` in its place, marked.
+"""recompute-inline-segments: replace every `recompute.segment` by its operations, with marks.
 
     %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
       %a = stablehlo.sine %x : tensor<8xf32>                {recompute.segment = "block0", recompute.recompute = true}
@@ -6,10 +6,10 @@
       recompute.yield %b : tensor<8xf32>                    {recompute.segment = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
-Outputs, which forward operations outside read, are kept, as is what outlives the backward pass, unless the segment says
-`recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole, and one with a policy hands it
-on. The innermost segment names the region, `outer/inner`; a name that is taken gets a number, `block0#1`. What an
-operation says of itself stays.
+Outputs, which forward operations outside read, are kept, as are values that outlive the backward pass, unless the
+segment has `recompute.output_recompute`. A segment with `recompute.recompute = false` is kept whole, and one with a
+policy passes the policy to its operations. The innermost segment names the region, `outer/inner`; a name that is taken
+gets a number, `block0#1`. Attributes of operations take precedence.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ KEEPING = tuple(StringAttr(policy) for policy in ("must_save", "prefer_save", "o
 
 @dataclass(frozen=True)
 class Instance:
-    """A segment that was flattened: what it said, and its operations without those of inner segments."""
+    """A flattened segment: its attributes, and its operations without those of inner segments."""
 
-    said: Mapping[str, Attribute]
+    attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
 
     @property
     def mark(self) -> Attribute:
-        """What the operations get."""
-        return self.said.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
+        """The mark of its operations."""
+        return self.attributes.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
     @property
     def is_kept(self) -> bool:
@@ -56,11 +56,11 @@ class Instance:
 
     @property
     def recomputes_outputs(self) -> bool:
-        return Names.OUTPUT_RECOMPUTE in self.said
+        return Names.OUTPUT_RECOMPUTE in self.attributes
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment; returns how many. Segments that scopes state are marked too.
+    """Flatten and mark every segment; returns their number. Segments that scopes state are marked too.
 
     Raises `Refusal` as `phases` and `take_scopes` do.
     """
@@ -71,45 +71,45 @@ def inline_segments(module: ModuleOp) -> int:
         return 0
     for function in [op for op in operations if isinstance(op, FuncOp)]:
         taken = _regions_of(function)
-        found = list[Instance]()
+        instances = list[Instance]()
         for segment in _outermost(function):
-            found.extend(_flatten(segment, "", taken))
-        if found:
-            _mark(function, found)
-        flattened += len(found)
+            instances.extend(_flatten(segment, "", taken))
+        if instances:
+            _mark(function, instances)
+        flattened += len(instances)
     return flattened
 
 
 def _outermost(function: FuncOp) -> list[SegmentOp]:
-    found = (op for op in every_operation(function) if isinstance(op, SegmentOp))
-    return [segment for segment in found if not isinstance(segment.parent_op(), SegmentOp)]
+    segments = (op for op in every_operation(function) if isinstance(op, SegmentOp))
+    return [segment for segment in segments if not isinstance(segment.parent_op(), SegmentOp)]
 
 
 def _regions_of(function: FuncOp) -> set[str]:
-    """The regions that the operations name themselves."""
+    """The regions that operations name by attributes."""
     stated = (op.attributes.get(Names.SEGMENT) for op in every_operation(function) if not isinstance(op, SegmentOp))
     return {region.data for region in stated if isinstance(region, StringAttr)}
 
 
 def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[Instance]:
-    """The segment and those inside of it, the outermost first."""
-    said = dict(segment.attributes)
+    """Flatten a segment and those inside of it, the outermost first."""
+    attributes = dict(segment.attributes)
     region = _region(segment, outer, taken)
     hand_on_names(segment, segment.terminator.operands, set(segment.body.block.ops))
     operations = splice(segment)
     own = tuple(op for op in operations if not isinstance(op, SegmentOp))
     for op in operations:
-        if Names.PHASE in said:
-            op.attributes.setdefault(Names.PHASE, said[Names.PHASE])
-    hand_on(own, switches_in(said))
+        if Names.PHASE in attributes:
+            op.attributes.setdefault(Names.PHASE, attributes[Names.PHASE])
+    hand_on(own, switches_in(attributes))
     for op in own:
         op.attributes.setdefault(Names.SEGMENT, StringAttr(region))
     inner = [op for op in operations if isinstance(op, SegmentOp)]
-    return [Instance(said, own), *(one for op in inner for one in _flatten(op, f"{region}/", taken))]
+    return [Instance(attributes, own), *(instance for op in inner for instance in _flatten(op, f"{region}/", taken))]
 
 
 def _region(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """The path of this instance, which nobody else has."""
+    """A unique path for this instance."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, region = 0, path
@@ -136,7 +136,7 @@ def _mark(function: FuncOp, instances: Sequence[Instance]) -> None:
 
 
 def _all_forward(function: FuncOp) -> Phases:
-    """A function without a gradient is a forward pass."""
+    """Phases of a function without a gradient: it is a forward pass."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
     return Phases(order, dict.fromkeys(operations, "primal") | {terminator: "update"})

@@ -1,10 +1,10 @@
-"""recompute-loops: what a loop stacks up for a later loop is computed again there, from the smallest set of stacks.
+"""recompute-loops: recompute values that a loop stacks for a later loop there, from the smallest set of stacks.
 
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass
 
-becomes two loops that hand on `%h` alone, say; the second computes `sin(tanh(%h))` again. `lax.scan` over layers comes
-as such. Loops inside of loops, branches and bodies per device are looked at too.
+becomes two loops of which the first stacks only `%h`, for example; the second recomputes `sin(tanh(%h))`. `lax.scan`
+over layers has this form. Loops inside of loops, branches and per-device bodies are included.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from .rolled.repeat import repeat
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: how many operations are repeated, how many FLOPs all iterations take for that, what is said of
-    the loops, and which results stand for those of loops that are gone."""
+    """The result of the pass: number of repeated operations, extra FLOPs over all iterations, remarks, and the
+    replacements of results of erased loops."""
 
     copies: int
     extra_flops: int
@@ -57,8 +57,8 @@ NOTHING_ROLLED = Rolled(0, 0, ())
 
 
 def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops = True) -> Rolled:
-    """Cut every pair of loops that hands on stacks, in place, from the outside in. loops: `False` for none of them;
-    "periodic(8)" or "periodic(auto)": those that are left keep their carries every so many iterations.
+    """Cut every pair of loops that share stacks, in place, from the outside in. `loops`: `False` for none; with
+    "periodic(8)" or "periodic(auto)" the remaining pairs keep their carries every so many iterations.
 
     Raises `UnknownPolicy`, `BadSchedule`, and `Refusal` for a function of several blocks.
     """
@@ -82,15 +82,15 @@ def recompute_loops(module: ModuleOp, selection: Selection = AUTO, loops: Loops 
             whole = _run_again_whole(links(), find, selection)
             remarks.extend(_not_worth_it(links(), may_repeat, find, whole))
             while (cut := _next_cut(links(), find, whole)) is not None:
-                remarks.extend((_said(cut), *_run_once(cut)))
+                remarks.extend((_remark_on_cut(cut), *_run_once(cut)))
                 extra += cut.extra_flops
                 copies += repeat(cut, numbers, replaced)
-            # These go back once all that is inside of them is done.
+            # These are split again after all blocks inside of them.
             pending.extend((joined, copies) for joined in join_branches(block, crossings))
             pending.extend(inner for op in block.ops for region in op.regions for inner in region.blocks)
         if schedule.kind != "cut":
             drop_dead_code(function.body)
-            for held in _held(function.body.block, crossings, schedule, may_repeat, remarks):
+            for held in _checkpointed(function.body.block, crossings, schedule, may_repeat, remarks):
                 extra += held.extra_flops
                 copies += carry_out(held, numbers, replaced)
         drop_dead_code(function.body)
@@ -105,7 +105,7 @@ EXCHANGES = "; {name} in it holds collectives, which run again with collectives=
 
 
 def _next_cut(links: Iterable[Link], find: Find, whole: Collection[Operation]) -> LoopCut | None:
-    """A cut of the block that is worth it. It is found anew each time: loops are replaced when they are cut."""
+    """The next worthwhile cut of the block. It is searched again each time, since a cut replaces its loops."""
     cuts = (find(link) for link in links if link.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
 
@@ -125,31 +125,33 @@ def _not_worth_it(
 WHOLE = "the loop is in a segment, and computed again with it as a whole: that needs less than to cut it"
 
 
-def _held(
+def _checkpointed(
     block: Block, crossings: Crossings, schedule: Schedule, may_repeat: MayRepeat, remarks: list[Remark]
 ) -> Iterator[Held]:
-    """Pairs of loops that hold less then, which the caller replaces before the next one is looked for: from the
-    outside in, and not in what has been written for others."""
-    seen, pending = set[Operation](), [block]
+    """Yield pairs of loops that hold less with checkpoints, from the outside in; new loops are skipped. The caller
+    replaces each pair before the next one is searched."""
+    visited, pending = set[Operation](), [block]
     while pending:
         block = pending.pop()
-        looked_at = {op for op in block.ops if op not in seen}
-        while (held := _next_held(block, crossings, schedule, looked_at)) is not None:
+        unpaired = {op for op in block.ops if op not in visited}
+        while (held := _next_checkpointed(block, crossings, schedule, unpaired)) is not None:
             link = held.link
-            looked_at.discard(link.writer.op)
+            unpaired.discard(link.writer.op)
             reason = held.why_not(may_repeat)
-            said = HELD if reason is None else LEFT
-            remarks.append(Remark(link.writer.op, said.format(held=held, reason=reason)))
+            template = HELD if reason is None else LEFT
+            remarks.append(Remark(link.writer.op, template.format(held=held, reason=reason)))
             if reason is None:
-                looked_at.discard(link.reader.op)
+                unpaired.discard(link.reader.op)
                 yield held
-        pending.extend(inner for op in looked_at for region in op.regions for inner in region.blocks)
+        pending.extend(inner for op in unpaired for region in op.regions for inner in region.blocks)
 
 
-def _next_held(block: Block, crossings: Crossings, schedule: Schedule, looked_at: Collection[Operation]) -> Held | None:
-    links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(looked_at))
-    found = (held_of(link, block, schedule) for link in links)
-    return next((held for held in found if held is not None), None)
+def _next_checkpointed(
+    block: Block, crossings: Crossings, schedule: Schedule, unpaired: Collection[Operation]
+) -> Held | None:
+    links = (link for link in crossings.links_of(block) if {link.writer.op, link.reader.op} <= set(unpaired))
+    candidates = (held_of(link, block, schedule) for link in links)
+    return next((held for held in candidates if held is not None), None)
 
 
 HELD = (
@@ -159,8 +161,8 @@ HELD = (
 
 
 def _run_again_whole(links: Iterable[Link], find: Find, selection: Selection) -> frozenset[Operation]:
-    """Loops in segments that need less if they are computed again as a whole, one after the other, than if all that
-    their cuts keep is held until each is done."""
+    """Loops in segments that need less if each is recomputed as a whole, one after the other, than if the stacks that
+    their cuts keep are live together."""
     links = [link for link in links if asked_whole(link.writer.op, selection)]
     cuts = [cut for link in links if (cut := find(link)).why_not is None]
     held = sum(cut.kept_bytes for cut in cuts)
@@ -168,7 +170,7 @@ def _run_again_whole(links: Iterable[Link], find: Find, selection: Selection) ->
     return frozenset(link.writer.op for link in links) if held > largest else frozenset()
 
 
-def _said(cut: LoopCut) -> Remark:
+def _remark_on_cut(cut: LoopCut) -> Remark:
     link, stacks = cut.link, f"{len(cut.dropped)} stack{'s' if len(cut.dropped) > 1 else ''}"
     return Remark(
         link.writer.op,
@@ -178,7 +180,7 @@ def _said(cut: LoopCut) -> Remark:
 
 
 def _run_once(cut: LoopCut) -> Iterator[Remark]:
-    """A remark for each reason why an operation in the loop is not repeated."""
+    """Yield a remark for each reason why an operation in the loop is not repeated."""
     reasons = dict[str, Operation]()
     for op in cut.link.writer.block.ops:
         if op is not cut.link.writer.block.last_op and (reason := why_impure(op)) is not None:
@@ -190,14 +192,14 @@ def _run_once(cut: LoopCut) -> Iterator[Remark]:
 
 @dataclass(frozen=True)
 class LoopsPass(MarkPass):
-    """Compute again, in the loop that reads them, what an earlier loop stacks up.
+    """Recompute the values that an earlier loop stacks in the loop that reads them.
 
-    What is recomputed is said as in recompute-mark.
+    Selection options are those of recompute-mark.
 
-    loops: `"keep(50%)"`, `"keep(2GiB)"`: so much of the stacks is kept at most, at the least work. `"periodic(8)"`:
-    and what they carry is kept every 8 iterations, a chunk at a time is run again from there. `"periodic(auto)"`: every
-    so many as hold the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: in so many slots, or as many as fit, filled
-    anew while the later loop runs; no rule of the proof knows it.
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most so much of the stacks, at the least work. `"periodic(8)"`: keep
+    the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval that
+    holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or as many as fit, refilled
+    while the later loop runs; no rule of the proof covers it.
     """
 
     name = "recompute-loops"
@@ -210,9 +212,9 @@ class LoopsPass(MarkPass):
         try:
             per_device = outline_device_steps(op)
             try:
-                done = recompute_loops(op, self, self.loops)
+                rolled = recompute_loops(op, self, self.loops)
             finally:
                 split_device_steps(per_device)
         except BadSelection as error:
             raise Refusal(op, str(error)) from error
-        tell(ctx, done.remarks)
+        tell(ctx, rolled.remarks)

@@ -1,11 +1,11 @@
-"""recompute-lower: turn tokens into what the target understands.
+"""recompute-lower: lower tokens to operations of the target.
 
     %t = recompute.token %ct                          %x1, %ct1 = stablehlo.optimization_barrier %x, %ct
     %x1 = recompute.depend %x after %t        ->
     ... %ct ...                                       ... %ct1 ...
 
 `target=stablehlo`: one barrier over the delayed values and the gradient values. Later readers of a gradient value read
-the barrier's result: an unused leg would be pruned by XLA, and with it the order. `target=none` drops tokens, for
+the barrier's result: XLA would prune an unused operand, and the order with it. `target=none` drops tokens, for
 executors that run operations one after the other in program order.
 """
 
@@ -54,7 +54,7 @@ def _to_stablehlo(token: TokenOp, order: Order) -> None:
 
 
 def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """One barrier in place of the depend; returns the gate values that whoever comes later reads."""
+    """Replace the depend by a barrier; returns the gate values for later readers."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location
@@ -72,7 +72,7 @@ def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAV
 
 
 def _read_behind(gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
-    """Readers of a gate after the barrier read the barrier's result."""
+    """Redirect later uses of a gate to the barrier's result."""
     start = order.position[depend]
     for gate in gates:
         for use in list(gate.uses):
@@ -97,7 +97,7 @@ _LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = dict(zip(TARGETS, (_to
 
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
-    """Turn tokens into what the target understands.
+    """Lower tokens to operations of the target.
 
     target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
     """

@@ -1,11 +1,11 @@
-"""recompute-mark: turn a policy into marks. Marked operations are the ones that `recompute-clone` copies.
+"""recompute-mark: translate a policy to marks. `recompute-clone` copies the marked operations.
 
 `segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth it:
 
     %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
     %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
 
-An explicit `recompute.recompute` on an operation is left as it is. Segments are flattened into such marks first.
+An explicit `recompute.recompute` on an operation stays unchanged. Segments are flattened into such marks first.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from .plans.repeatable import state_repeatable
 from .plans.segment_budgets import Demands, mark_segment_budgets, of_rest
 
 NAMED = 3
-"""So many segments are named in a remark, of all that it is about."""
+"""Maximum number of segments that a remark names."""
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
-    """Flatten segments and mark what the selection chooses; returns a remark for each segment that is left alone.
+    """Flatten segments and mark the operations that the selection chooses; returns a remark for each skipped segment.
 
-    Raises `Refusal` when there is no gradient, and when the selection does not fit the step.
+    Raises `Refusal` if there is no gradient, or if the selection does not apply to the step.
     """
     inline_segments(module)
     guessed = state_phases(module, selection.phase_hint)
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
     steps, rest = numbered_steps(module), of_rest(selection)
-    asked = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()
-    return [*guessed, *overridden, *asked.remarks, *mark_steps(steps, rest)]
+    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else Demands()
+    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, rest)]
 
 
 @part("mark")
 def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
-    """The same for steps that are flat and numbered; they stay valid.
+    """Mark flat, numbered steps, which stay valid; returns remarks as `mark` does.
 
-    Raises `Refusal` when the selection does not fit a step.
+    Raises `Refusal` if the selection does not apply to a step.
     """
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
@@ -72,15 +72,15 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
 
 
 def said_of(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
-    """A remark for each segment that is left alone."""
+    """Yield a remark for each skipped segment."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))
-    said = chain(decided.resolved.remarks, _left_alone(decided.decisions), _crossing(decided, selection))
-    yield from (remark for remark in said if not is_stand_in(remark.operation))
+    remarks = chain(decided.resolved.remarks, _remarks_on_skipped(decided.decisions), _crossing(decided, selection))
+    yield from (remark for remark in remarks if not is_stand_in(remark.operation))
 
 
 def write_marks(decided: Decisions) -> None:
-    """Write what is decided onto the operations."""
+    """Write the decisions onto the operations."""
     for decision in decided.decisions:
         _write(decision)
     _write_offloads(decided.resolved.offloaded)
@@ -99,7 +99,7 @@ def _write_offloads(values: Iterable[SSAValue]) -> None:
 
 
 def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
-    """Values that later segments read past the checkpoints: they are saved; a better cut would not save them."""
+    """Remarks on values saved because later segments read them past the checkpoints; a better cut avoids this."""
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
@@ -109,7 +109,7 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
 
 def _write(decision: Decision) -> None:
     if not decision.recomputed:
-        _settle(decision)
+        _drop_preferences(decision)
         return
     segment, kept, recomputed = StringAttr(decision.segment), UnitAttr(), BoolAttr.from_bool(True)
     for op in decision.operations:
@@ -121,32 +121,34 @@ def _write(decision: Decision) -> None:
         if not any(wanted):
             op.attributes[Names.CHECKPOINT] = kept
         elif explicit_mark(op) is None:
-            marks = [recomputed if one else BoolAttr.from_bool(False) for one in wanted]
+            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in wanted]
             op.attributes[Names.RECOMPUTE] = recomputed if all(wanted) else ArrayAttr(marks)
             op.attributes.pop(Names.CHECKPOINT, None)
 
 
-def _settle(decision: Decision) -> None:
-    """A preference gives way where recomputing saves nothing: it is kept, and the mark says so from now on."""
+def _drop_preferences(decision: Decision) -> None:
+    """Replace preferences for recomputation that saves nothing by marks to keep."""
     for op in decision.operations:
         if explicit_mark(op) and not is_forced(op):
             op.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
 
 
-def _left_alone(decisions: Iterable[Decision]) -> Iterator[Remark]:
-    """One for each reason, at the first segment that it is the reason of."""
-    alike = dict[tuple[str, bool], list[Decision]]()
+def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
+    """Yield a remark for each reason, at the first segment that it applies to."""
+    by_reason = dict[tuple[str, bool], list[Decision]]()
     for decision in decisions:
         if decision.reason:
-            alike.setdefault((decision.reason, bool(decision.segment)), []).append(decision)
-    for (reason, named), group in alike.items():
+            by_reason.setdefault((decision.reason, bool(decision.segment)), []).append(decision)
+    for (reason, named), group in by_reason.items():
         if named:
-            yield Remark(group[0].first, f"{_named([one.segment for one in group])} not recomputed: {reason}")
-        for one in group if not named else ():
-            yield Remark(one.first, f"{name_of(one.first)}, which is preferred, is not recomputed: {reason}")
+            yield Remark(
+                group[0].first, f"{_subject([decision.segment for decision in group])} not recomputed: {reason}"
+            )
+        for decision in group if not named else ():
+            yield Remark(decision.first, f"{name_of(decision.first)}, which is preferred, is not recomputed: {reason}")
 
 
-def _named(segments: Sequence[str]) -> str:
+def _subject(segments: Sequence[str]) -> str:
     if len(segments) == 1:
         return f"segment '{segments[0]}' is"
     *listed, last = [f"'{segment}'" for segment in segments[:NAMED]]

@@ -1,13 +1,13 @@
-"""recompute-merge-remat: take back what `jax.checkpoint` did, so that the whole step can be cut anew.
+"""recompute-merge-remat: undo `jax.checkpoint`, so that the whole step can be divided into segments again.
 
     %a = stablehlo.sine %x                                loc("jvp(f)/sin")
     %b = stablehlo.optimization_barrier %x                loc("transpose(jvp(f))/remat2")
     %c = stablehlo.sine %b                                loc("transpose(jvp(f))/checkpoint/rematted_computation/sin")
 
-becomes `%a` alone, which all who read `%c` read. What the second forward pass alone computes, as derivatives that the
-backward pass reads, moves to the first, where it stands without `jax.checkpoint`. Barriers that `jax.checkpoint` did
-not make stay, and so does what is computed twice elsewhere. Private functions are inlined first, where there is such a
-barrier.
+becomes `%a` alone, which replaces `%c`. Operations of the second forward pass without a twin in the first, such as
+derivatives that the backward pass reads, move to the first, where they stand without `jax.checkpoint`. Barriers from
+other sources stay, as do other operations that are computed twice. If there is such a barrier, private functions are
+inlined first.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from .inline import inline
 _CONTROL = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 _AGAIN = "rematted_computation"
 _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
-"""Names of what `jax.checkpoint` makes, in one version of JAX or another, where they end a path."""
+"""Last path components of operations from `jax.checkpoint`, in all supported versions of JAX."""
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge every second forward pass of `jax.checkpoint` with the first, in place; returns how many operations went.
+    """Merge every second forward pass of `jax.checkpoint` with the first, in place; returns the number of removed
+    operations.
 
-    A module without such barriers stays as it is. Raises what `inline` raises.
+    A module without such barriers stays unchanged. Raises the errors of `inline`.
     """
     if not any(map(is_of_remat, every_operation(module))):
         return 0
@@ -58,19 +59,19 @@ def merge_remat(module: ModuleOp) -> int:
 
 
 def without_remat(module: ModuleOp) -> ModuleOp:
-    """A copy of the module, merged."""
+    """Return a merged copy of the module."""
     merged = module.clone()
     merge_remat(merged)
     return merged
 
 
 def is_of_remat(op: Operation) -> bool:
-    """Whether it is a barrier that `jax.checkpoint` put around what it computes again; one of the user's own is not."""
+    """Whether `op` is a barrier of `jax.checkpoint` around a second forward pass, not one of the user."""
     return isinstance(op, OptimizationBarrierOp) and split_path(path_of(op.location))[-1] in _PRIMITIVES
 
 
 def _may_go(op: Operation) -> bool:
-    """Whether it runs for the second time, or costs nothing."""
+    """Whether the operation belongs to a second forward pass, or costs nothing."""
     return is_constant(op) or _runs_again(op)
 
 
@@ -79,9 +80,9 @@ def _runs_again(op: Operation) -> bool:
 
 
 def _move_to_the_first(block: Block) -> None:
-    """Move what runs again, and reads the first forward pass alone, to where the last of what it reads is made.
+    """Move operations of the second forward pass that read only the first one behind the last of their operands.
 
-    Nothing but pure operations moves, and none with a branch or a loop inside, which would run there for a third time.
+    Only pure operations without branches and loops move: a branch or loop would run there for a third time.
     """
     late, places = set[Operation](), _Places(block)
     for op in list(block.ops):
@@ -97,9 +98,9 @@ def _move_to_the_first(block: Block) -> None:
 
 
 class _Places:
-    """Where operations stand in a block: behind which of those that were there, or in front of all, and in order.
+    """Positions of operations in a block: behind one of the original operations, or in front of all, in order.
 
-    What constants alone make floats: it goes to where it is needed.
+    Constant expressions float: they move to where they are needed.
     """
 
     def __init__(self, block: Block):
@@ -109,23 +110,23 @@ class _Places:
         self._floating = set[Operation]()
 
     def may_float(self, op: Operation) -> bool:
-        """Asked of each operation, in order."""
-        made = is_constant(op) or (bool(op.operands) and not op.regions and why_impure(op) is None)
-        if not made or any(value.owner not in self._floating for value in op.operands):
+        """Whether the operation is a constant expression; call it for all operations, in order."""
+        is_candidate = is_constant(op) or (bool(op.operands) and not op.regions and why_impure(op) is None)
+        if not is_candidate or any(value.owner not in self._floating for value in op.operands):
             return False
         self._floating.add(op)
         return True
 
     def move(self, op: Operation) -> None:
-        """Behind what it reads, as it is in the forward pass."""
+        """Move the operation behind its operands, as in the forward pass."""
         fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
-        self._put(op, max((self._place[one] for one in fixed), default=-1))
+        self._put(op, max((self._place[producer] for producer in fixed), default=-1))
 
     def _put(self, op: Operation, where: int) -> None:
         for producer in producers(op):
             if producer in self._floating and self._place[producer] > where:
                 self._put(producer, where)
-        # What is last in a place is never moved away: what floats is put there for an operation that comes behind it.
+        # The last operation of a place never moves: floating ones are put there for an operation that follows them.
         op.detach()
         last, first = self._last.get(where), self._block.first_op
         assert first is not None, "a block has a terminator"
@@ -134,10 +135,10 @@ class _Places:
         else:
             self._block.insert_op_before(op, first)
         self._place[op], self._last[where] = where, op
-        _say_forward(op)
+        _state_forward(op)
 
 
-def _say_forward(op: Operation) -> None:
+def _state_forward(op: Operation) -> None:
     if isinstance(op.location, NameLoc):
         op.location = NameLoc(StringAttr(as_forward(path_of(op.location))), op.location.location)
 
@@ -151,7 +152,7 @@ def _remove(barrier: Operation) -> None:
 
 @dataclass(frozen=True)
 class MergeRematPass(ModulePass):
-    """Take barriers of `jax.checkpoint` out, and merge what it computes again with what was computed first."""
+    """Remove barriers of `jax.checkpoint`, and merge its second forward pass with the first."""
 
     name = "recompute-merge-remat"
 

@@ -1,4 +1,4 @@
-"""recompute-offload: have marked values lie on the host between the forward pass and their gradient.
+"""recompute-offload: offload marked values to the host between the forward pass and their gradient.
 
     %1 = stablehlo.tanh %0 {recompute.recompute = "offload"}
     %9 = stablehlo.multiply %ct, %1            // gradient
@@ -10,9 +10,9 @@ becomes
     %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
     %9 = stablehlo.multiply %ct, %d            // gradient
 
-To fetch a value is to run an operation again whose operand takes no memory of the device: `recompute-clone` copies it
-behind a token to where the gradient needs it, as it copies any other, and plans and proofs need to know nothing more.
-What nobody fetches is withdrawn (`withdraw`, which `recompute-cse` calls), and with it the move to the host.
+Fetching a value is recomputation of an operation whose operand takes no device memory: `recompute-clone` copies it
+behind a token to where the gradient needs it, like any other operation, and plans and proofs treat it the same. Moves
+that no copy fetches are removed (`withdraw`, which `recompute-cse` calls).
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ from .phase import steps_of
 from .plans.misfits import Misfits
 
 LEAST_BYTES = 1 << 12
-"""What is smaller is not worth a move."""
+"""Minimum size of a value that `auto` offloads."""
 MARKED_ALONE = Offload(marked=True)
-NO_TENSOR = "'offload' says nothing here: only tensors of StableHLO are moved to the host; it is kept"
-CONSTANT = "'offload' says nothing here: what comes from constants alone takes no memory"
-NOT_FORWARD = "'offload' says nothing here: only what the forward pass computes on the device is moved"
-UNPLACED = "it is not moved: it is not known to lie in the memory of the device, behind an operation of unknown effect"
-NOT_READ = "'offload' says nothing here: no gradient operation reads the value"
+NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
+CONSTANT = "'offload' has no effect here: constant expressions take no memory"
+NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
+UNPLACED = "it is not moved: an operation of unknown effect in front of it may place it outside of device memory"
+NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 
 
 def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Put a move to the host and back behind each value, for all who read it; returns how many.
+    """Insert a move to the host and back behind each value, and redirect all uses; returns the number of values.
 
-    `speed`: bytes per second of the move, 0 where it costs nothing. `forced`: it is fetched whatever that saves.
+    `speed`: bytes per second of the move, 0 if it is free. `forced`: fetch the value even if that saves nothing.
     """
     count = 0
     for value in values:
@@ -80,53 +80,54 @@ def offer(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
 
 
 def offered(module: ModuleOp, selection: Selection = AUTO, offload: Offload = MARKED_ALONE) -> list[Remark]:
-    """Offer what is marked `offload` or meant by a policy that offloads, in a flat module, and what else may be moved;
-    remarks on marks that cannot be heard. Raises `Refusal`, also where the selection does not fit a step."""
+    """Offer values for offloading in a flat module: those marked `offload` or selected by an offloading policy, and
+    further candidates. Returns remarks on marks without effect. Raises `Refusal`, also if the selection does not apply
+    to a step."""
     remarks, misfits = list[Remark](), Misfits()
-    for function, found in steps_of(module) if offload.offers else ():
-        constant, forced = constants_only(found.order), list[SSAValue]()
-        unplaced = unplaced_values(function, found.order)
-        meant = misfits.fitted(function, partial(_meant, found, selection)) if offload.marked else None
-        for value in _marked(found, meant or frozenset()) if offload.marked else ():
+    for function, phases in steps_of(module) if offload.offers else ():
+        constant, forced = constants_only(phases.order), list[SSAValue]()
+        unplaced = unplaced_values(function, phases.order)
+        selected = misfits.fitted(function, partial(_selected, phases, selection)) if offload.marked else None
+        for value in _marked(phases, selected or frozenset()) if offload.marked else ():
             assert isinstance(value.owner, Operation), "marks are on operations"
-            if (reason := why_not_moved(value, found, constant, unplaced)) is None:
+            if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
                 forced.append(value)
             else:
                 remarks.append(Remark(value.owner, reason))
-        others = [value for value in _worth_offering(found, offload, constant | unplaced) if value not in forced]
+        extra = [value for value in _worth_offering(phases, offload, constant | unplaced) if value not in forced]
         offer(forced, offload.reckoned, forced=True)
-        offer(others, offload.reckoned)
+        offer(extra, offload.reckoned)
     misfits.refuse()
     return remarks
 
 
-def _meant(found: Phases, selection: Selection) -> frozenset[SSAValue]:
-    """By a policy that offloads. Raises `BadSelection`."""
-    return resolve(found, selection).offloaded if selection.policy in OFFLOADING else frozenset()
+def _selected(phases: Phases, selection: Selection) -> frozenset[SSAValue]:
+    """The values that an offloading policy selects. Raises `BadSelection`."""
+    return resolve(phases, selection).offloaded if selection.policy in OFFLOADING else frozenset()
 
 
-def _marked(found: Phases, meant: Set[SSAValue]) -> Iterator[SSAValue]:
-    for op in found.order.operations:
+def _marked(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAValue]:
+    for op in phases.order.operations:
         for value in op.results:
-            if mark_of(value) is Policy.OFFLOAD or (value in meant and mark_of(value) is None):
+            if mark_of(value) is Policy.OFFLOAD or (value in selected and mark_of(value) is None):
                 yield value
 
 
-def _worth_offering(found: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Those of the size of an array that take longest to make for their bytes, and those that may not be made again,
-    until the link is busy for its share of the forward pass."""
+def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
+    """Yield the values with the highest cost per byte, first those that cannot be recomputed, until transfers take
+    their share of the forward pass."""
     if not offload.share:
         return
-    operations = found.order.operations
+    operations = phases.order.operations
     costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))
-    seconds = sum(cost for op, cost in costs.items() if found.is_forward(op)) / PICOSECONDS
+    seconds = sum(cost for op, cost in costs.items() if phases.is_forward(op)) / PICOSECONDS
     left, worth = seconds * offload.speed * offload.share / 100, list[tuple[float, SSAValue]]()
     for op in operations:
-        # A view is of something that may be moved itself.
+        # The viewed value may be moved itself.
         for value in op.results if not _is_view(op) else ():
-            if value not in excluded and why_not_moved(value, found) is None and value_bytes(value) >= LEAST_BYTES:
+            if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
                 worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
-    for _, value in sorted(worth, key=lambda one: -one[0]):
+    for _, value in sorted(worth, key=lambda pair: -pair[0]):
         left -= value_bytes(value)
         if left >= 0:
             yield value
@@ -139,33 +140,33 @@ def _is_view(op: Operation) -> bool:
 
 def why_not_moved(
     value: SSAValue,
-    found: Phases,
+    phases: Phases,
     constant: Set[SSAValue] = frozenset(),
     unplaced: Set[SSAValue] = frozenset(),
 ) -> str | None:
-    """Why a value stays in the device's memory. `constant`: those that come from constants alone. `unplaced`: those of
-    which the memory is unknown."""
+    """The reason why a value stays in device memory, or None. `constant`: constant expressions. `unplaced`: values in
+    unknown memory."""
     if value in constant:
         return CONSTANT
     op = value.owner
-    if not isinstance(op, Operation) or not found.is_forward(op) or is_placement(op):
+    if not isinstance(op, Operation) or not phases.is_forward(op) or is_placement(op):
         return NOT_FORWARD
     if not is_tensor(value.type) or name_of(op).partition(".")[0] not in _PLACED:
         return NO_TENSOR
     if value in unplaced:
         return UNPLACED
-    return None if _is_read_late(value, found) else NOT_READ
+    return None if _is_read_late(value, phases) else NOT_READ
 
 
-def _is_read_late(value: SSAValue, found: Phases) -> bool:
-    """By a gradient operation, itself or through what only the backward pass needs, which may run again there."""
+def _is_read_late(value: SSAValue, phases: Phases) -> bool:
+    """Whether a gradient operation reads the value, directly or through recomputable residuals and views."""
     return any(
-        found.is_gradient(reader)
+        phases.is_gradient(reader)
         or (
-            (_is_view(reader) or found.phase[reader] == "residual")
-            and any(_is_read_late(made, found) for made in reader.results)
+            (_is_view(reader) or phases.phase[reader] == "residual")
+            and any(_is_read_late(result, phases) for result in reader.results)
         )
-        for reader in found.order.readers(value)
+        for reader in phases.order.readers(value)
     )
 
 
@@ -174,19 +175,19 @@ _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 
 @dataclass(frozen=True)
 class Moves:
-    """So many `values` lie on the host meanwhile; bytes that go `there`, and that come `back`."""
+    """Number of offloaded values; bytes moved to the host (`there`) and back."""
 
     values: int = 0
     there: int = 0
     back: int = 0
 
     def charged(self, speed: int) -> int:
-        """In picoseconds, as each way back is charged for both."""
+        """Cost in picoseconds: each move back is charged for both directions."""
         return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
 
     def waiting(self, speed: int, forward: int, backward: int) -> int:
-        """Picoseconds that the work waits for copies: there beside the forward pass, and back beside the backward pass,
-        which take so long by themselves."""
+        """Picoseconds that computation waits for transfers: to the host during the forward pass, which takes `forward`
+        picoseconds, and back during the backward pass, which takes `backward`."""
         if not speed:
             return 0
         waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
@@ -197,7 +198,7 @@ NO_MOVES = Moves()
 
 
 def withdraw(module: ModuleOp) -> Moves:
-    """Take back the offers: who does not read what was fetched reads the value itself. Returns what is moved."""
+    """Remove the moves without copies: their readers read the value itself. Returns the remaining moves."""
     moves = [op for op in every_operation(module) if is_offload(op)]
     for op in moves:
         if is_from_host(op) and Names.COPY not in op.attributes and is_to_host(there := _owner(op.operands[0])):
@@ -216,7 +217,7 @@ def _bytes(moves: Iterable[Operation]) -> int:
 
 
 def mark_moved(module: ModuleOp) -> None:
-    """Mark what is to lie on the host, which what fetches it is marked to do, and take the moves back."""
+    """Mark the values whose fetches are marked for recomputation as `offload`, and remove the moves."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
             say(_owner(op.operands[0]).operands[0], StringAttr(Policy.OFFLOAD.value))
@@ -224,7 +225,7 @@ def mark_moved(module: ModuleOp) -> None:
 
 
 def _owner(value: SSAValue) -> Operation:
-    assert isinstance(value.owner, Operation), "what is fetched was moved to the host by an operation"
+    assert isinstance(value.owner, Operation), "a fetched value was moved to the host by an operation"
     return value.owner
 
 
@@ -236,9 +237,9 @@ def _erase(op: Operation, value: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class OffloadPass(Selection, ModulePass):
-    """Have what is marked `offload` lie on the host until its gradient comes.
+    """Offload values marked `offload` to the host until their gradient.
 
-    Policies that offload mean what they name, as `save_and_offload_only_these_names` does.
+    Offloading policies, such as `save_and_offload_only_these_names`, select values by name.
     """
 
     name = "recompute-offload"

@@ -5,8 +5,8 @@
                                                                recompute.yield %h : tensor<8xf32>
                                                              } : tensor<8xf32>
 
-The region says the phase now. Tokens and copies go with the gradient operations; where others stand between, f1 b1 f2
-b2, there are several regions. `recompute-inline-gradient` gives the flat form back, with the phase on each operation.
+The region implies the phase. Tokens and copies belong to the gradient operations; where others stand between, f1 b1 f2
+b2, there are several regions. `recompute-inline-gradient` restores the flat form, with the phase on each operation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .inline_gradient import inline_gradient
 
 
 def outline_gradient(module: ModuleOp) -> int:
-    """Group the gradient operations of every function; returns how many regions. Raises `Refusal` as `phases` does."""
+    """Group the gradient operations of every function; returns the number of regions. Raises as `phases` does."""
     inline_gradient(module)
     outlined = 0
     for function in functions_of(module):
@@ -67,7 +67,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
 
 
 def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
-    """Whoever reads the value from outside the region reads the region's result."""
+    """Redirect uses outside of the region to the region's result."""
     for use in list(value.uses):
         if order.owner_here(use.operation) not in inside:
             use.operation.operands[use.index] = result

@@ -58,17 +58,17 @@ NOT_DIFFERENTIATED = (
 
 
 class NoGradient(Refusal):
-    """Nothing in the module is a gradient."""
+    """The module holds no gradient."""
 
 
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """The functions with a gradient. Raises `NoGradient` when there is none, and the refusals of `phases`."""
-    found = False
+    """Yield the functions with a gradient. Raises `NoGradient` if there is none, and the refusals of `phases`."""
+    has_gradient = False
     for function in functions_of(module):
         if (classified := phases(function)) is not None:
-            found = True
+            has_gradient = True
             yield function, classified
-    if not found:
+    if not has_gradient:
         raise NoGradient(next(iter(functions_of(module)), module), _why_none(module))
 
 
@@ -87,9 +87,9 @@ Steps = Sequence[tuple[FuncOp, Step]]
 
 
 def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None = None) -> Steps:
-    """`bare`: for who does not plan. `costs`: for who plans, as in `graph_of`.
+    """The steps of the module. `bare`: without the data for planning. `costs`: costs for planning, as in `graph_of`.
 
-    Raises `Refusal` when there is none, for storages of unknown size, and for operations without a cost.
+    Raises `Refusal` if there is none, for storages of unknown size, and for operations without a cost.
     """
     with part("phases"):
         classified = list(steps_of(module))
@@ -98,11 +98,11 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
 
 
 def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from the hint. Without a hint, and without any operation that tells its phase, guess
-    the loss, and report the guess in a remark.
+    """Write the phases that follow from the hint. Without a hint, and if no operation states its phase, guess the loss
+    and report the guess in a remark.
 
-    Operations that only primal results need are moved in front of the gradient. Raises `Refusal` where the hint does
-    not fit a function, or leads to no gradient.
+    Operations that only primal results need are moved in front of the gradient. Raises `Refusal` if the hint does not
+    match a function, or leads to no gradient.
     """
     if hint:
         for function in functions_of(module):
@@ -139,21 +139,21 @@ def _named(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 
 
 def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
-    """`primal`: operations of the forward pass, beside those that make the results of the hint."""
+    """Write the phases of a function. `primal`: further operations of the forward pass, beside those of the hint."""
     block = single_block(function)
     order = Order.of(block)
     end, late = late_operations(order, hint, primal)
     if late and all(why_impure(order.operations[index]) is None for index in late):
-        at = order.operations[end]
+        end_op = order.operations[end]
         for index in late:
             op = order.operations[index]
             op.detach()
-            block.insert_op_after(op, at)
-            at = op
+            block.insert_op_after(op, end_op)
+            end_op = op
         order = Order.of(block)
-    found = phases_by_results(order, hint, primal)
-    if "gradient" not in found.values():
-        last = max((order.position[op] for op, phase in found.items() if phase == "primal"), default=-1)
+    op_phases = phases_by_results(order, hint, primal)
+    if "gradient" not in op_phases.values():
+        last = max((order.position[op] for op, phase in op_phases.items() if phase == "primal"), default=-1)
         behind = order.operations[last] if last >= 0 else function
         raise NoGradient(
             behind,
@@ -161,7 +161,7 @@ def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> No
             "what the forward pass has made; name the loss itself, or a value that is made before the gradient begins "
             "(primal-values=%loss)",
         )
-    for op, phase in found.items():
+    for op, phase in op_phases.items():
         op.attributes[Names.PHASE] = StringAttr(phase)
 
 
@@ -175,9 +175,9 @@ def annotate_phases(module: ModuleOp) -> None:
 class PhasePass(ModulePass):
     """Classify operations as primal, residual, gradient or update.
 
-    primal_results: numbers of the results that the forward pass makes, for steps whose operations say nothing.
-    primal_values: names of values that the forward pass makes, such as a loss that is not returned.
-    cotangents: numbers of the arguments that are cotangents, which says the same.
+    primal_results: numbers of the results of the forward pass, for steps whose operations do not state their phase.
+    primal_values: names of values of the forward pass, such as a loss that is not returned.
+    cotangents: numbers of the arguments that are cotangents, an alternative to primal_results.
     """
 
     name = "recompute-phase"

@@ -1,12 +1,12 @@
-"""recompute-plan: choose under a budget what is computed again, and say so; nothing is copied yet.
+"""recompute-plan: choose under a budget which operations are recomputed, and mark them without copying.
 
     recompute-opt step.mlir -p 'recompute-plan{budget=50%}' --emit-plan plan.json
     recompute-opt step.mlir -p 'recompute{plan=plan.json}'
 
     %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
 
-The module is inlined and flat then, and its loops are cut, as the plan has it. Marks say which operations run again;
-where, how often, and behind what, the plan file says, which is for the module as it came.
+The resulting module is inlined and flat, and its loops are cut as in the plan. Marks name the operations that are
+recomputed; the plan file, which is for the original module, also holds positions, counts and gates.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from .plans.notes import write_notes
 from .verify import verify_input
 
 
-def mark_as_planned(prepared: Prepared, done: Recomputation) -> list[Remark]:
-    """Mark what runs again in the module, which is in the form that the plans are for; returns the reasons."""
-    plans, remarks = {plan.function: plan for plan in done.plans}, list[Remark]()
+def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
+    """Mark the recomputed operations in the prepared module, to which the plans apply; returns remarks with reasons."""
+    plans, remarks = {plan.function: plan for plan in outcome.plans}, list[Remark]()
     for function, step in numbered_steps(prepared.module):
-        one = plans[function.sym_name.data]
-        write_notes(step, one.notes)
-        for op in {op for group in one.plan.groups for op in group.operations}:
+        plan = plans[function.sym_name.data]
+        write_notes(step, plan.notes)
+        for op in {op for group in plan.plan.groups for op in group.operations}:
             step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        remarks += _reasons(function, step, one.plan)
+        remarks += _reasons(function, step, plan.plan)
     mark_moved(prepared.module)
     prepared.put_back()
     if prepared.structured:
@@ -63,8 +63,8 @@ def mark_as_planned(prepared: Prepared, done: Recomputation) -> list[Remark]:
 
 
 def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
-    """Of the copies that free most: what, where, and for what."""
-    largest = sorted(plan.groups, key=lambda one: (-one.saved_bytes, one.before))
+    """Yield remarks on the copies that free most: operation, position, and bytes."""
+    largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
     for group in largest[:NAMED]:
         names = ", ".join(dict.fromkeys(_named(step.operation(op)) for op in group.operations))
         yield Remark(
@@ -82,18 +82,18 @@ def _named(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class PlanPass(MarkPass):
-    """Choose under a budget what is computed again: marks, and a plan for `--emit-plan`.
+    """Choose under a budget which operations are recomputed: marks, and a plan for `--emit-plan`.
 
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
-    `min` if nothing is said, of segments neither.
-    memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
-    copies: at most so many copies of one operation in what is chosen without a budget, as in recompute-clone.
-    target: for whom the plan is: `stablehlo` or `none`, as in recompute-lower.
+    The default is `min`, unless there are segment budgets.
+    memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
+    copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
+    target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
-    attempts: so many ways to cut and copy a step are tried beside the solvers' plans.
-    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops.
-    cost: what is kept low: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
-    offload: what may lie on the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
+    attempts: number of segmentations of a step that are tried beside the solvers' plans.
+    loops: recompute values that a loop stacks for a later one, as in recompute-loops.
+    cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
+    offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
     """
 
     name = "recompute-plan"
@@ -111,31 +111,33 @@ class PlanPass(MarkPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
         with kept_whole(op):
-            written, done, loops = self._done(op)
-            tell(ctx, done.remarks)
+            written, outcome, loops = self._recomputed(op)
+            tell(ctx, outcome.remarks)
             if written:
-                tell(ctx, self._mark(op, done, loops))
+                tell(ctx, self._mark(op, outcome, loops))
         if isinstance(ctx, RecomputeContext):
-            ctx.plans.append(to_json(done.plans))
+            ctx.plans.append(to_json(outcome.plans))
 
-    def _done(self, module: ModuleOp) -> tuple[bool, Recomputation, Loops]:
-        """Whether anything is computed again, what was done, and with which loops."""
+    def _recomputed(self, module: ModuleOp) -> tuple[bool, Recomputation, Loops]:
+        """Whether any operation is recomputed, the outcome, and the loop schedule."""
         options = with_moves(module, RecomputeOptions.of_pass(self))
         if options.budget is None and options.selection.segment_budgets:
             verify_input(module)
-            work, done = recomputed(module, options)
-            return work is not None, done, options.loops
+            work, outcome = recomputed(module, options)
+            return work is not None, outcome, options.loops
         budget = asked_budget(module, options.budget or "min", options.memory_model, options.target)
         verify_input(module)
-        found = recomputed_within(module, budget, options)
-        return found.module is not None, found.outcome, found.loops
+        result = recomputed_within(module, budget, options)
+        return result.module is not None, result.outcome, result.loops
 
-    def _mark(self, module: ModuleOp, done: Recomputation, loops: Loops) -> list[Remark]:
+    def _mark(self, module: ModuleOp, outcome: Recomputation, loops: Loops) -> list[Remark]:
         options = RecomputeOptions.of_pass(self)
-        prepared = prepare(module, replace(options, loops=loops, offload=done.offload))
-        remarks = mark_as_planned(prepared, done)
+        prepared = prepare(module, replace(options, loops=loops, offload=outcome.offload))
+        remarks = mark_as_planned(prepared, outcome)
         if loops != self.loops and prepare(module, replace(options, offload="")).rolled.copies:
-            how = "as they are" if loops is False else "of which so much is kept"
-            remarks.append(Remark(module, f"the plan is for loops {how}: carry it out with {loops_option(loops)}"))
+            description = "as they are" if loops is False else "of which so much is kept"
+            remarks.append(
+                Remark(module, f"the plan is for loops {description}: carry it out with {loops_option(loops)}")
+            )
         replace_content(module, prepared.module)
         return remarks

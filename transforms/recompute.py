@@ -1,8 +1,8 @@
-"""recompute: the whole way, from a training step as a framework lowers it to the same step in less memory.
+"""recompute: the whole pipeline, from a training step as a framework lowers it to the same step in less memory.
 
 take-marks -> inline (functions, gradient regions, segments) -> mark (with the phases) -> clone -> shard-kept -> cse
--> verify -> lower -> stagger -> calls come back (`transforms/calls`)
-A step with gradient regions comes back with gradient regions.
+-> verify -> lower -> stagger -> outline calls (`transforms/calls`)
+A step with gradient regions keeps them.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from .verify import verify_input
 class RecomputePass(MarkPass):
     """Recompute segments of a training step: inline, mark, clone, clean up, verify, lower.
 
-    What is recomputed is said as in recompute-mark.
+    Selection options are those of recompute-mark.
 
-    copies: at most so many copies of one operation, as in recompute-clone.
+    copies: maximum number of copies of an operation, as in recompute-clone.
     target: `stablehlo` or `none`, as in recompute-lower.
-    stagger: hold the forward pass back too, as in recompute-stagger.
-    calls: functions in which nothing was changed are called again, and so are whole copies, but with the target none
-    where that takes more memory; else all stays inlined.
-    plan: a file that an earlier run wrote (`recompute-opt --emit-plan`), or somebody else; it replaces the policy.
+    stagger: delay early operations of the forward pass too, as in recompute-stagger.
+    calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
+    memory; if false, all calls stay inlined.
+    plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
     budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, at the least extra work; else an error.
-    memory_model: what the budget counts, `order` (program order) or `xla`; as the target has it if nothing is said.
-    strict: a step that stays as it is is an error.
-    attempts: so many ways to cut and copy a step are tried on paper; the one that needs least is carried out.
-    loops: what a loop stacks up for a later one is computed again there, as in recompute-loops; `"periodic(8)"` too.
-    cost: what planners keep low: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; remarks say it.
-    offload: `marked` moves what is marked `offload` to the host; with a budget `auto`, or `"25GB/s"`, chooses more.
+    memory_model: the model of the budget, `order` (program order) or `xla`; the default is that of the target.
+    strict: report an unchanged step as an error.
+    attempts: number of candidate plans that are simulated; the one with the lowest peak is applied.
+    loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
+    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
+    offload: `marked` offloads values marked `offload` to the host; with a budget, `auto` or `"25GB/s"` chooses more.
     """
 
     name = "recompute"
@@ -66,14 +66,14 @@ class RecomputePass(MarkPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         demand_target(op, self.target)
-        done = self._done(op)
-        if self.strict and not done.copies:
-            raise Refusal(op, f"{done.remarks[-1].reason} (strict)")
-        tell(ctx, done.remarks)
+        outcome = self._recomputed(op)
+        if self.strict and not outcome.copies:
+            raise Refusal(op, f"{outcome.remarks[-1].reason} (strict)")
+        tell(ctx, outcome.remarks)
         if isinstance(ctx, RecomputeContext):
-            ctx.plans.append(to_json(done.plans))
+            ctx.plans.append(to_json(outcome.plans))
 
-    def _done(self, module: ModuleOp) -> Recomputation:
+    def _recomputed(self, module: ModuleOp) -> Recomputation:
         options = RecomputeOptions.of_pass(self)
         if options.budget is None:
             plan = read_plan(module, self.plan, options.selection) if self.plan else None
@@ -81,7 +81,7 @@ class RecomputePass(MarkPass):
         budget = asked_budget(module, options.budget, options.memory_model, options.target, self.plan)
         with part("verify"):
             verify_input(module)
-        found = recomputed_within(module, budget, options)
-        if found.module is not None:
-            replace_content(module, found.module)
-        return found.outcome
+        result = recomputed_within(module, budget, options)
+        if result.module is not None:
+            replace_content(module, result.module)
+        return result.outcome

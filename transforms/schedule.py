@@ -1,13 +1,13 @@
-"""recompute-schedule: program order with a low peak. No operation is added, dropped or changed.
+"""recompute-schedule: reorder operations for a low peak. No operation is added, dropped or changed.
 
     %a = stablehlo.sine %x                  %a = stablehlo.sine %x
     %b = stablehlo.cosine %x        ->      %c = stablehlo.reduce(%a …)
     %c = stablehlo.reduce(%a …)             %b = stablehlo.cosine %x
     %d = stablehlo.reduce(%b …)             %d = stablehlo.reduce(%b …)
 
-An order is taken only where its peak is lower. Operations with effects keep their order, copies stay behind their
-tokens, and the forward pass stays before the backward pass. What XLA makes of it is another matter: it has an order of
-its own (docs/limits.md).
+A new order is used only if its peak is lower. Operations with effects keep their order, copies stay behind their
+tokens, and the forward pass stays before the backward pass. XLA does not follow program order: it has a schedule of its
+own (docs/limits.md).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def schedule(module: ModuleOp) -> list[Remark]:
     """Reorder the functions whose peak falls; returns a remark for each function. Raises `Refusal` as `low_peak`."""
     remarks = list[Remark]()
     for function in functions_of(module):
-        found = low_peak(function)
-        if found.is_new:
-            _write(found.order)
-            words = f"this order takes the peak from {found.given_peak_bytes} to {found.peak_bytes} bytes"
+        result = low_peak(function)
+        if result.is_new:
+            _write(result.order)
+            words = f"this order takes the peak from {result.given_peak_bytes} to {result.peak_bytes} bytes"
         else:
-            words = f"the order stays: none was found with a peak below {found.given_peak_bytes} bytes"
+            words = f"the order stays: none was found with a peak below {result.given_peak_bytes} bytes"
         remarks.append(Remark(function, words))
     return remarks
 
@@ -47,7 +47,7 @@ def _write(order: Order) -> None:
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Put operations in an order with a low peak."""
+    """Reorder operations for a low peak."""
 
     name = "recompute-schedule"
 

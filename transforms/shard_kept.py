@@ -1,11 +1,11 @@
-"""recompute-shard-kept: what is kept for a segment is sharded over the devices of a mesh while it waits.
+"""recompute-shard-kept: shard the values saved for a segment over the devices of a mesh until they are read.
 
     %x1 = recompute.depend %x after %0          %k = sdy.sharding_constraint %x <@mesh, [{?}, {"model", ?}]>
                                           ->    %x1 = recompute.depend %k after %0
 
-for segments that say `recompute.recompute_slice_activation`, MindSpore's switch. The forward pass goes on with `%x`;
-copies gather what they read. Axes of the mesh over which a batch is sharded, the first dimension of an argument of as
-many rows, are not used again.
+for segments with `recompute.recompute_slice_activation`, MindSpore's switch. The forward pass continues to read `%x`;
+copies gather their operands. Mesh axes that shard the batch, the first dimension of an argument with as many rows, are
+not used again.
 """
 
 from __future__ import annotations
@@ -32,47 +32,47 @@ from ..support.walk import every_operation
 
 _DIMENSION = re.compile(r"\{([^}]*)\}")
 _NAME = re.compile(r'"([^"]+)"')
-NO_MESH = "recompute_slice_activation says nothing: the module has no mesh over whose devices values could be sharded"
-INSIDE = "recompute_slice_activation says nothing in a loop, and where each device has values of its own (shard_map)"
+NO_MESH = "recompute_slice_activation has no effect: the module has no mesh over whose devices values could be sharded"
+INSIDE = "recompute_slice_activation has no effect in a loop, and where each device has values of its own (shard_map)"
 NOT_DIVISIBLE = "it is kept whole: no free axis of the mesh divides one of its dimensions but the first"
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Its symbol, and the axes with their sizes."""
+    """The symbol of a mesh, and its axes with their sizes."""
 
     symbol: str
     axes: Mapping[str, int]
 
 
 def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Remark]:
-    """Shard what the copies of such segments read; returns what is kept whole, and why.
+    """Shard the values that the copies of such segments read; returns remarks on values that are kept whole.
 
-    `per_device`: functions that stand for the inside of something, where a mesh may not be used.
+    `per_device`: functions that are outlined per-device bodies, in which a mesh must not be used.
     """
     remarks = list[Remark]()
     for function in functions_of(module):
         operations = every_operation(function)
-        segments = {op.attributes.get(Names.SEGMENT) for op in operations if _is_asked(op)}
+        segments = {op.attributes.get(Names.SEGMENT) for op in operations if _is_switched_on(op)}
         if not segments:
             continue
         mesh = _mesh_of(module)
         if mesh is None or function in per_device:
-            remarks.append(Remark(next(filter(_is_asked, operations)), INSIDE if mesh else NO_MESH))
+            remarks.append(Remark(next(filter(_is_switched_on, operations)), INSIDE if mesh else NO_MESH))
             continue
         sharded = dict[SSAValue, SSAValue]()
-        for value, depend, index in list(_kept_for(operations, segments)):
+        for value, depend, index in list(_saved_for(operations, segments)):
             if value not in sharded:
                 sharding = _sharding(value, function, mesh)
-                sharded[value] = value if sharding is None else _constrained(value, sharding)
+                sharded[value] = value if sharding is None else _constrain(value, sharding)
                 remarks.extend([Remark(_owner(value), NOT_DIVISIBLE)] if sharding is None else [])
             depend.operands[index] = sharded[value]
     return remarks
 
 
-def _is_asked(op: Operation) -> bool:
-    asked = op.attributes.get(Names.SLICE_ACTIVATION)
-    return isinstance(asked, IntegerAttr) and bool(asked.value.data)
+def _is_switched_on(op: Operation) -> bool:
+    switch = op.attributes.get(Names.SLICE_ACTIVATION)
+    return isinstance(switch, IntegerAttr) and bool(switch.value.data)
 
 
 def _mesh_of(module: ModuleOp) -> Mesh | None:
@@ -85,10 +85,10 @@ def _mesh_of(module: ModuleOp) -> Mesh | None:
     return None
 
 
-def _kept_for(
+def _saved_for(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """What is held back for copies of these segments, and where. Arguments are there anyway, as they lie."""
+    """Yield the delayed operands of copies of these segments. Arguments are left out: they are live in any case."""
     for op in operations:
         for index, (value, delayed) in enumerate(
             zip(op.values, op.delayed, strict=True) if isinstance(op, DependOp) else ()
@@ -105,7 +105,7 @@ def _owner(value: SSAValue) -> Operation:
 
 
 def _sharding(value: SSAValue, function: FuncOp, mesh: Mesh) -> ShardingAttr | None:
-    """Over all free axes along one dimension, or over one of them; None where no dimension can be divided so."""
+    """A sharding of one dimension over all free axes, or over one; None if no dimension is divisible."""
     shape = _shape(value)
     free = [axis for axis in mesh.axes if axis not in _taken(value, shape, function)]
     for axes in filter(None, (free, *([axis] for axis in free))):
@@ -113,8 +113,8 @@ def _sharding(value: SSAValue, function: FuncOp, mesh: Mesh) -> ShardingAttr | N
         for dimension in range(1, len(shape)):
             if shape[dimension] % size == 0:
                 quoted = ", ".join(f'"{axis}"' for axis in axes)
-                each = [f"{{{quoted}, ?}}" if one == dimension else "{?}" for one in range(len(shape))]
-                return ShardingAttr(f"@{mesh.symbol}, [{', '.join(each)}]")
+                dimensions = [f"{{{quoted}, ?}}" if index == dimension else "{?}" for index in range(len(shape))]
+                return ShardingAttr(f"@{mesh.symbol}, [{', '.join(dimensions)}]")
     return None
 
 
@@ -123,10 +123,10 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
-    """Axes over which the value lies already, as far as that is written; and those of a batch of as many rows."""
+    """Axes that already shard the value by its constraints, and those of a batch with as many rows."""
     taken = set[str]()
     for index, argument in enumerate(function.body.block.args):
-        stated = _of_argument(function, index)
+        stated = _sharding_of_argument(function, index)
         if stated and _shape(argument)[:1] == shape[:1]:
             taken.update(_NAME.findall(next(iter(_DIMENSION.findall(stated)), "")))
     while isinstance(maker := value.owner, ShardingConstraintOp):
@@ -135,7 +135,7 @@ def _taken(value: SSAValue, shape: Sequence[int], function: FuncOp) -> set[str]:
     return taken
 
 
-def _of_argument(function: FuncOp, index: int) -> str | None:
+def _sharding_of_argument(function: FuncOp, index: int) -> str | None:
     """The text of an argument's sharding."""
     if function.arg_attrs is None:
         return None
@@ -143,7 +143,7 @@ def _of_argument(function: FuncOp, index: int) -> str | None:
     return sharding.data if isinstance(sharding, ShardingAttr) else None
 
 
-def _constrained(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
+def _constrain(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
     maker = _owner(value)
     constraint = ShardingConstraintOp.create(
         operands=[value],
@@ -160,7 +160,7 @@ def _constrained(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
 
 @dataclass(frozen=True)
 class ShardKeptPass(ModulePass):
-    """Shard what is kept for segments that say `recompute.recompute_slice_activation`."""
+    """Shard the values saved for segments with `recompute.recompute_slice_activation`."""
 
     name = "recompute-shard-kept"
 

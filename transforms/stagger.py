@@ -1,11 +1,11 @@
-"""recompute-stagger: hold back what a segment could do long before its turn, its random bits above all.
+"""recompute-stagger: delay operations of a segment that could run long before it, above all random bits.
 
     %bits = f(%key)                         %x1, %key1 = stablehlo.optimization_barrier %x, %key
     %y = g(%x, %bits)           ->          %bits = f(%key1)
                                             %y = g(%x1, %bits)
 
-where `%x` comes from the segment before. In program order nothing changes. An executor that goes through the program
-breadth first, as XLA:CPU does, otherwise makes the bits of every layer before the first layer.
+where `%x` comes from the previous segment. In program order nothing changes. An executor that runs the program breadth
+first, as XLA:CPU does, otherwise computes the bits of all layers before the first layer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from .plans.nested_steps import nested_steps_apart
 def stagger(
     module: ModuleOp, segments: str = "auto", known: Mapping[FuncOp, Phases] = MappingProxyType({})
 ) -> list[Early]:
-    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` where there is no such segment.
+    """Put a barrier in front of each early part; returns the parts. Raises `Refusal` if there is no such segment.
 
-    `known`: the phases of functions before operations were put in that wait for the gradient.
+    `known`: phases of functions from before operations that wait for the gradient were inserted.
     """
-    found = list[Early]()
+    early = list[Early]()
     steps = ((function, phases_now(before)) for function, before in known.items()) if known else steps_of(module)
     for function, phases in steps:
         try:
@@ -54,12 +54,13 @@ def stagger(
         newest = dict[SSAValue, SSAValue]()
         for part in parts:
             _hold_back(part, step, newest)
-        found.extend(parts)
-    return found
+        early.extend(parts)
+    return early
 
 
 def _hold_back(part: Early, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
-    """`newest`: what stands for a value since the barrier before; later operations read it, segments after included."""
+    """Insert the barrier of a part. `newest`: from values to their results of the latest barrier, which later segments
+    read too; extended."""
     values, start = step.numbered.values_of(part.waiting), part.operations[0]
     insertion = step.operation(start)
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])
@@ -83,7 +84,7 @@ def _read_later(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
 
 @dataclass(frozen=True)
 class StaggerPass(ModulePass):
-    """Hold back the early parts of segments, such as random bits, until the segment's own input has come.
+    """Delay the early parts of segments, such as random bits, until the segment's own input is defined.
 
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     """

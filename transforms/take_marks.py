@@ -1,4 +1,4 @@
-"""recompute-take-marks: marks that a framework writes as calls become attributes of what makes the value.
+"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the defining operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -8,8 +8,8 @@
     %1 = stablehlo.tanh %0 {recompute.recompute = "must_save", recompute.name = "hidden"}
     %4 = stablehlo.multiply %1, %1
 
-The calls are the identity: `recompute.save`, `recompute.again`, `recompute.offload`, `recompute.name`. What is said of
-an argument of a private function is said of what its calls pass.
+The calls are the identity: `recompute.save`, `recompute.again`, `recompute.offload`, `recompute.name`. A mark on an
+argument of a private function applies to the operands of its calls.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and
 
 @dataclass(frozen=True)
 class Taken:
-    """How many marks there were, and what is to be said of them, once for each reason."""
+    """Number of marks, and remarks on them, one for each reason."""
 
     marks: int
     remarks: tuple[Remark, ...]
 
 
 def take_marks(module: ModuleOp) -> Taken:
-    """Turn the calls into attributes, in place. Raises `Refusal` for a mark that nobody knows, or that is malformed."""
-    found = [op for op in every_operation(module) if is_named_as_mark(op)]
-    if not found:
+    """Turn the calls into attributes, in place. Raises `Refusal` for an unknown or malformed mark."""
+    marks = [op for op in every_operation(module) if is_named_as_mark(op)]
+    if not marks:
         return Taken(0, ())
-    for mark in found:
+    for mark in marks:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
     callers = _callers(module)
     remarks, cuts = dict[str, Remark](), list[str]()
-    for mark in found:
+    for mark in marks:
         reasons = _take_checkpoints(mark, callers, cuts) if _cuts(mark) else _take(mark, callers)
         for reason in reasons:
             remarks.setdefault(reason, Remark(mark, reason))
-    for function in functions_of(module) if any(map(_cuts, found)) else ():
+    for function in functions_of(module) if any(map(_cuts, marks)) else ():
         state_checkpoints(function, cuts)
-    for mark in found:
+    for mark in marks:
         mark.results[0].replace_all_uses_with(mark.operands[0])
         mark.detach()
         mark.erase()
-    return Taken(len(found), tuple(remarks.values()))
+    return Taken(len(marks), tuple(remarks.values()))
 
 
 def _cuts(mark: CustomCallOp) -> bool:
@@ -73,50 +73,52 @@ def _cuts(mark: CustomCallOp) -> bool:
 
 
 def _callers(module: ModuleOp) -> Mapping[str, list[CallOp]]:
-    found = dict[str, list[CallOp]]()
+    callers = dict[str, list[CallOp]]()
     for op in every_operation(module):
         if isinstance(op, CallOp):
-            found.setdefault(op.callee.string_value(), []).append(op)
-    return found
+            callers.setdefault(op.callee.string_value(), []).append(op)
+    return callers
 
 
 def _take(mark: CustomCallOp, callers: Mapping[str, list[CallOp]]) -> Iterator[str]:
     value, target = mark.operands[0], mark.call_target_name.data
-    made, reasons = list[SSAValue](), list[str]()
-    _spread(value, callers, made, reasons)
-    for one in made:
-        assert isinstance(one.owner, Operation), "arguments are spread to what is passed for them"
+    definitions, reasons = list[SSAValue](), list[str]()
+    _resolve(value, callers, definitions, reasons)
+    for definition in definitions:
+        assert isinstance(definition.owner, Operation), "arguments are resolved to operands of calls"
         if target == NAME:
-            add_names(one.owner, [name_in(mark)])
+            add_names(definition.owner, [name_in(mark)])
         else:
-            say(one, StringAttr(POLICY_OF[target]))
-    what = target.removeprefix(Names.PREFIX)
-    yield from (f"'{what}' says nothing here: {reason}" for reason in reasons)
+            say(definition, StringAttr(POLICY_OF[target]))
+    mark_name = target.removeprefix(Names.PREFIX)
+    yield from (f"'{mark_name}' has no effect here: {reason}" for reason in reasons)
     if POLICY_OF.get(target) == Policy.OFFLOAD.value:
         yield NOT_MOVED
 
 
 def _take_checkpoints(mark: CustomCallOp, callers: Mapping[str, list[CallOp]], cuts: list[str]) -> Iterator[str]:
-    """Add the names of what cuts the step; those that are given as values get one here."""
+    """Append the names of the checkpoints to `cuts`; values without a name get one."""
     cuts.extend(name for name in name_in(mark).split(",") if name)
     for value in mark.operands[1:]:
-        made, reasons = list[SSAValue](), list[str]()
-        _spread(value, callers, made, reasons)
+        definitions, reasons = list[SSAValue](), list[str]()
+        _resolve(value, callers, definitions, reasons)
         name = f"checkpoint@{len(cuts)}"
-        cuts.extend([name] if made else [])
-        for one in made:
-            assert isinstance(one.owner, Operation), "arguments are spread to what is passed for them"
-            add_names(one.owner, [name])
+        cuts.extend([name] if definitions else [])
+        for definition in definitions:
+            assert isinstance(definition.owner, Operation), "arguments are resolved to operands of calls"
+            add_names(definition.owner, [name])
         yield from (f"a checkpoint cuts nothing here: {reason}" for reason in reasons)
 
 
-def _spread(value: SSAValue, callers: Mapping[str, list[CallOp]], made: list[SSAValue], reasons: list[str]) -> None:
-    """The results of operations that are meant by a value, or why there is none."""
+def _resolve(
+    value: SSAValue, callers: Mapping[str, list[CallOp]], definitions: list[SSAValue], reasons: list[str]
+) -> None:
+    """Append the operation results that a marked value resolves to, or the reason why there is none."""
     if not isinstance(value, BlockArgument):
         if isinstance(value.owner, Operation) and is_mark(value.owner):
-            _spread(value.owner.operands[0], callers, made, reasons)
+            _resolve(value.owner.operands[0], callers, definitions, reasons)
         else:
-            made.append(value)
+            definitions.append(value)
         return
     function = value.block.parent_op()
     if not isinstance(function, FuncOp):
@@ -126,17 +128,17 @@ def _spread(value: SSAValue, callers: Mapping[str, list[CallOp]], made: list[SSA
     if not calls:
         reasons.append("the value is an argument of the step, which is there anyway")
     for call in calls:
-        _spread(call.operands[value.index], callers, made, reasons)
+        _resolve(call.operands[value.index], callers, definitions, reasons)
 
 
 def but_for_moves(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Without what is said of values that are not moved, where they are."""
+    """Drop the remarks on values that are not moved, if `moved`."""
     return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 
 
 @dataclass(frozen=True)
 class TakeMarksPass(ModulePass):
-    """Turn marks that a framework writes as calls into attributes of what makes the value."""
+    """Turn marks that a framework writes as calls into attributes of the defining operations."""
 
     name = "recompute-take-marks"
 

@@ -1,4 +1,4 @@
-"""recompute-take-scopes: segments that a framework marks where a function is called become attributes.
+"""recompute-take-scopes: turn segments that a framework marks by scopes around calls into attributes.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")
@@ -6,10 +6,10 @@
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/called.py` has the names of such scopes. Of segments inside of one another the outermost counts; what
-is kept or run again inside of it is said by the innermost. What is run again outside of every segment is one itself.
-A conditional is in the segment that one of its branches is in; what holds an operation that is kept is kept as a whole,
-for it is copied as a whole or not at all.
+`analysis/request/called.py` lists the names of such scopes. Of nested segments the outermost counts; the innermost
+scope decides whether an operation inside is kept or recomputed. Operations that are recomputed outside of every segment
+form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose region
+contains a kept operation is kept: it is copied as a unit.
 """
 
 from __future__ import annotations
@@ -35,43 +35,45 @@ from ..support.diagnostics import Refusal
 from ..support.walk import every_operation
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
-SAYS = {Kind.SAVE: BoolAttr.from_bool(False), Kind.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value)}
+DECISIONS = {Kind.SAVE: BoolAttr.from_bool(False), Kind.AGAIN: StringAttr(Policy.MUST_RECOMPUTE.value)}
 
 
 @dataclass(frozen=True)
-class _Said:
-    """Of one operation: its segment, and what is said of it alone."""
+class _Scopes:
+    """The scopes of an operation: that of its segment, and the one that decides about it."""
 
     segment: Called | None
-    alone: Called | None
+    decision: Called | None
 
 
 def take_scopes(module: ModuleOp) -> int:
-    """Write the attributes; returns how many operations have some. Raises `Refusal` for a switch that nobody knows."""
+    """Write the attributes; returns the number of operations with scopes. Raises `Refusal` for an unknown switch."""
     taken = 0
     for function in functions_of(module):
-        said = {op: one for op in every_operation(function) if (one := _said_of(op)) is not None}
-        if said:
-            _write(said)
-            taken += len(said)
+        scopes = {op: scope for op in every_operation(function) if (scope := _scopes_of(op)) is not None}
+        if scopes:
+            _write(scopes)
+            taken += len(scopes)
     return taken
 
 
-def _said_of(op: Operation) -> _Said | None:
-    """None for what stands in no such scope, or in the backward pass."""
-    found, inside = list(_calls(op)), list[list[Called]]()
+def _scopes_of(op: Operation) -> _Scopes | None:
+    """The scopes of an operation; None if it has none, or is in the backward pass."""
+    calls, inside = list(_calls(op)), list[list[Called]]()
     if op.regions:
-        inside = [calls for inner in every_operation(op)[1:] if (calls := list(_calls(inner)))]
-    if not found and inside and name_of(op) in BRANCHES:
-        found = inside[0]
-    kept = next((call for calls in inside for call in calls if call.kind is Kind.SAVE and call not in found), None)
-    if not found and kept is None:
+        inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
+    if not calls and inside and name_of(op) in BRANCHES:
+        calls = inside[0]
+    kept = next(
+        (call for inner_calls in inside for call in inner_calls if call.kind is Kind.SAVE and call not in calls), None
+    )
+    if not calls and kept is None:
         return None
-    alone = kept or next((one for one in reversed(found) if one.kind in SAYS), None)
-    segment = next((one for one in found if one.kind is Kind.SEGMENT), None)
-    if segment is None and alone is not None and alone.kind is Kind.AGAIN:
-        segment = alone
-    return _Said(segment, alone)
+    decision = kept or next((call for call in reversed(calls) if call.kind in DECISIONS), None)
+    segment = next((call for call in calls if call.kind is Kind.SEGMENT), None)
+    if segment is None and decision is not None and decision.kind is Kind.AGAIN:
+        segment = decision
+    return _Scopes(segment, decision)
 
 
 def _calls(op: Operation) -> Iterator[Called]:
@@ -83,28 +85,28 @@ def _calls(op: Operation) -> Iterator[Called]:
         return
     for part in scope.path:
         try:
-            one = read(part)
+            call = read(part)
         except ValueError as error:
             raise Refusal(op, str(error)) from error
-        if one is not None:
-            yield one
+        if call is not None:
+            yield call
 
 
-def _write(said: Mapping[Operation, _Said]) -> None:
-    segments = _segments({op: one.segment for op, one in said.items() if one.segment is not None})
-    for op, one in said.items():
-        if one.alone is not None:
-            op.attributes.setdefault(Names.RECOMPUTE, SAYS[one.alone.kind])
-        if one.segment is not None:
+def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
+    segments = _segments({op: scopes.segment for op, scopes in scopes_of.items() if scopes.segment is not None})
+    for op, scopes in scopes_of.items():
+        if scopes.decision is not None:
+            op.attributes.setdefault(Names.RECOMPUTE, DECISIONS[scopes.decision.kind])
+        if scopes.segment is not None:
             op.attributes.setdefault(Names.SEGMENT, StringAttr(segments[op]))
-            hand_on([op], _as_attributes(one.segment.switches))
-            if one.segment.switches.output_recompute:
+            hand_on([op], _as_attributes(scopes.segment.switches))
+            if scopes.segment.switches.output_recompute:
                 op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
 
 def _segments(called: Mapping[Operation, Called]) -> dict[Operation, str]:
     """A segment for each call, in the order of the program: `block`, `block#1`, and so on."""
-    calls = numbered_repetitions({op: (one.name, str(one.number)) for op, one in called.items()})
+    calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()
     for op, call in calls.items():
         if call not in names:

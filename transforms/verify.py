@@ -1,7 +1,7 @@
-"""recompute-verify: the invariants that the numbers do not show, as errors at the operation.
+"""recompute-verify: check invariants that results of a run do not show; errors are at the operation.
 
-Operands are defined before they are read; `recompute.` attributes are known, well-typed and at one; copies wait for a
-gradient, are read in place of their originals, and exist once; tokens wait for gradients and are waited for.
+Definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait for a gradient,
+replace uses of their originals, and exist once; tokens wait for gradients and have uses.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def verify_input(module: ModuleOp) -> None:
 
 
 def verify(module: ModuleOp, steps: Steps | None = None) -> None:
-    """All invariants of a module with copies; `steps`: those of the module, where they are known already.
+    """Check all invariants of a module with copies. `steps`: those of the module, if they exist already.
 
     Raises `Refusal` at the first violation.
     """
     verify_input(module)
-    known = dict(steps or ())
+    step_of = dict(steps or ())
     for function in functions_of(module):
-        step = known.get(function)
+        step = step_of.get(function)
         if step is None and (classified := phases(function)) is not None:
             step = Step.of(classified)
         if step is not None:
-            for op, wrong in violations(step):
-                raise Refusal(op, wrong)
+            for op, violation in violations(step):
+                raise Refusal(op, violation)
         elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
             raise Refusal(copy, "a copy in a function without gradient operations")
 

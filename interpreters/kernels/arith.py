@@ -14,7 +14,7 @@ from .conversion import convert
 from .elementwise import named
 from .signless import RELATIONS, read_signed, read_unsigned, wrapped
 
-# What StableHLO calls them.
+# Their names in StableHLO.
 AS_STABLEHLO = {
     "arith.addf": "add",
     "arith.subf": "subtract",
@@ -66,12 +66,12 @@ def _related(predicate: str, a: Array, b: Array) -> Array:
         case "ord" | "uno":
             return unordered == (predicate == "uno")
         case _:
-            found = FLOAT_RELATIONS[predicate[1:]](a, b)
-            return found & ~unordered if predicate[0] == "o" else found | unordered
+            ordered = FLOAT_RELATIONS[predicate[1:]](a, b)
+            return ordered & ~unordered if predicate[0] == "o" else ordered | unordered
 
 
 def from_signed(op: Operation) -> Kernel:
-    """To wider or narrower integers, or to the nearest float."""
+    """Convert to wider or narrower integers, or to the nearest float."""
     return _from_integers(op, read_signed)
 
 
@@ -87,11 +87,11 @@ def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
 
 
 def to_whole(op: Operation) -> Kernel:
-    """Rounded towards zero; what is out of range, which is undefined, to the nearest number."""
+    """Round towards zero; values out of range, which are undefined, become the nearest number."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
-    known = np.dtype(f"u{dtype.itemsize}") if op.name == "arith.fptoui" and width >= 8 else dtype
-    return on_one(lambda a: owned(convert(a, known), known).view(dtype))
+    working = np.dtype(f"u{dtype.itemsize}") if op.name == "arith.fptoui" and width >= 8 else dtype
+    return on_one(lambda a: owned(convert(a, working), working).view(dtype))
 
 
 def between_floats(op: Operation) -> Kernel:

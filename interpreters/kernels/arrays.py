@@ -1,8 +1,8 @@
-"""What all kernels agree on: the arrays that they take and hand out, and the types that they compute in.
+"""Conventions of all kernels: the arrays that they take and return, and the types that they compute in.
 
 A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
-of its operand it hands out arrays that own their buffers, row by row, and that nobody else refers to; only a constant
-whose elements are all alike is a view of one element, with stride zero.
+of its operand it returns new row-major arrays that own their buffers; only a splat constant is a view of one element,
+with stride zero.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]
-"""From operands to one result, in whatever layout numpy chooses; a numpy scalar will do for a tensor of rank 0."""
+"""From operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 Combine: TypeAlias = Callable[..., tuple[Array, ...]]
-"""A region on scalars, applied to vectors of them: two for each value that is combined, then what it captures."""
+"""A region on scalars, applied to vectors of them: two for each combined value, then its captures."""
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -52,7 +52,7 @@ def kind_of(dtype: DType) -> str:
 
 
 def dtype_at(value: SSAValue) -> DType:
-    """The numpy type of a tensor's elements, or of a scalar. `ValueError` where there is none."""
+    """The numpy type of a tensor's elements, or of a scalar. Raises `ValueError` if there is none."""
     if _is_unranked(value.type):
         raise ValueError(f"the rank of {value.type} is not known, and only static shapes are executed")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
@@ -63,7 +63,7 @@ def _is_unranked(type_: Attribute) -> bool:
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
-    """The shape of the array that holds the value: a scalar is one of rank 0. `ValueError` for a dynamic shape."""
+    """The shape of the array of a value; a scalar has rank 0. Raises `ValueError` for a dynamic shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape of {value.type} is dynamic, and only static shapes are executed")
@@ -82,22 +82,22 @@ def on_one(compute: Callable[[Array], Array]) -> Kernel:
 def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
     """The kernel of an operation with two operands and one result."""
 
-    def run(one: Array, other: Array) -> tuple[Array, ...]:
-        return (compute(one, other),)
+    def run(left: Array, right: Array) -> tuple[Array, ...]:
+        return (compute(left, right),)
 
     return run
 
 
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
-    """The same array if it lies row by row, otherwise a copy that does.
+    """The same array if it is row-major, otherwise a row-major copy.
 
-    numpy adds up and evaluates functions in another order or with other instructions when the layout differs, so that
-    bits would depend on which views a value has been through.
+    numpy adds and evaluates functions in another order or with other instructions for other layouts, so that bits would
+    depend on the views through which a value was passed.
     """
     return np.asarray(values, dtype, order="C")
 
 
 def owned(values: Array, dtype: DType) -> Array:
-    """An array, not a scalar, that owns its buffer row by row; a new one only where `values` is not that."""
-    found = np.asarray(values).astype(dtype, order="C", copy=False)
-    return found if found.flags.owndata else found.copy()
+    """A row-major array, not a scalar, that owns its buffer; a copy only if `values` is not one already."""
+    array = np.asarray(values).astype(dtype, order="C", copy=False)
+    return array if array.flags.owndata else array.copy()

@@ -1,4 +1,4 @@
-"""Kernels of CHLO: numpy where it has the function, otherwise scipy, which is asked for only then."""
+"""Kernels of CHLO: numpy where it has the function, otherwise scipy, which is imported only then."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUMPY: dict[str, Compute] = {
     "tan": np.tan,
 }
 COMPLEX: dict[str, Compute] = {"square": complex_numbers.square}
-# What `scipy.special` calls them.
+# Their names in `scipy.special`.
 SCIPY = {
     "bessel_i1e": "i1e",
     "digamma": "digamma",
@@ -45,11 +45,11 @@ SCIPY = {
 
 
 def elementwise(op: Operation) -> Kernel:
-    """Computed in f32 for smaller floats, and rounded once. `ValueError` where scipy is needed and missing."""
+    """Computed in f32 for smaller floats, and rounded once. Raises `ValueError` if scipy is needed and missing."""
     word, operand, dtype = op.name.removeprefix("chlo."), dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = COMPLEX.get(word) if kind_of(operand) == "c" else None
     compute, working = compute or NUMPY.get(word) or _from_scipy(SCIPY[word]), computed_in(operand)
-    return lambda *operands: (owned(compute(*(row_by_row(one, working) for one in operands)), dtype),)
+    return lambda *operands: (owned(compute(*(row_by_row(operand, working) for operand in operands)), dtype),)
 
 
 def _from_scipy(word: str) -> Compute:
@@ -61,19 +61,19 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """The neighbour among the numbers of the type itself, which a wider type would not know."""
+    """The neighbouring number of the type itself; no computation in a wider type."""
     return on_two(lambda a, b: owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """The upper half of the product, by Python's integers, which have all digits."""
+    """The upper half of the product, computed in Python's exact integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))
 
 
 def top_k(op: TopKOp) -> Kernel:
-    """In IEEE 754's total order, as XLA: -0.0 < 0.0, and the NaNs at both ends. Of equals the first."""
+    """Ordered by IEEE 754's total order, as in XLA: -0.0 < 0.0, and the NaNs at both ends. Of equals the first."""
     k, dtype, indices = op.k.value.data, dtype_at(op.values), dtype_at(op.indices)
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 
@@ -87,5 +87,5 @@ def top_k(op: TopKOp) -> Kernel:
 
 
 def constrained(op: Operation) -> Kernel:
-    """A sharding constraint: a view where the operand lies row by row."""
+    """A sharding constraint: a view if the operand is row-major."""
     return on_one(lambda operand: row_by_row(operand).view())

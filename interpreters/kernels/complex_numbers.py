@@ -1,8 +1,8 @@
-"""Functions of complex numbers where numpy leaves digits or special values out, on complex128.
+"""Functions of complex numbers where numpy loses digits or special values, on complex128.
 
-At zeros, infinities and NaN they give what C's Annex G says, as StableHLO's reference does, but for `exponential` and
-what rests on it: an infinite real part beside an imaginary part that is not finite has no direction, and gives NaN, as
-in StableHLO's own tests and in XLA.
+At zeros, infinities and NaN they follow C's Annex G, as StableHLO's reference does, except for `exponential` and its
+users: an infinite real part with an imaginary part that is not finite gives NaN, as in StableHLO's own tests and in
+XLA.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from .arrays import Array
 
 NAN = complex(np.nan, np.nan)
-# From here on 1 is lost, or nearly lost, beside e**x or before it.
+# From here on 1 is negligible beside e**x.
 FAR = 40.0
 # Dekker's constant for f64: it splits 53 digits into 26 and 27.
 SPLIT = 2.0**27 + 1
@@ -49,46 +49,46 @@ def log_plus_one(a: Array) -> Array:
     high, low = _squared_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
     near = (np.log1p(high) + low / (1 + high)) / 2
     far = np.log(np.hypot(1 + x, y))
-    # Beyond the largest number |1 + a| is not, but its half is.
+    # If |1 + a| overflows, its half does not.
     far = np.where(far == np.inf, np.log(np.hypot(x / 2, y / 2)) + np.log(2), far)
     return of_parts(np.where(is_near & (np.abs(high) < 0.5), near, far), np.arctan2(y, 1 + x))
 
 
 def _squared_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
-    """`2x + x² + y²`, whose terms may cancel: added up in twice the digits, as a sum of two numbers."""
-    (one, one_low), (other, other_low) = _square(x), _square(y)
-    first, error = _sum(2 * x, one)
-    second, more = _sum(first, other)
-    return _sum(second, error + more + one_low + other_low)
+    """`2x + x² + y²`, whose terms may cancel: computed in twice the digits, as a sum of two numbers."""
+    (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
+    first, error = _sum(2 * x, x_squared)
+    second, more = _sum(first, y_squared)
+    return _sum(second, error + more + x_error + y_error)
 
 
 def _square(a: Array) -> tuple[Array, Array]:
-    """The square, and what rounding has cut off it (Dekker, 1971)."""
-    found = a * a
+    """The square, and its rounding error (Dekker, 1971)."""
+    product = a * a
     high = SPLIT * a - (SPLIT * a - a)
     low = a - high
-    return found, ((high * high - found) + 2 * high * low) + low * low
+    return product, ((high * high - product) + 2 * high * low) + low * low
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The sum, and what rounding has cut off it (Knuth's TwoSum)."""
-    found = a + b
-    back = found - a
-    return found, (a - (found - back)) + (b - back)
+    """The sum, and its rounding error (Knuth's TwoSum)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Scaled, so that nothing on the way is too large or too small; what is NaN then is found out as Annex G does."""
+    """Divide scaled operands, so that no intermediate result overflows; NaNs are corrected as in Annex G."""
     (x, y, up), (c, d, down) = _scaled(a), _scaled(b)
     size = c * c + d * d
     real, imaginary = (x * c + y * d) / size, (y * c - x * d) / size
-    found = of_parts(np.ldexp(real, up - down), np.ldexp(imaginary, up - down))
+    quotient = of_parts(np.ldexp(real, up - down), np.ldexp(imaginary, up - down))
     lost = np.isnan(real) & np.isnan(imaginary)
-    return np.where(lost, _recovered(a, b, found), found) if lost.any() else found
+    return np.where(lost, _recovered(a, b, quotient), quotient) if lost.any() else quotient
 
 
 def _scaled(a: Array) -> tuple[Array, Array, Array]:
-    """Both parts without the power of two of the larger one, and that power."""
+    """Both parts divided by the power of two of the larger one, and its exponent."""
     x, y = parts_of(a)
     size = np.maximum(np.abs(x), np.abs(y))
     exponent = np.where(np.isfinite(size), np.frexp(size)[1], 0)
@@ -96,7 +96,7 @@ def _scaled(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
-    """Something divided by 0 is infinite, infinities by something finite are, something finite by infinities is 0."""
+    """Nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
     (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
     of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))
     cases = [
@@ -108,13 +108,13 @@ def _recovered(a: Array, b: Array, otherwise: Array) -> Array:
 
 
 def _is_infinite(a: Array) -> Array:
-    """One infinite part is enough, whatever the other is."""
+    """Whether either part is infinite."""
     real, imaginary = parts_of(a)
     return np.isinf(real) | np.isinf(imaginary)
 
 
 def _corner(a: Array) -> Array:
-    """Infinite parts as ones, all others as zeros, with their signs."""
+    """Replace infinite parts by ones and others by zeros, with their signs."""
     real, imaginary = (np.copysign(np.isinf(part).astype(np.float64), part) for part in parts_of(a))
     return of_parts(real, imaginary)
 
@@ -125,7 +125,7 @@ def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def power(a: Array, b: Array) -> Array:
-    """numpy multiplies for small whole exponents; what it then divides by may be infinite."""
+    """For small negative integer exponents numpy divides by a product that may be infinite: divide separately."""
     real, imaginary = parts_of(b)
     is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
     return np.where(is_divided, divide(np.ones_like(a), np.power(a, -b)), np.power(a, b))
@@ -146,10 +146,10 @@ def logistic(a: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """NaN in both parts if either is NaN; 0 of a zero, whatever the signs of its parts."""
+    """NaN in both parts if either is NaN; 0 for any zero."""
     (x, y), size = parts_of(a), np.abs(a)
-    found = np.where(size == 0, 0, of_parts(x / size, y / size))
-    return np.where(np.isnan(a), NAN, found)
+    direction = np.where(size == 0, 0, of_parts(x / size, y / size))
+    return np.where(np.isnan(a), NAN, direction)
 
 
 def square(a: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Constants. One whose elements are all alike is a view of a single element, however large its shape is."""
+"""Constants. A splat constant is a view of a single element, whatever its shape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def constant(op: ConstantOp | arith.ConstantOp) -> Kernel:
 
 
 def is_view(op: Operation) -> bool:
-    """Whether the operation is a constant that hands out a view of one element."""
+    """Whether the operation is a constant whose kernel returns a view of one element."""
     if not isinstance(op, ConstantOp | arith.ConstantOp):
         return False
     values = _dense(op.value)

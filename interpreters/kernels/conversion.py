@@ -17,24 +17,24 @@ _FINFO: Any = ml_dtypes.finfo
 
 
 def convert(values: Array, dtype: DType) -> Array:
-    """A new array with the numbers nearest to `values` that `dtype` has.
+    """A new array with the numbers of type `dtype` nearest to `values`.
 
     Integers wrap; a float becomes an integer by rounding towards zero, the nearest one when out of range, and 0 for
-    NaN, as in XLA. What is not zero is true. The imaginary part is dropped where the result is real.
+    NaN, as in XLA. Nonzero values are true. The imaginary part is dropped if the result is real.
     """
     if values.dtype == dtype:
         return values.copy()
     source, target = kind_of(values.dtype), kind_of(dtype)
-    known: Array = values.astype(wide(values.dtype))
+    widened: Array = values.astype(wide(values.dtype))
     if source == "c" and target != "c":
-        known, source = np.real(known), "f"
+        widened, source = np.real(widened), "f"
     if target == "b":
-        return known != 0
+        return widened != 0
     if source == "f" and target in "iu":
-        return _whole(known, dtype)
-    if target == "f" and dtype.itemsize < F32.itemsize and known.dtype != F32:
-        return round_to(known.astype(F64), dtype)
-    return known.astype(dtype)
+        return _whole(widened, dtype)
+    if target == "f" and dtype.itemsize < F32.itemsize and widened.dtype != F32:
+        return round_to(widened.astype(F64), dtype)
+    return widened.astype(dtype)
 
 
 def _whole(values: Array, dtype: DType) -> Array:
@@ -42,15 +42,15 @@ def _whole(values: Array, dtype: DType) -> Array:
     lowest, beyond = int(bounds.min), int(bounds.max) + 1
     whole = np.trunc(values.astype(F64))
     inside = (whole >= float(lowest)) & (whole < float(beyond))
-    found = np.where(inside, whole, 0.0).astype(wide(dtype))
-    found = np.where(whole < float(lowest), found.dtype.type(lowest), found)
-    return np.where(whole >= float(beyond), found.dtype.type(beyond - 1), found).astype(dtype)
+    clamped = np.where(inside, whole, 0.0).astype(wide(dtype))
+    clamped = np.where(whole < float(lowest), clamped.dtype.type(lowest), clamped)
+    return np.where(whole >= float(beyond), clamped.dtype.type(beyond - 1), clamped).astype(dtype)
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Rounded to nearest even as if there were fewer bits; what is too great is infinity, what is subnormal is 0.
+    """Round to nearest even with fewer bits; overflow gives infinity, subnormal numbers give 0.
 
-    NaN is left as it is; without mantissa it is infinity, as in StableHLO's reference (XLA leaves NaN).
+    NaN stays unchanged; without mantissa it is infinity, as in StableHLO's reference (XLA leaves NaN).
     """
     dtype = dtype_at(op.operand)
     if kind_of(dtype) != "f":
@@ -64,8 +64,8 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
     keeps_nan = op.mantissa_bits.value.data > 0
 
     def run(operand: Array) -> Array:
-        given = operand.copy().view(f"u{dtype.itemsize}")
-        bits, kind = given, given.dtype.type
+        raw_bits = operand.copy().view(f"u{dtype.itemsize}")
+        bits, kind = raw_bits, raw_bits.dtype.type
         if dropped:
             half = kind((1 << (dropped - 1)) - 1) + (bits >> kind(dropped) & kind(1))
             bits = bits + half & ~kind((1 << dropped) - 1)
@@ -73,7 +73,7 @@ def reduce_precision(op: ReducePrecisionOp) -> Kernel:
             size = bits >> kind(mantissa) & kind((1 << exponent) - 1)
             bits = np.where(size > bias + kept_bias, bits & kind(sign) | kind(infinite), bits)
             bits = np.where(size <= bias - kept_bias, bits & kind(sign), bits)
-        nan = given if keeps_nan else given & kind(sign) | kind(infinite)
+        nan = raw_bits if keeps_nan else raw_bits & kind(sign) | kind(infinite)
         return owned(np.where(operand != operand, nan, bits).view(dtype), dtype)
 
     return on_one(run)
@@ -92,7 +92,7 @@ def bitcast_convert(op: BitcastConvertOp) -> Kernel:
 
 
 def _regrouped(values: Array, dtype: DType) -> Array:
-    """The significant bits of all elements in a row, the lowest first, cut into elements of `dtype`."""
+    """The significant bits of all elements, the lowest first, split into elements of `dtype`."""
     columns = np.unpackbits(values.view(np.uint8).reshape(-1, values.dtype.itemsize), axis=-1, bitorder="little")
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
     padded = np.pad(row, ((0, 0), (0, 8 * dtype.itemsize - bit_width(dtype))))

@@ -1,4 +1,4 @@
-"""Elementwise operations, a line each, by their names in StableHLO: what numpy computes for which kind of element."""
+"""Elementwise operations, a line each, by their names in StableHLO: numpy functions by kind of element."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FLOAT: dict[str, Compute] = {
     "minimum": arithmetic.minimum,
     "remainder": np.fmod,
 }
-# numpy may evaluate these with other instructions when the operand does not lie row by row.
+# numpy may evaluate these with other instructions if the operand is not row-major.
 ROUNDED: dict[str, Compute] = {
     "cbrt": np.cbrt,
     "cosine": np.cos,
@@ -92,7 +92,7 @@ BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | BITS.
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
-    """What computes the operation on elements of `dtype`, in the wider type; None where it is not defined."""
+    """The function of the operation on elements of `dtype`, in the wider type; None if it is not defined."""
     if op in EXACT:
         return EXACT[op]
     kind = kind_of(dtype)
@@ -113,7 +113,7 @@ def from_tables(op: Operation) -> Kernel:
 
 
 def named(name: str, op: Operation) -> Kernel:
-    """What StableHLO calls `name`, for an operation of any dialect."""
+    """The kernel of the StableHLO operation `name`, for an operation of any dialect."""
     dtype, result = dtype_at(op.operands[0]), dtype_at(op.results[0])
     compute = compute_for(name, dtype)
     if compute is None:

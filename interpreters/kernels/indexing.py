@@ -13,7 +13,7 @@ from .conversion import convert
 
 
 def gather(op: GatherOp) -> Kernel:
-    """Starts are moved so that the slice lies within the operand."""
+    """Starts are clamped so that the slice is in bounds."""
     numbers, sizes = op.dimension_numbers.data, op.slice_sizes.get_values()
     extents, rank = shape_of(op.operand), len(shape_of(op.result))
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
@@ -35,7 +35,7 @@ def gather(op: GatherOp) -> Kernel:
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Updates are taken in order of their indices; an element that would lie outside is left out."""
+    """Updates are applied in order of their indices; elements out of bounds are skipped."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
     rank, count = len(shape), len(op.inputs)
@@ -55,14 +55,15 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         index = _sums([starts, aligned, offsets], len(extents), rank)
         places, inside = _flat(index, extents, shape)
         # A region in a wider type makes results of that type.
-        results = [convert(one, dtype) for one, dtype in zip(inputs, dtypes, strict=True)]
+        results = [convert(values, dtype) for values, dtype in zip(inputs, dtypes, strict=True)]
         flat = [result.reshape(-1) for result in results]
         new = [update.reshape(-1) for update in updates]
         for turn in turns(places, inside):
             at = places[turn]
-            found = combine(*(one[at] for one in flat), *(one[turn] for one in new), *captured)
-            for one, values, dtype in zip(flat, found, dtypes, strict=True):
-                one[at] = values.astype(dtype, copy=False)
+            current, added = (result[at] for result in flat), (update[turn] for update in new)
+            combined = combine(*current, *added, *captured)
+            for result, values, dtype in zip(flat, combined, dtypes, strict=True):
+                result[at] = values.astype(dtype, copy=False)
         return tuple(results)
 
     return run
@@ -76,8 +77,8 @@ def _along(place: int, extent: int, rank: int) -> Array:
 def _starts(
     indices: Array, vector: int, dimensions: Sequence[int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
-    """For each dimension that the index vectors name, where slices start; laid out over the batch dimensions."""
-    # Unsigned indices beyond the signed range are out of range in either reading.
+    """The starts of slices for each dimension of the index vectors, broadcast over the batch dimensions."""
+    # Unsigned indices beyond the signed range are out of bounds in either interpretation.
     vectors = np.asarray(indices, np.int64)
     vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
     shape = [1] * rank
@@ -102,7 +103,7 @@ def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> l
 
 
 def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
-    """Row-major positions of all elements, and which of them lie within the extents."""
+    """Row-major positions of all elements, and which of them are in bounds."""
     places, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for part, extent in zip(index, extents, strict=True):
         inside &= (part >= 0) & (part < extent)
@@ -111,7 +112,7 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Indices of the elements that lie inside, in groups without a place twice, each place's elements in order."""
+    """Indices of elements in bounds, in groups without duplicate places; the elements of a place keep their order."""
     (chosen,) = np.nonzero(inside)
     order = chosen[np.argsort(places[chosen], kind="stable")]
     positions = np.arange(order.size)

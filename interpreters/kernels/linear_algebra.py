@@ -1,4 +1,4 @@
-"""Transforms and factorizations of whole matrices, which lie in the last two dimensions."""
+"""Transforms and factorizations of matrices in the last two dimensions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .arrays import Array, Kernel, dtype_at, on_one, on_two, owned, shape_at, wi
 from .conversion import convert
 from .properties import flag, word
 
-# By the kind of transform; numpy takes the extents of what is real.
+# By the kind of transform; the extents are those of the real side.
 FFTS: dict[str, Callable[..., Any]] = {
     "FFT": np.fft.fftn,
     "IFFT": np.fft.ifftn,
@@ -23,7 +23,7 @@ FFTS: dict[str, Callable[..., Any]] = {
 
 
 def fft(op: FftOp) -> Kernel:
-    """Along the last dimensions, in f64 whatever the type, and rounded once. An inverse is divided by the extents."""
+    """Transform the last dimensions, in f64 for all types, rounded once. An inverse is divided by the extents."""
     extents, shape, dtype = op.fft_length.get_values(), shape_at(op.result), dtype_at(op.result)
     transform, axes = FFTS[op.fft_type.data.value], tuple(range(-len(extents), 0))
     working = np.complex128 if dtype_at(op.operand).kind == "c" else np.float64
@@ -37,25 +37,25 @@ def fft(op: FftOp) -> Kernel:
 
 
 def cholesky(op: CholeskyOp) -> Kernel:
-    """Only the triangle that is asked for is read, and the other one is zero.
+    """Only the requested triangle is read, and the other one is zero.
 
     A matrix that is not positive definite, which is undefined, gives NaN, as in JAX.
     """
     dtype, is_lower = dtype_at(op.a), bool(op.lower)
 
     def run(operand: Array) -> Array:
-        known = convert(operand, wide(dtype))
-        matrices = known if is_lower else _adjoint(known)
-        found = np.zeros_like(matrices)
-        for index in np.ndindex(*known.shape[:-2]):
-            found[index] = _factor(matrices[index])
-        return owned(found if is_lower else _adjoint(found), dtype)
+        converted = convert(operand, wide(dtype))
+        matrices = converted if is_lower else _adjoint(converted)
+        factors = np.zeros_like(matrices)
+        for index in np.ndindex(*converted.shape[:-2]):
+            factors[index] = _factor(matrices[index])
+        return owned(factors if is_lower else _adjoint(factors), dtype)
 
     return on_one(run)
 
 
 def _factor(matrix: Array) -> Array:
-    """Lower triangular, from the lower triangle."""
+    """The lower triangular factor, from the lower triangle."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -83,24 +83,24 @@ def triangular_solve(op: Operation) -> Kernel:
             below = not below
         if not is_left:
             factor, sides, below = np.swapaxes(factor, -1, -2), np.swapaxes(sides, -1, -2), not below
-        found = _substituted(factor, sides, below, has_ones)
-        return owned(found if is_left else np.swapaxes(found, -1, -2), dtype)
+        solution = _substitute(factor, sides, below, has_ones)
+        return owned(solution if is_left else np.swapaxes(solution, -1, -2), dtype)
 
     return on_two(run)
 
 
 def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None:
-    """xDSL does not know the operation, and verifies nothing."""
+    """Check the shapes, since xDSL has no verifier for the operation. Raises `ValueError`."""
     if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
         raise ValueError(f"a of shape {list(a)} is not square, or does not fit b of shape {list(b)}")
 
 
-def _substituted(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Row after row, from the one that has a single unknown."""
-    size, found = a.shape[-1], b.copy()
+def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
+    """Substitute row by row, from the row with a single unknown on."""
+    size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
-        known = slice(0, row) if is_lower else slice(row + 1, size)
-        found[..., row, :] -= np.matmul(a[..., row : row + 1, known], found[..., known, :])[..., 0, :]
+        solved = slice(0, row) if is_lower else slice(row + 1, size)
+        solution[..., row, :] -= np.matmul(a[..., row : row + 1, solved], solution[..., solved, :])[..., 0, :]
         if not has_ones:
-            found[..., row, :] /= a[..., row : row + 1, row]
-    return found
+            solution[..., row, :] /= a[..., row : row + 1, row]
+    return solution

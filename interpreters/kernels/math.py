@@ -14,7 +14,7 @@ from .arrays import Array, Compute, Kernel, dtype_at, on_one, on_two, owned, row
 from .elementwise import named
 from .signless import read_signed, wrapped
 
-# What StableHLO calls them.
+# Their names in StableHLO.
 AS_STABLEHLO = {
     "math.absf": "abs",
     "math.atan2": "atan2",

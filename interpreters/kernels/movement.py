@@ -24,7 +24,7 @@ def iota(op: IotaOp) -> Kernel:
 
 
 def reshape(op: ReshapeOp) -> Kernel:
-    """A view where the operand lies row by row."""
+    """A view if the operand is row-major."""
     shape = shape_of(op.result)
     return on_one(lambda operand: operand.reshape(shape))
 

@@ -1,4 +1,4 @@
-"""Collectives, among the processes that are run here: one. It receives what it has sent."""
+"""Collectives with a single process, which receives the values that it sends."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .conversion import convert
 from .properties import table
 
 FIRST = 0
-# Attributes of the module: how many processes run it.
+# Attributes of the module: the number of processes.
 COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """Combined with nothing, gathered from nobody else: the operands. `ValueError` where others take part."""
+    """With a single participant the results are the operands. Raises `ValueError` if others take part."""
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
         raise ValueError("its results have other shapes than its operands, and one process is run")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        # What a region captures comes behind the operands.
+        # Captures of a region come behind the operands.
         return tuple(convert(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False))
 
     return run
 
 
 def collective_permute(op: Operation) -> Kernel:
-    """Zeros where nobody sends to it."""
+    """Zeros if no process sends to this one."""
     receives = bool(_check_alone(op, "source_target_pairs"))
     return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
 
@@ -49,7 +49,7 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
 
 
 def _check_module(op: Operation) -> None:
-    """Where it is the operation's business how many take part, the module should not say several."""
+    """Raise `ValueError` if all processes take part and the module states several."""
     module = op
     while (around := module.parent_op()) is not None:
         module = around

@@ -1,4 +1,4 @@
-"""Operations that put elements elsewhere: padding, reversal, and slices at places computed at run time."""
+"""Operations that move elements: padding, reversal, and slices at run-time indices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def padded(operand: Array, value: Array, low: Sequence[int], high: Sequence[int]
 
 
 def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:
-    """Which elements along a dimension stay, and where they go; negative padding cuts off."""
+    """The elements along a dimension that stay, and their new positions; negative padding removes elements."""
     step = interior + 1
     first = max(0, -(low // step))
     count = max(0, min(before, -((low - after) // step)) - first)
@@ -69,6 +69,6 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp) -> Kernel:
 
 
 def _window(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[Any, ...]:
-    """The slice, moved so that it lies within the shape."""
+    """The slice, clamped so that it is in bounds."""
     kept = [min(max(int(start), 0), extent - size) for start, size, extent in zip(starts, sizes, shape, strict=True)]
     return (*(slice(start, start + size) for start, size in zip(kept, sizes, strict=True)), ...)

@@ -17,7 +17,7 @@ def flag(op: Operation, name: str) -> bool:
 
 
 def word(op: Operation, name: str) -> str:
-    """The word of an enumeration, which xDSL keeps as text where it does not know it."""
+    """The word of an enumeration, which xDSL keeps as text for unregistered attributes."""
     value = _property(op, name)
     return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
 
@@ -27,7 +27,7 @@ def table(op: Operation, name: str) -> list[list[int]]:
     value = _property(op, name)
     if not is_standard_dense(value) or len(value.type.get_shape()) != 2:
         raise ValueError(f"its '{name}' is no table of numbers")
-    return [[int(one) for one in row] for row in to_numpy(value)]
+    return [[int(number) for number in row] for row in to_numpy(value)]
 
 
 def symbol(op: Operation, name: str) -> SymbolRefAttr:

@@ -1,7 +1,7 @@
 """`stablehlo.rng_bit_generator`: counters, each scrambled with a key. The same bits as XLA's on the CPU.
 
 Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
-Which counter makes which element is XLA's choice; DEFAULT is Philox there.
+The assignment of counters to elements follows XLA; DEFAULT is Philox there.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
 
 
 def halves(values: Array) -> list[Array]:
-    """64 bits as the low and the high 32."""
-    known = np.asarray(values, U64)
-    return [np.asarray(known & U64(0xFFFFFFFF)).astype(U32), np.asarray(known >> U64(32)).astype(U32)]
+    """The low and the high 32 bits of 64-bit values."""
+    words = np.asarray(values, U64)
+    return [np.asarray(words & U64(0xFFFFFFFF)).astype(U32), np.asarray(words >> U64(32)).astype(U32)]
 
 
 def joined(low: Array, high: Array) -> Array:
@@ -67,8 +67,8 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
     pair = scrambled(key, halves(counter + _numbers(half)))
     both = np.stack(pair, axis=(along or 0) + 1)
     rows = both.reshape([2 * extent if d == (along or 0) else extent for d, extent in enumerate(half)])
-    found = rows[tuple(slice(extent) for extent in shape)] if shape else rows[0]
-    return found, _counted(state, 1, prod(half))
+    bits = rows[tuple(slice(extent) for extent in shape)] if shape else rows[0]
+    return bits, _counted(state, 1, prod(half))
 
 
 def _split(shape: Sequence[int]) -> int | None:
@@ -91,14 +91,14 @@ def _counted(state: Array, place: int, count: int) -> Array:
 def scrambled(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     """Threefry-2x32 with 20 rounds."""
     keys = [*key, key[0] ^ key[1] ^ U32(THREEFRY_PARITY)]
-    one, other = counter[0] + keys[0], counter[1] + keys[1]
+    low, high = counter[0] + keys[0], counter[1] + keys[1]
     for group in range(THREEFRY_GROUPS):
         for distance in THREEFRY_ROTATIONS[group % 2]:
-            one = one + other
-            other = (other << U32(distance) | other >> U32(32 - distance)) ^ one
-        one = one + keys[(group + 1) % 3]
-        other = other + keys[(group + 2) % 3] + U32(group + 1)
-    return [one, other]
+            low = low + high
+            high = (high << U32(distance) | high >> U32(32 - distance)) ^ low
+        low = low + keys[(group + 1) % 3]
+        high = high + keys[(group + 2) % 3] + U32(group + 1)
+    return [low, high]
 
 
 def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
@@ -126,8 +126,8 @@ def mixed_up(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
             halves(counter[place].astype(U64) * U64(multiplier))
             for place, multiplier in zip((0, 2), PHILOX_MULTIPLIERS, strict=True)
         )
-        raised = [one + U32(step * number & 0xFFFFFFFF) for one, step in zip(key, PHILOX_KEY_STEPS, strict=True)]
-        counter = [second[1] ^ counter[1] ^ raised[0], second[0], first[1] ^ counter[3] ^ raised[1], first[0]]
+        round_keys = [word + U32(step * number & 0xFFFFFFFF) for word, step in zip(key, PHILOX_KEY_STEPS, strict=True)]
+        counter = [second[1] ^ counter[1] ^ round_keys[0], second[0], first[1] ^ counter[3] ^ round_keys[1], first[0]]
     return counter
 
 

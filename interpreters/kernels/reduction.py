@@ -21,7 +21,7 @@ from .elementwise import compute_for
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
-"""From tables, initial values and captured values to one element for each row of the tables."""
+"""From tables, initial values and captures to one element for each row of the tables."""
 
 UFUNCS: dict[str, np.ufunc] = {
     "stablehlo.add": np.add,
@@ -35,7 +35,7 @@ UFUNCS: dict[str, np.ufunc] = {
 
 
 def reduce(op: ReduceOp, combine: Combine) -> Kernel:
-    """The order of the elements is left to the implementation: numpy's pairwise sums are among the more exact ones."""
+    """The order of elements is implementation-defined: numpy's pairwise sums are comparatively exact."""
     dimensions = op.dimensions.get_values()
     shape, count = shape_of(op.inputs[0]), len(op.inputs)
     kept = [dimension for dimension in range(len(shape)) if dimension not in dimensions]
@@ -45,15 +45,15 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
     reduce_rows = rows_reducer(op.body.block, results[0][1], combine)
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        tables = [row_by_row(one.transpose(order)).reshape(table) for one in operands[:count]]
-        found = reduce_rows(tables, operands[count : 2 * count], operands[2 * count :])
-        return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
+        tables = [row_by_row(operand.transpose(order)).reshape(table) for operand in operands[:count]]
+        reduced = reduce_rows(tables, operands[count : 2 * count], operands[2 * count :])
+        return tuple(owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
 
     return run
 
 
 def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
-    """For a region that reduces to elements of `dtype`."""
+    """The reducer of rows for a region with results of type `dtype`."""
     combiner = single_combiner(block)
     return _fold(combine) if combiner is None else _with_ufunc(combiner, dtype)
 
@@ -72,7 +72,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _seen_through(value: SSAValue) -> SSAValue:
-    """The value that a value is, behind barriers, dependencies and marks."""
+    """The source of a value behind barriers, dependencies and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break
@@ -84,7 +84,7 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
     ufunc, working = UFUNCS[combiner], wide(dtype)
     combine_two = compute_for(combiner.removeprefix("stablehlo."), dtype)
     signs = kind_of(dtype) == "f" and ufunc in (np.maximum, np.minimum)
-    assert combine_two is not None, "what combines elements is defined for them"
+    assert combine_two is not None, "the operation is defined for the element type"
 
     def run(tables: Arrays, inits: Arrays, captured: Arrays) -> Arrays:
         rows = tables[0] if tables[0].dtype == working else convert(tables[0], working)
@@ -99,15 +99,15 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
     return run
 
 
-def _with_signs_of_zeros(found: Array, rows: Array, ufunc: np.ufunc) -> Array:
-    """numpy takes either zero for the greatest or the least of zeros of both signs; IEEE 754 does not."""
-    zero = found == 0
+def _with_signs_of_zeros(extreme: Array, rows: Array, ufunc: np.ufunc) -> Array:
+    """Correct zeros: for zeros of both signs numpy returns either as maximum or minimum, unlike IEEE 754."""
+    zero = extreme == 0
     if not np.any(zero):
-        return found
+        return extreme
     negative = np.signbit(rows) | (rows != 0)
     least = ufunc is np.minimum
     has_other = np.any((rows == 0) & np.signbit(rows), axis=1) if least else ~np.all(negative, axis=1)
-    return np.where(zero, np.where(has_other == least, -0.0, 0.0), found).astype(found.dtype)
+    return np.where(zero, np.where(has_other == least, -0.0, 0.0), extreme).astype(extreme.dtype)
 
 
 def _fold(combine: Combine) -> ReduceRows:

@@ -14,7 +14,7 @@ from .windowed import windows_over
 
 
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
-    """Of several elements that could be selected it is the first; values that meet are added in order of windows."""
+    """Of several candidates the first is selected; values for one element are combined in the order of windows."""
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)
     places = windows_over(
@@ -27,12 +27,12 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
         values = row_by_row(source).reshape(-1)
         for turn in turns(chosen, chosen >= 0):
             at = chosen[turn]
-            (found,) = scatter(result[at], values[turn], *captured)
-            result[at] = found.astype(dtype, copy=False)
+            (combined,) = scatter(result[at], values[turn], *captured)
+            result[at] = combined.astype(dtype, copy=False)
         return (result.reshape(shape),)
 
     def _chosen(values: Array, captured: tuple[Array, ...]) -> Array:
-        """For each window the position of the element that is selected; -1 where the window lies outside."""
+        """The position of the selected element of each window; -1 for a window outside of the operand."""
         best = np.full(len(places), -1)
         for candidate in places.T:
             (stays,) = select(values[best], values[candidate], *captured)

@@ -1,7 +1,7 @@
-"""Integers without a sign of their own: the operation says how their bits are read, and wraps what it computes.
+"""Signless integers: the operation determines the interpretation of the bits, and wraps its results.
 
-An i1 that is set is -1 where it is read as signed. What MLIR leaves undefined is refused (division by zero) or does
-what two's complement does.
+A true i1 is -1 as a signed integer. Undefined behavior of MLIR is refused (division by zero) or follows two's
+complement.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def read_signed(values: Array) -> Array:
 
 
 def read_unsigned(values: Array) -> Array:
-    known = read_signed(values)
-    return unsigned(known, bit_width(values.dtype))
+    signed = read_signed(values)
+    return unsigned(signed, bit_width(values.dtype))
 
 
 def wrapped(values: Array, dtype: DType) -> Array:
@@ -79,7 +79,7 @@ RELATIONS: tuple[tuple[Callable[[Array], Array], Compute], ...] = (
     (read_unsigned, np.greater),
     (read_unsigned, np.greater_equal),
 )
-"""By the number of the predicate of `arith.cmpi`."""
+"""Indexed by the predicate of `arith.cmpi`."""
 
 
 def integer(op: Operation) -> Kernel:
@@ -95,7 +95,7 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended(op: Operation) -> Kernel:
-    """The low and the high half of a sum or product, computed in whole numbers of any size."""
+    """The low and the high half of a sum or product, computed in integers of any size."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply
@@ -105,7 +105,7 @@ def extended(op: Operation) -> Kernel:
         return wrapped(bits.astype(np.int64), dtype)
 
     def run(a: Array, b: Array) -> tuple[Array, ...]:
-        found = np.asarray(compute(read(a).astype(object), read(b).astype(object)), dtype=object)
-        return half(found, low), half(np.asarray(found >> width, dtype=object), high)
+        exact = np.asarray(compute(read(a).astype(object), read(b).astype(object)), dtype=object)
+        return half(exact, low), half(np.asarray(exact >> width, dtype=object), high)
 
     return run

@@ -1,4 +1,4 @@
-"""`stablehlo.sort`, with whatever comparator: a merge sort of all lines at once."""
+"""`stablehlo.sort` with any comparator: a merge sort of all lines at once."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Precedes: TypeAlias = Callable[[Array, Array], Array]
 
 
 def sort(op: SortOp, combine: Combine) -> Kernel:
-    """Stable, whether or not the operation asks for it."""
+    """Sort stably, whether or not the operation requires it."""
     count, shape = len(op.inputs), shape_of(op.inputs[0])
     along = (op.dimension.value.data if op.dimension is not None else -1) % max(len(shape), 1)
     length = shape[along]
     lines = prod(shape) // length if length else 0
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        flat = [row_by_row(np.moveaxis(one, along, -1)).reshape(-1) for one in operands[:count]]
+        flat = [row_by_row(np.moveaxis(operand, along, -1)).reshape(-1) for operand in operands[:count]]
 
-        def precedes(one: Array, other: Array) -> Array:
-            pairs = [values[place].reshape(-1) for values in flat for place in (one, other)]
-            return combine(*pairs, *operands[count:])[0].reshape(one.shape)
+        def precedes(left: Array, right: Array) -> Array:
+            pairs = [values[places].reshape(-1) for values in flat for places in (left, right)]
+            return combine(*pairs, *operands[count:])[0].reshape(left.shape)
 
         order = merge_sorted(np.arange(lines * length).reshape(lines, length), precedes)
         moved = (*(extent for d, extent in enumerate(shape) if d != along), length)
-        return tuple(np.array(np.moveaxis(one[order].reshape(moved), -1, along), order="C") for one in flat)
+        return tuple(np.array(np.moveaxis(values[order].reshape(moved), -1, along), order="C") for values in flat)
 
     return run
 
@@ -60,7 +60,7 @@ def _numbers(length: int) -> Array:
 
 
 def _ahead(order: Array, low: Array, high: Array, is_left: Array, precedes: Precedes) -> Array:
-    """How many elements of the other run, from `low` to `high`, go before each element; equal ones of the left do."""
+    """The number of elements of the other run, from `low` to `high`, before each element; of equals the left first."""
     first = np.broadcast_to(low, order.shape)
     below, above = first.copy(), np.broadcast_to(high, order.shape).copy()
     while np.any(below < above):

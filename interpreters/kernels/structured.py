@@ -1,7 +1,7 @@
-"""Structured operations of linalg: a body on scalars, for every point of a space of loops.
+"""Structured operations of linalg: a body on scalars for every point of an iteration space.
 
-The loops run in order, as nested `for` loops would, and every output element is the running result of the points that
-write to it. Loops along which all points write to different elements run at once, as vectors.
+The loops run in order, like nested `for` loops, and every output element accumulates the results of the points that
+write to it. Loops whose points all write to different elements run at once, as vectors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Space = tuple[list[AffineMap], list[bool]]
 
 
 def space_of(op: Operation) -> Space:
-    """The maps from loops to elements. `ValueError` for an operation whose loops are not known."""
+    """The maps from loops to elements. Raises `ValueError` for an operation whose loops are unknown."""
     if isinstance(op, LinalgStructuredOperation):
         kinds = [kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types()]
         return [attr.data for attr in op.get_indexing_maps()], kinds
@@ -45,7 +45,7 @@ def _kept(rank: int, dropped: Sequence[int]) -> AffineMap:
 
 
 def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kernel:
-    """`combine` takes an element of each operand, the loop numbers `indices`, and what the body captures."""
+    """`combine` takes an element of each operand, the loop numbers `indices`, and the captures of the body."""
     maps, parallel = space_of(op)
     loops = _Loops.of(op.operands, maps, parallel, len(op.results))
     count, outputs = len(op.operands), len(op.results)
@@ -54,13 +54,13 @@ def structured(op: Operation, combine: Combine, indices: Sequence[int]) -> Kerne
     def run(*values: Array) -> tuple[Array, ...]:
         results = [value.copy(order="C") for value in values[count - outputs : count]]
         operands = [*values[: count - outputs], *results]
-        seen = [loops.seen(operand, map_) for operand, map_ in zip(operands, maps, strict=True)]
+        views = [loops.by_loop(operand, map_) for operand, map_ in zip(operands, maps, strict=True)]
         for point in loops.points():
-            elements = [loops.at(one, point) for one in seen]
+            elements = [loops.at(view, point) for view in views]
             numbers = [loops.number(loop, point) for loop in indices]
-            found = combine(*elements, *numbers, *values[count:])
-            for one, new in zip(seen[count - outputs :], found, strict=True):
-                loops.write(one, point, new)
+            combined = combine(*elements, *numbers, *values[count:])
+            for view, new in zip(views[count - outputs :], combined, strict=True):
+                loops.write(view, point, new)
         return tuple(owned(result, dtype) for result, dtype in zip(results, dtypes, strict=True))
 
     return run
@@ -82,7 +82,7 @@ class _Loops:
                     extents[expression.position] = extent
         if -1 in extents:
             raise ValueError("no operand has the extent of one of its loops")
-        # Only where each parallel loop is a dimension of its own of every output are all its points apart.
+        # Points write to different elements only if each parallel loop is a dimension of its own of every output.
         wanted = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
         apart = all(sorted(_plain(map_) or []) == wanted for map_ in maps[len(maps) - outputs :])
         if not apart and any(_plain(map_) is None for map_ in maps[len(maps) - outputs :]):
@@ -97,10 +97,10 @@ class _Loops:
     def vector(self) -> tuple[int, ...]:
         return tuple(extent if vector else 1 for vector, extent in zip(self.at_once, self.extents, strict=True))
 
-    def seen(self, values: Array, map_: AffineMap) -> Array:
+    def by_loop(self, values: Array, map_: AffineMap) -> Array:
         """The operand with one dimension for each loop, of extent one where it does not depend on the loop.
 
-        A view where every index is a loop number, otherwise a copy of what is read.
+        A view if every index is a loop number, otherwise a copy of the elements read.
         """
         rank = len(self.extents)
         plain = _plain(map_)
@@ -108,21 +108,21 @@ class _Loops:
             order = sorted(range(len(plain)), key=plain.__getitem__)
             index = tuple(slice(None) if loop in plain else None for loop in range(rank))
             return values.transpose(order)[(*index, ...)]
-        # An affine expression of arrays, one for each loop, is an array: xDSL adds and multiplies whatever it is given.
+        # An affine expression over arrays, one for each loop, evaluates to an array in xDSL.
         grid: Any = [_along(loop, np.arange(extent), rank) for loop, extent in enumerate(self.extents)]
         places = [np.zeros([1] * rank, np.int64) + expression.eval(grid, []) for expression in map_.results]
         return values[tuple(places)]
 
-    def at(self, seen: Array, point: tuple[int, ...]) -> Array:
+    def at(self, view: Array, point: tuple[int, ...]) -> Array:
         """The elements for a point of the loops that run one after the other, as one vector."""
-        return np.broadcast_to(seen[self._window(seen, point)], self.vector).reshape(-1)
+        return np.broadcast_to(view[self._window(view, point)], self.vector).reshape(-1)
 
-    def write(self, seen: Array, point: tuple[int, ...], new: Array) -> None:
-        window = seen[self._window(seen, point)]
+    def write(self, view: Array, point: tuple[int, ...], new: Array) -> None:
+        window = view[self._window(view, point)]
         window[...] = np.broadcast_to(new, (prod(self.vector),)).reshape(window.shape)
 
-    def _window(self, seen: Array, point: tuple[int, ...]) -> tuple[Any, ...]:
-        starts = [0 if extent == 1 else start for start, extent in zip(point, seen.shape, strict=True)]
+    def _window(self, view: Array, point: tuple[int, ...]) -> tuple[Any, ...]:
+        starts = [0 if extent == 1 else start for start, extent in zip(point, view.shape, strict=True)]
         pairs = zip(self.at_once, starts, strict=True)
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
@@ -137,6 +137,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _plain(map_: AffineMap) -> list[int] | None:
-    """The loops that the indices are, where each index is a loop of its own."""
+    """The loop of each index, if each index is a loop of its own; else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

@@ -1,4 +1,4 @@
-"""Which kernel an operation has: a line for each, by its name."""
+"""The kernels of operations by name, a line for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .selection import select_and_scatter
 from .sorting import sort
 from .windowed import convolution, reduce_window
 
-# They work on any shape, whatever the types say, and so on vectors of scalars too.
+# They work on arrays of any shape, independent of the types, and so on vectors of scalars too.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     **{f"stablehlo.{name}": from_tables for name in sorted(BY_TABLE)},
     "stablehlo.compare": compare,
@@ -118,7 +118,7 @@ WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
 WITH_TWO_COMBINERS: dict[str, Callable[[Any, Combine, Combine], Kernel]] = {
     "stablehlo.select_and_scatter": select_and_scatter,
 }
-# A body on scalars for every point of a space of loops.
+# A body on scalars for every point of an iteration space.
 STRUCTURED = frozenset(
     """
     linalg.generic linalg.add linalg.exp linalg.log linalg.sub linalg.sqrt linalg.select linalg.fill linalg.copy

@@ -1,4 +1,4 @@
-"""Kernels of the tensor dialect. Tensors are values: what is written into one is a new tensor."""
+"""Kernels of the tensor dialect. Tensors are values: a write makes a new tensor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from xdsl.ir import Operation
 
 from .arrays import Array, Combine, Kernel, dtype_at, on_one, on_two, shape_at
 
-# What stands in a static list where an operand gives the number.
+# The entry of a static list if an operand holds the number.
 DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Zeros: what it holds is left open, and two runs should not differ by it."""
+    """Zeros: the elements are unspecified, and runs should be reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
 
@@ -49,7 +49,7 @@ def cast(op: tensor.CastOp) -> Kernel:
 
 
 def reshape(op: Operation) -> Kernel:
-    """A view where the operand lies row by row. Further operands spell the shape out that the type has."""
+    """A view if the operand is row-major. Further operands repeat the shape of the type."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -112,23 +112,25 @@ def insert_slice(op: tensor.InsertSliceOp) -> Kernel:
 
 
 class _Slices:
-    """Offsets, sizes and strides: static ones, and those that operands give, in this order."""
+    """Offsets, sizes and strides, in this order: static ones, and those of operands."""
 
     def __init__(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp):
         lists = (op.static_offsets, op.static_sizes, op.static_strides)
-        self.static = [_numbers(one) for one in lists]
+        self.static = [_numbers(numbers) for numbers in lists]
 
-    def of(self, shape: Sequence[int], given: Sequence[Array]) -> tuple[slice, ...]:
-        """Raises `ValueError` where the slice does not lie within the shape."""
-        rest = iter(given)
-        lists = [[int(next(rest)) if number == DYNAMIC else number for number in numbers] for numbers in self.static]
-        found = list[slice]()
+    def of(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
+        """The slices of an array of this shape. Raises `ValueError` for a slice out of bounds."""
+        remaining = iter(dynamic)
+        lists = [
+            [int(next(remaining)) if number == DYNAMIC else number for number in numbers] for numbers in self.static
+        ]
+        slices = list[slice]()
         for offset, size, stride, extent in zip(*lists, shape, strict=True):
             last = offset + (size - 1) * stride
             if size > 0 and not (stride > 0 and offset >= 0 and last < extent):
                 raise ValueError(f"the slice from {offset} to {last} does not lie within {extent} elements")
-            found.append(slice(offset, last + 1, stride) if size > 0 else slice(0, 0))
-        return tuple(found)
+            slices.append(slice(offset, last + 1, stride) if size > 0 else slice(0, 0))
+        return tuple(slices)
 
 
 def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
@@ -136,7 +138,7 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """Around the source stands what the region makes of the indices."""
+    """The padding is the value of the region for the indices."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low, high, count = _numbers(op.static_low), _numbers(op.static_high), len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):

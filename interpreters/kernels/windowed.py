@@ -1,4 +1,4 @@
-"""Convolutions and reductions of windows: every window laid out in a row, then matrix products or reductions."""
+"""Convolutions and window reductions: every window becomes a row, then matrix products or reductions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[Window]) -> Array:
 
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
-    """What lies outside of the tensor is the initial value."""
+    """Padding outside of the tensor is the initial value."""
     sizes, count = op.window_dimensions.get_values(), len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
     results = [(shape_of(result), dtype_at(result)) for result in op.result]
@@ -44,12 +44,12 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
 
     def run(*operands: Array) -> tuple[Array, ...]:
         inputs, inits, outer = operands[:count], operands[count : 2 * count], operands[2 * count :]
-        # An initial value of more digits than the input stands around it too.
-        known = [convert(one, init.dtype) for one, init in zip(inputs, inits, strict=True)]
-        views = [windows_over(one, init, moves) for one, init in zip(known, inits, strict=True)]
+        # The padding keeps the precision of the initial value, so inputs are converted to its type.
+        converted = [convert(values, init.dtype) for values, init in zip(inputs, inits, strict=True)]
+        views = [windows_over(values, init, moves) for values, init in zip(converted, inits, strict=True)]
         tables = [row_by_row(view).reshape(prod(results[0][0]), prod(sizes)) for view in views]
-        found = reduce_rows(tables, inits, outer)
-        return tuple(owned(np.reshape(one, to), dtype) for one, (to, dtype) in zip(found, results, strict=True))
+        reduced = reduce_rows(tables, inits, outer)
+        return tuple(owned(np.reshape(row, to), dtype) for row, (to, dtype) in zip(reduced, results, strict=True))
 
     return run
 
@@ -71,18 +71,20 @@ def convolution(op: ConvolutionOp) -> Kernel:
     working = wide(dtype)
 
     def run(lhs: Array, rhs: Array) -> Array:
-        seen = windows_over(convert(lhs, working).transpose(image), np.zeros((), working), moves)
-        batch, features, *rest = seen.shape
+        lhs_windows = windows_over(convert(lhs, working).transpose(image), np.zeros((), working), moves)
+        batch, features, *rest = lhs_windows.shape
         places = rest[: len(moves)]
         weights: Array = np.flip(convert(rhs, working).transpose(kernel), flipped)
-        split = seen.reshape(batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *rest)
-        # Groups, batch, places, then what is summed over: features and positions within the window.
+        split = lhs_windows.reshape(
+            batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *rest
+        )
+        # Groups, batch, places, then the summed dimensions: features and positions within the window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
         outputs, inner = weights.shape[0] // groups, prod(weights.shape[1:])
         rows = row_by_row(split.transpose(order)).reshape(groups, batch // batch_groups * prod(places), inner)
         columns = row_by_row(weights).reshape(groups, outputs, inner).transpose(0, 2, 1)
-        found = np.matmul(rows, row_by_row(columns)).reshape(groups, batch // batch_groups, *places, outputs)
-        joined = np.moveaxis(found, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
+        products = np.matmul(rows, row_by_row(columns)).reshape(groups, batch // batch_groups, *places, outputs)
+        joined = np.moveaxis(products, (0, -1), (1, 2)).reshape(batch // batch_groups, weights.shape[0], *places)
         return owned(joined.transpose(back), dtype)
 
     return on_two(run)

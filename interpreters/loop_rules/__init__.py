@@ -1,1 +1,1 @@
-"""The proof's rules for loops, its second tier: `numbering.py` says them."""
+"""The proof's rules for loops, its second tier; `numbering.py` lists them."""

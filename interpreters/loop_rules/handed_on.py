@@ -1,4 +1,4 @@
-"""Carries that a loop hands on as it gets them, as far as the operations say so without being numbered.
+"""Loop-invariant carries, as far as operations show it without value numbers.
 
 while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are %x throughout
 """
@@ -13,13 +13,13 @@ _IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
 
 
 class HandedOn:
-    """Looks at each loop once, however deep loops are nested."""
+    """Finds invariant carries; analyses each loop once, whatever the nesting."""
 
     def __init__(self):
         self._carries = dict[Operation, frozenset[int]]()
 
     def carries(self, loop: Operation) -> frozenset[int]:
-        """The carries that an iteration hands on. `loop`: with a condition and a body of one block each."""
+        """The carries that an iteration yields unchanged. `loop`: with a condition and a body of one block each."""
         if loop not in self._carries:
             body = loop.regions[1].block
             following = () if body.last_op is None else body.last_op.operands
@@ -30,7 +30,7 @@ class HandedOn:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """The value that a value is, seen through barriers and loops."""
+        """The source of a value, seen through barriers and loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
             if not (

@@ -1,6 +1,6 @@
-"""Scalar integers in terms: sums of multiples in one form, so that `(8 - i) - 1` is `7 - i`, and `q * 4 + r` is one.
+"""Normal form of scalar integers in terms: sums of multiples, so that `(8 - i) - 1` is `7 - i`, and `q * 4 + r` is one.
 
-Modulo a power of two sums and products with constants obey the laws of algebra: the form is right whatever overflows.
+Sums and products with constants are exact modulo a power of two, so the form is correct whatever overflows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..terms import Head, Terms
 Interval = tuple[int, int]
 CONSTANT = "stablehlo.constant"
 LARGEST = 2**31 - 1
-"""No counter, and no number of an iteration, is larger."""
+"""Upper bound of counters and iteration numbers."""
 
 
 class Sum(NamedTuple):
@@ -45,21 +45,20 @@ class Sum(NamedTuple):
 
 
 def whole(number: int) -> Sum:
-    """A constant."""
+    """The sum of a constant."""
     return Sum((), number)
 
 
 class Integers:
-    """Reads and writes the integers of a table. `ranges`: for values that are known to lie between two numbers, both
-    inclusive."""
+    """Reads and writes the integers of a table. `ranges`: lower and upper bounds of terms, both inclusive."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
         self.ranges = dict[int, Interval]()
 
     def constant(self, number: int) -> int | None:
-        """The integer that a term is, a scalar of at least 32 bits; None for any other term, and for a constant on
-        which something else is written, which a sum would lose."""
+        """The value of a constant scalar integer of at least 32 bits; None for any other term, and for a constant with
+        further attributes, which a sum would lose."""
         head = self._terms.head_of(number)
         if head.kind != "operation" or head.name != "stablehlo.constant" or self.width(head) is None:
             return None
@@ -69,7 +68,7 @@ class Integers:
         return int(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) else None
 
     def width(self, head: Head) -> int | None:
-        """Bits of the scalar integer that a term with this head is; None where it is none, or a narrow one."""
+        """Bits of a scalar integer term with this head; None for other types, and below 32 bits."""
         type_ = self._terms.attributes.attribute(head.types[0]) if len(head.types) == 1 else None
         if type_ is None or not is_tensor(type_) or type_.get_shape() or not is_integer_type(type_.element_type):
             return None
@@ -77,7 +76,7 @@ class Integers:
         return bits if bits >= 32 else None
 
     def sum_of(self, number: int) -> Sum:
-        """Every term as a sum; most are their own base."""
+        """The term as a sum; most terms are their own base."""
         if (value := self.constant(number)) is not None:
             return whole(value)
         head = self._terms.head_of(number)
@@ -87,20 +86,20 @@ class Integers:
         return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
 
     def expanded(self, head: Head, operands: tuple[int, ...]) -> Sum:
-        """What an `index` term is of operands that may be sums themselves."""
+        """The sum of an `index` term, with the sums of its operands substituted."""
         *scales, offset = map(int, head.name.split())
         total = whole(offset)
         for scale, operand in zip(scales, operands, strict=True):
             total = total.plus(self.sum_of(operand).times(scale))
         return total
 
-    def written(self, one: Sum, like: Head) -> int:
-        """The term of a sum, of the type of `like`. Its parts come from the outside in, so that it does not matter when
-        they were made."""
+    def written(self, total: Sum, like: Head) -> int:
+        """The term of a sum, of the type of `like`. Its parts are ordered from the outside in, independent of the order
+        of their creation."""
         bits = self.width(like)
         assert bits is not None, "sums are of integers"
-        offset = _wrapped(one.offset, bits)
-        parts = [(base, scale) for base, part in one.parts if (scale := _wrapped(part, bits))]
+        offset = _wrapped(total.offset, bits)
+        parts = [(base, scale) for base, part in total.parts if (scale := _wrapped(part, bits))]
         if not parts:
             return self._written_constant(offset, like)
         if offset == 0 and len(parts) == 1 and parts[0][1] == 1:
@@ -118,7 +117,7 @@ class Integers:
         return self._terms.term(head)
 
     def computed(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """A sum, a difference, or a product with a constant, in one form; None for any other term."""
+        """The normal form of a sum, a difference, or a product with a constant; None for any other term."""
         if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
@@ -133,17 +132,19 @@ class Integers:
                 return self.written(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
     def compared(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """The constant that a comparison of two scalar integers comes to, where their ranges decide it."""
+        """The constant value of a comparison of two scalar integers if their ranges decide it, else None."""
         terms = [self._terms.head_of(operand) for operand in operands]
-        if len(operands) != 2 or any(self.width(each) is None for each in terms) or head.bodies:
+        if len(operands) != 2 or any(self.width(term) is None for term in terms) or head.bodies:
             return None
-        said = {name: self._terms.attributes.text(number).strip("<>").split()[-1] for name, number in head.attributes}
-        direction, kind = said.pop("comparison_direction", ""), said.pop("compare_type", "SIGNED")
+        attributes = {
+            name: self._terms.attributes.text(number).strip("<>").split()[-1] for name, number in head.attributes
+        }
+        direction, kind = attributes.pop("comparison_direction", ""), attributes.pop("compare_type", "SIGNED")
         decide, intervals = _DIRECTIONS.get(direction), [self.interval(self.sum_of(operand)) for operand in operands]
-        if said or decide is None or intervals[0] is None or intervals[1] is None:
+        if attributes or decide is None or intervals[0] is None or intervals[1] is None:
             return None
-        # Below 0 an unsigned number is a large one.
-        is_signed = kind == "SIGNED" and not any(self.is_unsigned(each) for each in terms)
+        # A negative number is a large unsigned one.
+        is_signed = kind == "SIGNED" and not any(self.is_unsigned(term) for term in terms)
         if kind not in ("SIGNED", "UNSIGNED") or not (is_signed or min(intervals[0][0], intervals[1][0]) >= 0):
             return None
         verdict = decide(intervals[0], intervals[1])
@@ -170,21 +171,21 @@ class Integers:
         key = self._terms.attributes.number(DenseAttr.from_numpy(np.array(value), i1))
         return self._terms.term(Head("operation", CONSTANT, (("value", key),), like.types))
 
-    def interval(self, one: Sum) -> Interval | None:
-        """Between which numbers it lies, both inclusive, as far as that is known, and if nothing overflows."""
-        low = high = one.offset
-        for base, scale in one.parts:
-            if (known := self.ranges.get(base)) is None:
+    def interval(self, total: Sum) -> Interval | None:
+        """Bounds of the sum, both inclusive; None if they are unknown, or if it may overflow."""
+        low = high = total.offset
+        for base, scale in total.parts:
+            if (bounds := self.ranges.get(base)) is None:
                 return None
-            ends = sorted(scale * end for end in known)
+            ends = sorted(scale * end for end in bounds)
             low, high = low + ends[0], high + ends[1]
         return (low, high) if low >= -LARGEST and high <= LARGEST else None
 
 
-def _less(one: Interval, other: Interval) -> bool | None:
-    if one[1] < other[0]:
+def _less(interval: Interval, other: Interval) -> bool | None:
+    if interval[1] < other[0]:
         return True
-    return False if one[0] >= other[1] else None
+    return False if interval[0] >= other[1] else None
 
 
 def _negated(verdict: bool | None) -> bool | None:
@@ -193,9 +194,9 @@ def _negated(verdict: bool | None) -> bool | None:
 
 _DIRECTIONS: dict[str, Callable[[Interval, Interval], bool | None]] = {
     "LT": _less,
-    "GT": lambda one, other: _less(other, one),
-    "GE": lambda one, other: _negated(_less(one, other)),
-    "LE": lambda one, other: _negated(_less(other, one)),
+    "GT": lambda left, right: _less(right, left),
+    "GE": lambda left, right: _negated(_less(left, right)),
+    "LE": lambda left, right: _negated(_less(right, left)),
 }
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
 

@@ -1,26 +1,25 @@
-"""Value numbering that knows loops: tier 2 of the proof.
+"""Value numbering with rules for loops: tier 2 of the proof.
 
-As `value_numbering.py`, and besides, in both programs alike:
+As `value_numbering.py`, with these rules for both programs:
 
-* A carry that an iteration hands on as it got it is its initial value.
-* Each result of a loop is a term of its own, of the carries that it depends on (`opened.py`); so the others, dead
-  stacks among them, do not count, nor does the order of the carries.
-* The effects of a loop are one more carry: an iteration begins with the effects so far, and hands on its own after
-  them. So they keep their number and order, and a carry that reads what an effect returned depends on it.
-* Reading a stack is computing what was stored (`stored.py`), a stack that is written as a whole is its rows
-  (`rows.py`), loops in pieces are one loop (`chunks.py`); and two rules of shapes (`rules.py`).
-* Sums of scalar integers and their products with constants have one form (`integers.py`).
-* Each result of a conditional without effects is a term of its own, of the condition and the results of the regions.
-  Inside of a region, a result that the same condition decides is what the same region of that conditional returns.
-* A loop that counts to a constant runs equally often on all devices that come to it: its collectives are functions.
-* What happens in the iterations without being read (a sharding constraint, an operation that may fail, an exchange over
-  a channel) belongs to the loop, and to the values that it is applied to in each iteration (`patterns.py`).
+* A carry that an iteration yields unchanged is its initial value.
+* Each result of a loop is a term of its own over the carries that it depends on (`opened.py`). Other carries, such as
+  dead stacks, and the order of the carries do not matter.
+* The effects of a loop are one more carry: an iteration begins with the effects so far, and yields its own after them.
+  So effects keep their number and order, and a carry that reads the result of an effect depends on it.
+* A read of a stack is the stored value (`stored.py`), a stack that is written completely is its rows (`rows.py`), loops
+  in pieces are one loop (`chunks.py`); and two rules for shapes (`rules.py`).
+* Sums of scalar integers and their products with constants have a normal form (`integers.py`).
+* Each result of a conditional without effects is a term of its own over the condition and the results of the regions.
+  Inside of a region, such a result of a conditional with the same condition is the result of the same region there.
+* A loop that counts to a constant runs equally often on all devices that reach it: its collectives are functions.
+* Unread operations in the iterations (a sharding constraint, an operation that may fail, an exchange over a channel)
+  belong to the loop, with their operands in each iteration (`patterns.py`).
 
-A loop on which attributes are written, or that changes a type between its operand, its argument and its result, is
-compared as it stands, as in tier 1.
+A loop with attributes, or with different types of operand, argument and result of a carry, is compared literally, as in
+tier 1.
 
-Carries have numbers of their own, given once: of a counter it is known between which numbers it lies, and a name that
-two loops shared would let the one be taken for the other.
+Each carry has a unique number: counters have known ranges, and a name that two loops share would confuse them.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from .patterns import Patterns
 from .rules import Rules
 
 BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
-"""Conditionals that run one of their regions, which their operand decides."""
+"""Conditionals whose operand decides which region runs."""
 
 
 class LoopNumbering(Numbering):
@@ -88,9 +87,9 @@ class LoopNumbering(Numbering):
         return tuple(self._chosen(number, scope.chosen) for number in numbers)
 
     def _chosen(self, number: int, chosen: Mapping[int, Branch]) -> int:
-        """The value of the branch that runs here, of a result that the same condition decides.
+        """Replace a result of a conditional with the same condition by that of the region that runs here.
 
-        Only of as many branches: the last one runs for all numbers that are too large.
+        Only for the same number of regions: the last one runs for all indices that are too large.
         """
         while self._terms.head_of(number).kind == "branch":
             decides, *results = self._terms.operands_of(number)
@@ -100,8 +99,8 @@ class LoopNumbering(Numbering):
         return number
 
     def _branches(self, op: Operation, scope: Scope) -> Sequence[int] | None:
-        """The results of a conditional without effects, each of the results of its regions; None for a conditional that
-        is compared as it stands."""
+        """The results of a conditional without effects as terms over those of its regions; None for a conditional that
+        is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
@@ -127,12 +126,12 @@ class LoopNumbering(Numbering):
             scope.exchanges.extend(inner.exchanges)
         head = Head("branch", name_of(op))
         return [
-            self._terms.term(head._replace(types=(type_,)), (decides, *each))
-            for type_, each in zip(types, zip(*results, strict=True), strict=True)
+            self._terms.term(head._replace(types=(type_,)), (decides, *values))
+            for type_, values in zip(types, zip(*results, strict=True), strict=True)
         ]
 
     def _loop(self, op: Operation, scope: Scope) -> Sequence[int] | None:
-        """The results of a loop; None for a loop that is compared as it stands."""
+        """The results of a loop; None for a loop that is compared literally."""
         refuse_symbols(op, self.module)
         if len(op.regions) != 2 or any(not region.blocks for region in op.regions) or attributes_of(op):
             return None
@@ -140,9 +139,9 @@ class LoopNumbering(Numbering):
         if not self._keeps_types(op, cond, body):
             return None
         handed_on = frozenset(self._handed_on.carries(op))
-        if (found := self._numbered(op, cond, body, self._operands(op, scope), scope, handed_on)) is None:
+        if (numbering := self._numbered(op, cond, body, self._operands(op, scope), scope, handed_on)) is None:
             return None
-        loop, counted = found
+        loop, counted = numbering
         results = list[int]()
         for index, result in enumerate(op.results):
             if loop.bound[index] == loop.initial[index] and loop.next[index] == loop.initial[index]:
@@ -158,8 +157,8 @@ class LoopNumbering(Numbering):
         return results
 
     def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
-        """Whether operands, arguments, what an iteration hands on, and results agree in number and type; and the
-        regions end with what they hand on, and nothing besides."""
+        """Whether operands, arguments, yielded values and results agree in number and type, and the regions end with
+        plain terminators."""
         ends = cond.last_op, body.last_op
         for end in ends:
             if end is None or not is_known_end(end) or attributes_of(end):
@@ -180,7 +179,7 @@ class LoopNumbering(Numbering):
         known = _known_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
         without = numbered(loop, known, counted.number)
-        history = self._rules.history(without, index - sum(one < index for one in known), trips)
+        history = self._rules.history(without, index - sum(carry < index for carry in known), trips)
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
     def _numbered(
@@ -192,8 +191,8 @@ class LoopNumbering(Numbering):
         scope: Scope,
         invariant: frozenset[int],
     ) -> tuple[Opened, _Counted | None] | None:
-        """The loop as terms, and how it counts; None where something in it has to occur in an order. `invariant`:
-        carries that an iteration hands on as it got them."""
+        """The loop as terms, and how it counts; None if it holds operations that must keep an order. `invariant`:
+        carries that an iteration yields unchanged."""
         terms, depth = self._terms, scope.depth + 1
         types = self.heads.types(body.args, op)
         bound = [
@@ -201,29 +200,31 @@ class LoopNumbering(Numbering):
             for index, type_ in enumerate(types)
         ]
         state = terms.bound("state", (), depth)
-        asked = self._scope(cond, bound, state, scope)
-        _, (condition, *_) = self._block(cond, asked)
+        condition_scope = self._scope(cond, bound, state, scope)
+        _, (condition, *_) = self._block(cond, condition_scope)
         counted = self._counted(body, tuple(bound), initial, condition, depth)
         if counted is not None:
             bound[counted.counter.index] = counted.value
-        done = self._scope(body, bound, state, scope)
-        done.is_alike = scope.is_alike and counted is not None
-        _, following = self._block(body, done)
-        if asked.state != state:
+        body_scope = self._scope(body, bound, state, scope)
+        body_scope.is_alike = scope.is_alike and counted is not None
+        _, following = self._block(body, body_scope)
+        if condition_scope.state != state:
             return None
-        if done.state != state:
-            # What does not end, and what has an effect, have an order in each iteration.
-            if any(done.ran.values()):
+        if body_scope.state != state:
+            # Endless loops and effects have an order in each iteration.
+            if any(body_scope.ran.values()):
                 return None
             bound.append(state)
-            initial, following = (*initial, scope.state), (*following, done.state)
+            initial, following = (*initial, scope.state), (*following, body_scope.state)
             types, state = (*types, self._state_type), terms.bound("state", (), depth)
         if counted is not None and (
-            following[counted.counter.index] != self._one_more(counted.value) or asked.kept or asked.ran
+            following[counted.counter.index] != self._one_more(counted.value)
+            or condition_scope.kept
+            or condition_scope.ran
         ):
             return None
         loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth)
-        loop, counted, scopes = self._with_known_carries(loop, counted, (asked, done))
+        loop, counted, scopes = self._with_known_carries(loop, counted, (condition_scope, body_scope))
         if any(loop.next[index] != loop.initial[index] for index in invariant):
             return None
         return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
@@ -231,8 +232,8 @@ class LoopNumbering(Numbering):
     def _with_known_carries(
         self, loop: Opened, counted: _Counted | None, scopes: Sequence[Scope]
     ) -> tuple[Opened, _Counted | None, Sequence[Scope]]:
-        """The loop, with the initial value in place of each carry that comes out as the term that it went in as, and a
-        sum in place of each that grows by a constant; and the same for what is noted in its regions."""
+        """Replace each carry that an iteration yields unchanged by its initial value, and each that grows by a constant
+        by a sum; also in the terms noted in the regions."""
         while True:
             counted = None if counted is None else self._with_more_counters(loop, counted)
             substitution = {
@@ -241,7 +242,9 @@ class LoopNumbering(Numbering):
                 if bound == following != loop.initial[index]
             }
             if counted is not None:
-                values = {loop.bound[index]: self._at(counted, each) for index, each in counted.others.items()}
+                values = {
+                    loop.bound[index]: self._at(counted, progression) for index, progression in counted.others.items()
+                }
                 substitution |= {bound: value for bound, value in values.items() if bound != value}
             if not substitution:
                 return loop, counted, scopes
@@ -256,12 +259,12 @@ class LoopNumbering(Numbering):
                 )
                 for scope in scopes
             ]
-            # What is computed from them may come out as it went in, too.
-            bound = tuple(substitution.get(one, one) for one in loop.bound)
+            # Carries computed from them may be unchanged now, too.
+            bound = tuple(substitution.get(term, term) for term in loop.bound)
             loop = replace(loop, lead=lead, bound=bound, next=following)
 
     def _with_more_counters(self, loop: Opened, counted: _Counted) -> _Counted:
-        """Also the carries that grow by a constant in each iteration."""
+        """Add the carries that grow by a constant in each iteration."""
         integers, like = self._rules.integers, self._terms.head_of(counted.number).types
         others = dict(counted.others)
         for index, (bound, following) in enumerate(zip(loop.bound, loop.next, strict=True)):
@@ -282,10 +285,12 @@ class LoopNumbering(Numbering):
     def _note_unread(
         self, op: Operation, loop: Opened, counted: _Counted | None, inside: Sequence[Scope], scope: Scope
     ) -> bool:
-        """Note in the scope around a loop what happens in its iterations without being read. False where a sharding
-        constraint belongs to the loop alone: neither does its operand depend on the iteration, nor is it read."""
+        """Note the unread operations of the iterations in the scope around the loop. False if a sharding constraint
+        belongs to the loop alone: its operand does not depend on the iteration, and it is not read."""
         without = loop if counted is None else numbered(loop, _known_carries(loop, counted), counted.number)
-        kept = [(part, term) for part, one in zip(("condition", "body"), inside, strict=True) for term in one.kept]
+        kept = [
+            (part, term) for part, region in zip(("condition", "body"), inside, strict=True) for term in region.kept
+        ]
         live = [index for index, result in enumerate(op.results) if any(result.uses)]
         live.extend(range(len(op.results), len(loop.bound)))
         if any(self._terms.depth_of(term) < loop.depth and not self._reads(loop, live, term) for _, term in kept):
@@ -301,12 +306,12 @@ class LoopNumbering(Numbering):
         for part, term in kept:
             if not self._patterns.is_repeated(number := pattern(part, term), scope.kept):
                 scope.kept[number] = None
-        for part, one in zip(("condition", "body"), inside, strict=True):
-            for term, ordered in one.ran.items():
+        for part, region in zip(("condition", "body"), inside, strict=True):
+            for term, ordered in region.ran.items():
                 if not self._patterns.is_repeated(number := pattern(part, term), all_that_ran(scope)):
                     note(self._terms, scope, number, ordered=ordered)
                     self._origins.setdefault(number, self._origins.get(term, op))
-            scope.exchanges.extend(one.exchanges)
+            scope.exchanges.extend(region.exchanges)
         if counted is None and why_endless(op) is not None:
             number = self._patterns.until_it_ends(loop, "condition", loop.lead)
             note(self._terms, scope, number, ordered=True)
@@ -340,8 +345,8 @@ class LoopNumbering(Numbering):
     def _counted(
         self, body: Block, bound: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
     ) -> _Counted | None:
-        """How the loop counts, if the carry that the condition compares seems to grow by one: it is read in the body
-        before that is known for certain."""
+        """How the loop counts, if the carry that the condition compares seems to grow by one: the body is numbered
+        with this assumption, which the caller checks afterwards."""
         integers, last = self._rules.integers, body.last_op
         assert last is not None, "checked"
         counter = counter_of(self._terms, integers, condition, bound, initial)
@@ -367,7 +372,7 @@ class Progression(NamedTuple):
 
 @dataclass(frozen=True)
 class _Counted:
-    """`number`: of the iteration. `value`: what the counter is then. `others`: the carries that grow beside it."""
+    """`number`: the iteration number. `value`: the counter in that iteration. `others`: further growing carries."""
 
     counter: Counter
     number: int
@@ -376,12 +381,12 @@ class _Counted:
 
     @property
     def progressions(self) -> dict[int, Progression]:
-        """All carries that are known from the number of the iteration alone."""
+        """All carries that follow from the iteration number alone."""
         return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
 
 
 def _known_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
-    """The carries that grow by a constant, and those that no iteration changes."""
+    """The carries that grow by a constant, and the invariant ones."""
     pairs = enumerate(zip(loop.bound, loop.initial, strict=True))
     return frozenset(counted.progressions) | {index for index, (bound, initial) in pairs if bound == initial}
 

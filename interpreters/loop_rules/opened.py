@@ -1,13 +1,12 @@
-"""A loop as terms: what it carries, and what each carry becomes in an iteration.
+"""A loop as terms: its carries, and their values after an iteration.
 
-A result of a loop is a term of its own, made of the carries that it depends on alone: its own, and all that these are
-computed from, in the order in which they are found. So carries that a result does not depend on, and the order in which
-they are written, do not count.
+Each result of a loop is a term of its own over the carries that it depends on: its own, and those that this one is
+computed from, in the order of discovery. Other carries, and the order of carries in the program, do not matter.
 
-Of a loop that counts by ones from a constant to a constant the counter is no carry, but the number of the iteration,
-which begins at 0, and what a constant adds to it. What carry x of such a loop is when iteration n begins is
-`history(n, x)`, and so its result is `history(trips, x)`: how often a loop runs is not part of what it does. Of other
-loops a result is a `loop` term, which the condition is part of.
+In a loop that counts by ones from a constant to a constant the counter is no carry, but the iteration number, which
+begins at 0, plus a constant. Carry x of such a loop at the start of iteration n is `history(n, x)`, and so its result
+is `history(trips, x)`: the trip count is no part of the body. A result of another loop is a `loop` term, which includes
+the condition.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ WHILE = "stablehlo.while"
 
 @dataclass(frozen=True)
 class Opened:
-    """`bound`: the carries, as the body sees them, none of them equal to any other term. `initial`: what they are
-    before the loop. `next`: what the body makes of them. `types`: of the carries. `lead`: of a loop that `counts` the
-    number of the iteration, which is as new; of another whether it runs once more. `state`: the effects before an
-    iteration, which has none."""
+    """`bound`: fresh terms for the carries in the body. `initial`: their values before the loop. `next`: their values
+    after an iteration. `types`: types of the carries. `lead`: if the loop `counts`, a fresh term for the iteration
+    number; otherwise the condition. `state`: the effects before an iteration, which has none of its own."""
 
     bound: tuple[int, ...]
     initial: tuple[int, ...]
@@ -40,7 +38,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Counter:
-    """Carry `index` is `start`, `start` + 1, … in the iterations, of which there are `trips`, at least one."""
+    """Carry `index` is `start`, `start` + 1, … in the iterations; `trips` is their number, at least one."""
 
     index: int
     start: int
@@ -50,7 +48,7 @@ class Counter:
 def counter_of(
     terms: Terms, integers: Integers, condition: int, carries: tuple[int, ...], initial: tuple[int, ...]
 ) -> Counter | None:
-    """The carry that counts up to a constant, if it grows by ones, which is not looked at."""
+    """The carry that the condition compares with a constant, provided that it grows by ones, which is not checked."""
     head, operands = terms.head_of(condition), terms.operands_of(condition)
     if head.kind != "operation" or head.name != "stablehlo.compare":
         return None
@@ -64,18 +62,19 @@ def counter_of(
 
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
-    """Whether a comparison asks if a number is less, and compares as numbers of its type."""
+    """Whether a comparison is `LT`, with the signedness of its operands' type."""
     head = terms.head_of(condition)
-    said = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
+    attributes = {name: terms.attributes.text(number).strip("<>").split()[-1:] for name, number in head.attributes}
     kind = ["UNSIGNED" if integers.is_unsigned(terms.head_of(terms.operands_of(condition)[0])) else "SIGNED"]
-    return said.pop("comparison_direction", []) == ["LT"] and said.pop("compare_type", kind) == kind and not said
+    is_less = attributes.pop("comparison_direction", []) == ["LT"]
+    return is_less and attributes.pop("compare_type", kind) == kind and not attributes
 
 
 def numbered(loop: Opened, known: Container[int], number: int) -> Opened:
-    """A loop of which it is known that it counts, without the carries that are known already."""
+    """A counting loop over the iteration number, without the `known` carries."""
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(one for index, one in enumerate(listed) if index not in known)
+        return tuple(item for index, item in enumerate(listed) if index not in known)
 
     return Opened(
         without(loop.bound),
@@ -91,8 +90,8 @@ def numbered(loop: Opened, known: Container[int], number: int) -> Opened:
 
 @dataclass(frozen=True)
 class Slice:
-    """What one carry depends on. `order`: the carries, it first. `head`, `operands`: of the term, without which
-    iteration is meant where the loop counts."""
+    """The part of a loop that one carry depends on. `order`: the carries, this one first. `head`, `operands`: those of
+    the term; if the loop counts, without the iteration number."""
 
     order: tuple[int, ...]
     head: Head
@@ -100,11 +99,11 @@ class Slice:
 
 
 def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
-    """The loop as one carry sees it."""
+    """The part of the loop that one carry depends on."""
     order = carries_behind(terms, loop, index)
-    arguments = tuple(loop.bound[one] for one in order)
-    types = tuple(loop.types[one] for one in order)
-    roots = *(loop.next[one] for one in order), loop.state
+    arguments = tuple(loop.bound[carry] for carry in order)
+    types = tuple(loop.types[carry] for carry in order)
+    roots = *(loop.next[carry] for carry in order), loop.state
     if loop.counts:
         inside = Inside((loop.lead, *arguments, loop.state), roots)
         types = (terms.head_of(loop.lead).types[0], *types)
@@ -112,27 +111,29 @@ def sliced(terms: Terms, loop: Opened, index: int) -> Slice:
         inside = Inside((*arguments, loop.state), (loop.lead, *roots))
     body, captures = terms.close(inside, types, -1, loop.depth)
     head = Head("history" if loop.counts else "loop", WHILE, types=(loop.types[index],), bodies=(body,))
-    return Slice(tuple(order), head, (*(loop.initial[one] for one in order), *captures))
+    return Slice(tuple(order), head, (*(loop.initial[carry] for carry in order), *captures))
 
 
 def carries_behind(terms: Terms, loop: Opened, index: int) -> list[int]:
     """This carry, those that it is computed from, and those of the condition, in the order of discovery."""
-    number = {bound: one for one, bound in enumerate(loop.bound)}
-    order, seen = [index], set[int]()
+    number = {bound: carry for carry, bound in enumerate(loop.bound)}
+    order, visited = [index], set[int]()
     if not loop.counts:
-        _discover(terms, loop, loop.lead, number, seen, order)
-    for one in order:  # It grows meanwhile.
-        _discover(terms, loop, loop.next[one], number, seen, order)
+        _discover(terms, loop, loop.lead, number, visited, order)
+    for carry in order:  # `_discover` appends to it.
+        _discover(terms, loop, loop.next[carry], number, visited, order)
     return order
 
 
-def _discover(terms: Terms, loop: Opened, root: int, number: dict[int, int], seen: set[int], order: list[int]) -> None:
+def _discover(
+    terms: Terms, loop: Opened, root: int, number: dict[int, int], visited: set[int], order: list[int]
+) -> None:
     pending = [root]
     while pending:
         term = pending.pop()
-        if term in seen or terms.depth_of(term) < loop.depth:
+        if term in visited or terms.depth_of(term) < loop.depth:
             continue
-        seen.add(term)
+        visited.add(term)
         if (carry := number.get(term)) is not None:
             if carry not in order:
                 order.append(carry)
@@ -141,13 +142,13 @@ def _discover(terms: Terms, loop: Opened, root: int, number: dict[int, int], see
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], wanted: frozenset[int], depth: int) -> bool:
-    """Whether one of the roots is computed from one of the terms, all of which are as deep as `depth`."""
-    pending, seen = list(roots), set[int]()
+    """Whether a root is computed from one of the `wanted` terms, all of which have at least this depth."""
+    pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()
         if term in wanted:
             return True
-        if term not in seen and terms.depth_of(term) >= depth:
-            seen.add(term)
+        if term not in visited and terms.depth_of(term) >= depth:
+            visited.add(term)
             pending.extend(terms.operands_of(term))
     return False

@@ -1,14 +1,14 @@
-"""What happens in the iterations of a loop without being read: sharding constraints, and operations that may fail.
+"""Unread operations in the iterations of a loop: sharding constraints, and operations that may fail.
 
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
-A pattern is a term over the numbers of iterations, and how many there are of each; loops in loops have one number each.
-A loop that computes the same again in another order repeats a pattern:
+A pattern is a term over iteration numbers, and the trip count of each; nested loops have one number each. A loop that
+computes the same in another order repeats a pattern:
 
     constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all of it
 
-Of a loop that does not count to a constant, the pattern is a term over the carries that it depends on, and those of
-the condition.
+The pattern of a loop that does not count to a constant is a term over the carries that it depends on, and those of the
+condition.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .opened import Opened, sliced
 from .rules import Rules
 
 MAX_CANDIDATES = 32
-"""Index expressions that are tried where one pattern may repeat another."""
+"""Maximum number of index expressions that are tried per pattern."""
 MAX_CHOICES = 256
-"""Limit on the combinations of index expressions, one for each loop of a pattern, that are tried."""
+"""Maximum number of combinations of index expressions, one for each loop of a pattern."""
 
 
 class Patterns:
@@ -34,10 +34,10 @@ class Patterns:
     def __init__(self, rules: Rules):
         self._rules = rules
         self._terms = rules.terms
-        self._no_state = rules.terms.term(Head("state", "nothing"))  # What is noted has no effects.
+        self._no_state = rules.terms.term(Head("state", "nothing"))  # Noted terms have no effects.
 
     def of_iterations(self, loop: Opened, trips: int, term: int) -> int:
-        """The term in all iterations of a loop that counts."""
+        """The pattern of a term in all iterations of a counting loop."""
         # A carry that is the same in all iterations is its initial value already.
         carries = {bound: place for place, bound in enumerate(loop.bound) if bound != loop.initial[place]}
         number, captures = self._terms.close(Inside((loop.lead, *carries, loop.state), (term,)), (), -1, loop.depth)
@@ -56,8 +56,8 @@ class Patterns:
         return self._closed(indices, extents, inner, loop.depth)
 
     def until_it_ends(self, loop: Opened, part: str, term: int) -> int:
-        """The term in a part of a loop that does not count: its condition or its body."""
-        # As a carry of the loop: it is computed from those that it depends on, and from those of the condition.
+        """The pattern of a term in the condition or body (`part`) of a loop that does not count."""
+        # Add the term as a carry: its slice holds the carries that it depends on, and those of the condition.
         wider = replace(
             loop,
             bound=(*loop.bound, self._terms.bound("bound", (), loop.depth)),
@@ -69,21 +69,21 @@ class Patterns:
         return self._terms.term(slice_.head._replace(kind="pattern", name=f"until it ends, {part}"), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
-        """Whether all that the pattern stands for is in one of the others."""
+        """Whether every instance of the pattern is an instance of one of the others."""
         return any(other == pattern or self._indices_in(other, pattern) is not None for other in others)
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Whether one of the others is all of the pattern."""
+        """Whether one of the others holds every instance of the pattern."""
         for other in others:
             if other == pattern:
                 return True
-            found = self._indices_in(pattern, other)
-            if found is not None and self._are_onto(found, self._extents(pattern)):
+            indices = self._indices_in(pattern, other)
+            if indices is not None and self._are_onto(indices, self._extents(pattern)):
                 return True
         return False
 
     def _index(self, like: Head, depth: int, trips: int) -> int:
-        """A new number of an iteration."""
+        """A fresh iteration number."""
         index = self._terms.bound("bound", like.types, depth)
         self._rules.integers.ranges[index] = 0, trips - 1
         return index
@@ -97,7 +97,7 @@ class Patterns:
         return self._terms.term(Head("pattern", "of iterations", types=types, bodies=(body,)), (*trips, *captures))
 
     def _extents(self, pattern: int) -> tuple[int, ...]:
-        """How many iterations there are of each number; none for a loop that does not count."""
+        """The trip count of each iteration number; empty for a loop that does not count."""
         head = self._terms.head_of(pattern)
         if (head.kind, head.name) != ("pattern", "of iterations"):
             return ()
@@ -106,10 +106,10 @@ class Patterns:
         return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
 
     def _opened(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
-        """New numbers of iterations at this depth, and the term for them."""
+        """Fresh iteration numbers at this depth, and the instance of the pattern for them."""
         head, extents = self._terms.head_of(pattern), self._extents(pattern)
         like = [head._replace(types=(type_,)) for type_ in head.types]
-        indices = tuple(self._index(one, depth, extent) for one, extent in zip(like, extents, strict=True))
+        indices = tuple(self._index(head, depth, extent) for head, extent in zip(like, extents, strict=True))
         return indices, self._instance(pattern, indices)
 
     def _instance(self, pattern: int, indices: Sequence[int]) -> int:
@@ -121,11 +121,11 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """The iteration of the pattern, one number for each loop, that each iteration of the other one repeats."""
+        """The iteration of `pattern` that equals each iteration of `other`, as sums over the numbers of `other`."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None
-        depth = 1 + max(self._terms.depth_of(one) for one in (pattern, other))
+        depth = 1 + max(self._terms.depth_of(pattern), self._terms.depth_of(other))
         indices, term = self._opened(other, depth)
         candidates, types = self._candidates(term, indices, depth), self._terms.head_of(pattern).types
         fitting = [
@@ -136,11 +136,11 @@ class Patterns:
             ]
             for type_, extent in zip(types, extents, strict=True)
         ]
-        for place, own in enumerate(indices[: len(fitting)]):  # First of all, the same number of the same loop.
-            fitting[place].sort(key=lambda one, own=own: one != own)
+        for place, own in enumerate(indices[: len(fitting)]):  # First try the same number of the same loop.
+            fitting[place].sort(key=lambda candidate, own=own: candidate != own)
         for chosen in islice(product(*fitting), MAX_CHOICES):
             if self._instance(pattern, chosen) == term:
-                return [self._rules.integers.sum_of(one) for one in chosen]
+                return [self._rules.integers.sum_of(index) for index in chosen]
         return None
 
     def _is_below(self, number: int, extent: int) -> bool:
@@ -148,44 +148,44 @@ class Patterns:
         return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
-        """Whether the same operation is done in both."""
+        """Whether the roots of both are the same operation."""
         names = list[tuple[object, ...]]()
-        for one in (pattern, other):
-            body, _ = self._body(one)
+        for number in (pattern, other):
+            body, _ = self._body(number)
             entry = body.entries[body.roots[0] - len(body.types) - 1] if body.roots[0] > len(body.types) else None
             head = None if entry is None else self._terms.heads[entry[0]]
             names.append(() if head is None else (head.kind, head.name, head.attributes, head.types))
         return names[0] == names[1]
 
     def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:
-        """Numbers of iterations that the term speaks of."""
-        found = dict.fromkeys(indices)
-        pending, seen = [term], set[int]()
-        while pending and len(found) < MAX_CANDIDATES:
-            one = pending.pop()
-            if one in seen or self._terms.depth_of(one) < depth:
+        """Index expressions in the term: candidates for iteration numbers."""
+        candidates = dict.fromkeys(indices)
+        pending, visited = [term], set[int]()
+        while pending and len(candidates) < MAX_CANDIDATES:
+            number = pending.pop()
+            if number in visited or self._terms.depth_of(number) < depth:
                 continue
-            seen.add(one)
-            head, operands = self._terms.head_of(one), self._terms.operands_of(one)
+            visited.add(number)
+            head, operands = self._terms.head_of(number), self._terms.operands_of(number)
             if head.kind == "history":
-                found[operands[0]] = None
+                candidates[operands[0]] = None
             elif head.kind == "index":
-                found[one] = None
+                candidates[number] = None
             pending.extend(operands)
-        return list(found)
+        return list(candidates)
 
     def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
-        """Whether the sums take all values below the extents, together: none of them depends on another one."""
+        """Whether the sums, which must be independent, take all combinations of values below the extents."""
         bases = [base for place in places for base, _ in place.parts]
         pairs = zip(places, extents, strict=True)
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Whether a sum takes every value below the extent: its scales are those of digits."""
+        """Whether a sum takes every value below the extent: its scales are digit weights."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
-            known = self._rules.integers.ranges.get(base)
-            if known is None or known[0] != 0 or abs(scale) > covered:
+            interval = self._rules.integers.ranges.get(base)
+            if interval is None or interval[0] != 0 or abs(scale) > covered:
                 return False
-            covered = abs(scale) * known[1] + covered
+            covered = abs(scale) * interval[1] + covered
         return covered >= extent

@@ -1,9 +1,9 @@
-"""Stacks that a loop writes as a whole: arrays of rows, each a function of its place.
+"""Stacks that a loop writes completely: arrays of rows, each a function of its index.
 
     history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
 
-So stacks are the same that have the same rows, in whatever order a loop writes them. A stack of stacks, reshaped to
-one, has the rows of both, if these depend on the two places only as one place in all:
+So stacks with equal rows are equal, in whatever order a loop writes them. A stack of stacks, reshaped to one, is an
+array of rows if these depend on the two indices only through the index in the reshaped array:
 
     reshape(rows(2: p -> rows(4: j -> u(4 * p + j))))         rows(8: t -> u(t))
 """
@@ -20,7 +20,7 @@ from .stored import Stored, extents, keeps_order
 
 
 class Known(Protocol):
-    """What the rules for rows need of those for terms."""
+    """The interface of `Rules` that the rules for rows use."""
 
     terms: Terms
     integers: Integers
@@ -41,19 +41,19 @@ class Rows:
         self._of_histories = dict[int, int]()
 
     def of_history(self, number: int) -> int:
-        """The stack that a loop has written, as its rows; the term itself where it does not write all of them."""
+        """The stack that a loop writes as rows; the term itself if the loop does not write all of them."""
         if number not in self._of_histories:
             self._of_histories[number] = self._of_stored(number)
         return self._of_histories[number]
 
     def again(self, head: Head, operands: tuple[int, ...]) -> int:
-        """The rows with other values from outside."""
+        """The rows with other captures."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
         return self._closed(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """The row at a place, of these types; None where it is not known that the place is within the array."""
+        """The row at an index, of these types; None if the index is not proved to be in bounds."""
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
         within = self._integers.interval(place)
@@ -66,7 +66,7 @@ class Rows:
         return row if self._terms.types_of(row) == types else None
 
     def joined(self, number: int, types: tuple[int, ...]) -> int | None:
-        """A stack of stacks, reshaped to one of these types."""
+        """The rows of a stack of stacks that is reshaped to this type; None if they are unknown."""
         head = self._terms.head_of(number)
         outer, result = extents(self._terms, head.types), extents(self._terms, types)
         if outer is None or result is None or len(outer) < 2 or result != (outer[0] * outer[1], *outer[2:]):
@@ -99,7 +99,7 @@ class Rows:
         return self._closed(place, self._rules.at(stored, iteration), types, depth)
 
     def _place(self, types: tuple[int, ...], depth: int, extent: int) -> int:
-        """A new number of a row."""
+        """A fresh row index."""
         place = self._terms.bound("bound", types, depth)
         self._integers.ranges[place] = 0, extent - 1
         return place
@@ -120,7 +120,7 @@ class Rows:
 
 
 def part_of_part(rules: Known, source: int, place: Sum) -> tuple[int, Sum] | None:
-    """An array and the place in it of a slice of extent 1, if it is read from one that was read itself:
+    """The array and the index of a slice of extent 1 of a slice, or None:
 
     dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)
     """
@@ -138,7 +138,7 @@ def part_of_part(rules: Known, source: int, place: Sum) -> tuple[int, Sum] | Non
         return None
     split, first, *others = terms.operands_of(part)
     array, parts = _operand(terms, split, "stablehlo.reshape"), extents(terms, terms.types_of(split))
-    if array is None or parts is None or any(integers.constant(one) != 0 for one in others):
+    if array is None or parts is None or any(integers.constant(start) != 0 for start in others):
         return None
     if extents(terms, terms.types_of(array)) != (parts[0] * shape[0], *shape[1:]) or parts[1:] != shape:
         return None
@@ -151,7 +151,7 @@ def part_of_part(rules: Known, source: int, place: Sum) -> tuple[int, Sum] | Non
 
 
 def _operand(terms: Terms, number: int, name: str) -> int | None:
-    """What an operation of this name without attributes is applied to."""
+    """The first operand of an operation with this name and without attributes, else None."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes) != ("operation", name, ()):
         return None

@@ -1,12 +1,12 @@
-"""The rules by which terms with loops become the same: each takes a term that would be made, and says which it is.
+"""Rewrite rules for terms with loops: each maps a term to the normal form that equal terms share.
 
-`history(n, x)` is what carry x of a loop is when iteration n begins: of the loop that computes x alone, so that two
-loops that compute x in the same way agree on it. Before the first iteration it is the initial value.
+`history(n, x)` is carry x of a loop at the start of iteration n. It holds only the part of the loop that computes x, so
+that two loops that compute x equally agree on it. Before the first iteration it is the initial value.
 
-Reading a stack is computing what was stored (`stored.py`), a loop that goes on where another one stopped is the other
-one, and a loop around a loop is one loop (`chunks.py`).
+A read of a stack is the stored value (`stored.py`). A loop that continues another one is the other one, and a loop
+around a loop is one loop (`chunks.py`).
 
-Of shapes: to give a dimension of extent 1 and take it away, and to reshape twice, is to do nothing, or once.
+Shapes: adding a dimension of extent 1 and removing it is the identity, and two reshapes are one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .stored import Stored, extents, keeps_order, stored_by
 
 
 class Rules:
-    """Makes terms. `integers`: what is known of their ranges. `names_memories`: whether one of the programs says where
-    values lie; then only stacks that begin on the device are seen through, since a stack lies where it begins."""
+    """Makes terms. `integers`: the known ranges of terms. `names_memories`: whether one of the programs names memory
+    spaces; then only stacks with initial values on the device are seen through, as a stack stays in that memory."""
 
     def __init__(self, terms: Terms, names_memories: bool = False):
         self.terms = terms
@@ -39,14 +39,14 @@ class Rules:
         self._histories = dict[tuple[Head, tuple[int, ...]], int]()
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int:
-        """The term, or the one that it is equal to."""
+        """The normal form of a term."""
         key = head, operands
-        if (known := self._made.get(key)) is None:
-            known = self._made[key] = self._apply(head, operands)
-        return known
+        if (term := self._made.get(key)) is None:
+            term = self._made[key] = self._apply(head, operands)
+        return term
 
     def _apply(self, head: Head, operands: tuple[int, ...]) -> int:
-        found = None
+        result = None
         match head.kind, head.name:
             case "loop", _:
                 return self.result(self._open(head, operands), 0)
@@ -55,87 +55,87 @@ class Rules:
             case "rows", _:
                 return self.rows.again(head, operands)
             case "index", _:
-                found = self.integers.written(self.integers.expanded(head, operands), head)
+                result = self.integers.written(self.integers.expanded(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
-                found = self.integers.computed(head, operands)
-            case "operation", "stablehlo.constant":  # As a sum that comes to the same is written.
+                result = self.integers.computed(head, operands)
+            case "operation", "stablehlo.constant":  # In the form of a sum with the same value.
                 value = self.integers.constant(self.terms.term(head))
-                found = None if value is None else self.integers.written(whole(value), head)
+                result = None if value is None else self.integers.written(whole(value), head)
             case "operation", "stablehlo.compare":
-                found = self.integers.compared(head, operands)
+                result = self.integers.compared(head, operands)
             case "operation", "stablehlo.select" if not head.attributes:
                 truth = self.integers.truth(operands[0])
-                found = None if truth is None else operands[1 if truth else 2]
+                result = None if truth is None else operands[1 if truth else 2]
             case "operation", "stablehlo.dynamic_slice":
-                found = self._read(head, operands)
+                result = self._read(head, operands)
             case "operation", "stablehlo.reshape":
-                found = self._reshaped(head, operands[0])
+                result = self._reshaped(head, operands[0])
             case _:
                 pass
-        return self.terms.term(head, operands) if found is None else found
+        return self.terms.term(head, operands) if result is None else result
 
     def slice(self, loop: Opened, index: int) -> Slice:
-        """The loop as one carry sees it."""
+        """The part of the loop that one carry depends on."""
         bound = loop.bound[index]
-        if (known := self._slices.get(bound)) is None:
-            known = self._slices[bound] = sliced(self.terms, loop, index)
-        return known
+        if (part := self._slices.get(bound)) is None:
+            part = self._slices[bound] = sliced(self.terms, loop, index)
+        return part
 
     def result(self, loop: Opened, index: int) -> int:
-        """What a carry is after a loop that does not count."""
+        """A carry after a loop that does not count."""
         slice_ = self.slice(loop, index)
         return self.terms.term(slice_.head, slice_.operands)
 
     def history(self, loop: Opened, index: int, at: int) -> int:
-        """What a carry is when the iteration `at` of a loop that counts begins."""
+        """A carry at the start of iteration `at` of a counting loop."""
         if self.integers.constant(at) == 0:
             return loop.initial[index]
         slice_ = self.slice(loop, index)
         key = slice_.head, (at, *slice_.operands)
-        if (known := self._histories.get(key)) is None:
-            found = continued(self, loop, index, at)
-            found = flattened(self, loop, index, at) if found is None else found
-            known = self._histories[key] = self.terms.term(*key) if found is None else found
-        return known
+        if (term := self._histories.get(key)) is None:
+            simplified = continued(self, loop, index, at)
+            simplified = flattened(self, loop, index, at) if simplified is None else simplified
+            term = self._histories[key] = self.terms.term(*key) if simplified is None else simplified
+        return term
 
     def _interval(self, number: int) -> Interval | None:
         return self.integers.interval(self.integers.sum_of(number))
 
     def opened(self, number: int) -> Opened:
-        """The loop that a term is a result or the history of, with carries of its own. The term's own comes first."""
-        if (known := self._opened.get(number)) is None:
-            known = self._open(self.terms.head_of(number), self.terms.operands_of(number))
-            self._opened[number] = known
-        return known
+        """The loop of a `loop` or `history` term, with fresh carries. The term's own carry is the first."""
+        if (loop := self._opened.get(number)) is None:
+            loop = self._open(self.terms.head_of(number), self.terms.operands_of(number))
+            self._opened[number] = loop
+        return loop
 
     def _open(self, head: Head, operands: tuple[int, ...]) -> Opened:
         terms, body, counts = self.terms, self.terms.bodies[head.bodies[0]], head.kind == "history"
-        given = operands[1:] if counts else operands
-        depth = 1 + max(map(terms.depth_of, given), default=0)
+        inputs = operands[1:] if counts else operands
+        depth = 1 + max(map(terms.depth_of, inputs), default=0)
         arguments = [terms.bound("bound", (type_,), depth) for type_ in body.types]
         state = terms.bound("state", (), depth)
         if counts and (upto := self._interval(operands[0])) is not None:
             self.integers.ranges[arguments[0]] = 0, max(0, upto[1] - 1)
         bound = tuple(arguments[1:] if counts else arguments)
-        numbers = self.instance(body, (*arguments, state), given[len(bound) :])
+        numbers = self.instance(body, (*arguments, state), inputs[len(bound) :])
         roots = [numbers[root] for root in body.roots]
         lead = arguments[0] if counts else roots.pop(0)
         types = body.types[1:] if counts else body.types
-        return Opened(bound, given[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
+        return Opened(bound, inputs[: len(bound)], tuple(roots[:-1]), types, counts, lead, state, depth)
 
     def instance(self, body: Body, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
-        """The terms at the positions of a body for these arguments, which include the state."""
-        numbers, given = list(arguments), iter(captures)
+        """Instantiate a body: the terms at its positions for these arguments, which include the state."""
+        numbers, remaining_captures = list(arguments), iter(captures)
         for entry in body.entries:
             if entry is None:
-                numbers.append(next(given))
+                numbers.append(next(remaining_captures))
             else:
                 head, positions = entry
                 numbers.append(self.make(self.terms.heads[head], tuple([numbers[position] for position in positions])))
         return numbers
 
     def substituted(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
-        """The terms with other terms in place of bound values at this depth."""
+        """Substitute other terms for bound values at this depth."""
         body, captures = self.terms.close(
             Inside((*values, self.terms.bound("state", (), depth)), tuple(terms)), (), -1, depth
         )
@@ -143,11 +143,11 @@ class Rules:
         return [numbers[root] for root in self.terms.bodies[body].roots]
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """The slice of a stack, as it was stored; None where that is not known."""
+        """The stored value for a slice of a stack; None if it is unknown."""
         source, index, *others = operands
         if {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
-        if any(self.integers.constant(one) != 0 for one in others):
+        if any(self.integers.constant(start) != 0 for start in others):
             return None
         place = self.integers.sum_of(index)
         match self.terms.head_of(source).kind:
@@ -160,9 +160,9 @@ class Rules:
         shape = extents(self.terms, self.terms.types_of(source))
         if not shape or extents(self.terms, head.types) != (1, *shape[1:]):
             return None
-        if (found := part_of_part(self, source, place)) is None:
+        if (source_part := part_of_part(self, source, place)) is None:
             return None
-        array, place = found
+        array, place = source_part
         types = self.terms.types_of(index)
         if any(self.terms.types_of(base) != types for base, _ in place.parts):
             return None
@@ -182,7 +182,7 @@ class Rules:
         return self.at(stored, self.integers.written(number, like))
 
     def at(self, stored: Stored, number: int) -> int:
-        """What is stored in the iteration of this number."""
+        """The value that the iteration with this number stores."""
         loop, read = (
             stored.loop,
             {position for entry in stored.body.entries if entry is not None for position in entry[1]},
@@ -206,7 +206,7 @@ class Rules:
         return self._stored[source]
 
     def _reshaped(self, head: Head, operand: int) -> int | None:
-        """A reshape of what is a reshape, or of what has dimensions of extent 1 more."""
+        """Simplify a reshape of a reshape, or of a broadcast that adds dimensions of extent 1."""
         inner = self.terms.head_of(operand)
         if inner.kind == "rows" and not head.attributes:
             return self.rows.joined(operand, head.types)

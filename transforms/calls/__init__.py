@@ -1,1 +1,1 @@
-"""Calls that were inlined to decide, and come back: where operations come from, and how functions are written again."""
+"""Outline inlined calls again: origins of inlined operations, and the functions of the output."""

@@ -1,4 +1,4 @@
-"""Which operations have effects, when some of them are calls that have come back; effects keep their order."""
+"""Side effects of operations, including outlined calls; effects keep their order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .places import Place, Positions
 
 @dataclass(frozen=True)
 class Effects:
-    """`pure`: calls of functions without effects. What is not known of a call is an effect."""
+    """`pure`: calls of functions without effects. All other calls count as effects."""
 
     pure: set[Operation] = field(default_factory=set[Operation])
 
@@ -28,11 +28,11 @@ class Effects:
         if isinstance(op, CallOp):
             return op not in self.pure
         if op.regions and name_of(op) in PURE_IF_BODY_IS:
-            return False  # what is in its regions is asked too
+            return False  # `has_effect` checks the operations in its regions too
         return why_impure(op) is not None
 
     def demand_order(self, members: Sequence[Operation], place: Place, positions: Positions) -> None:
-        """Raises `LeftInlined` where an effect would pass another one when `members` become a call at the place."""
+        """Raise `LeftInlined` if effects would be reordered when `members` become a call at the place."""
         if not any(map(self.has_effect, (*members, *place.behind))):
             return
         inside = set(members)

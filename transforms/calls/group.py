@@ -1,4 +1,4 @@
-"""The operations of one call, as they stand now, and how they become the call."""
+"""Groups of operations of one inlined call, and their replacement by a call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .templates import Parts, Template, result_pairs, same_body
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The operations of one call, or of one copy of it, in one block; by their index in the function."""
+    """The operations of one call, or of one copy of it, in one block, by their index in the function."""
 
     instance: Instance
     copy: int
@@ -27,17 +27,17 @@ class Group:
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
     def results(self, template: Template, parts: Parts) -> dict[SSAValue, SSAValue]:
-        """The values that others read, and what they were in the template. Raises `LeftInlined` for others."""
-        found, inside = dict[SSAValue, SSAValue](), set(self.members.values())
+        """Map results with outside uses to those of the template. Raises `LeftInlined` for results that it lacks."""
+        original_results, inside = dict[SSAValue, SSAValue](), set(self.members.values())
         for index, op in self.members.items():
-            was = dict(result_pairs(op, template.operations[index], parts))
+            original = dict(result_pairs(op, template.operations[index], parts))
             for result in op.results:
                 if not any(self._is_by_others(use, inside) for use in result.uses):
                     continue
-                if result not in was:
+                if result not in original:
                     raise LeftInlined(f"others read what was no result of {name_of(op)}")
-                found[result] = was[result]
-        return found
+                original_results[result] = original[result]
+        return original_results
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
         inside = set(self.members.values())
@@ -53,9 +53,9 @@ class Group:
 def whole_body(
     group: Group, reading: Reading, wanted: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> Body | None:
-    """The body, if it is that of the function as it came; `passed`: what is known of arguments that nobody reads."""
+    """The body if it is that of the unmodified function, else None; `passed`: values of unread arguments."""
     template = reading.template
-    operations = len(reading.members.keys() | reading.made_anew.keys())
+    operations = len(reading.members.keys() | reading.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
         return None
     if not set(wanted).issubset(template.returned):
@@ -64,14 +64,14 @@ def whole_body(
     if len(arguments) != len(template.block.args):
         return None
     listed = dict(sorted(arguments.items()))
-    if reading.says_all:
+    if reading.is_exact:
         return Body(template.block, tuple(listed.items()), template.returned)
     body = body_of(reading, listed, template.returned)
     return body if same_body(body.block, template.block) else None
 
 
 def part_body(reading: Reading, wanted: Iterable[SSAValue]) -> Body:
-    """A body of what is left of the function. Raises `LeftInlined`."""
+    """A body of the remaining operations of the function. Raises `LeftInlined`."""
     template = reading.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")
@@ -88,7 +88,7 @@ def _arguments(reading: Reading) -> dict[int, SSAValue]:
 
 
 def _rank(template: Template, value: SSAValue) -> tuple[int, int]:
-    assert isinstance(value, OpResult), "what others read is made by an operation"
+    assert isinstance(value, OpResult), "values with outside uses are results"
     return template.index[value.op], value.index
 
 
@@ -103,28 +103,28 @@ def put(call: CallOp, place: Place, positions: Positions) -> None:
 def read_passed(
     call: CallOp, group: Group, template: Template, around: Template, origins: Origins, positions: Positions
 ) -> None:
-    """Whoever read a result that is an argument as it came reads it from the call again.
+    """Redirect uses of results that the function passes through from its arguments to the new call.
 
-    `around`: the function that the call stood in.
+    `around`: the function that contained the call.
     """
     called = around.operations[group.instance.at.index]
     here = (group.instance.at.instance, group.copy)
-    for was, result, before in zip(template.returned, call.results, called.results, strict=True):
-        if not isinstance(was, BlockArgument):
+    for returned, result, original_result in zip(template.returned, call.results, called.results, strict=True):
+        if not isinstance(returned, BlockArgument):
             continue
-        for use in list(call.operands[was.index].uses):
+        for use in list(call.operands[returned.index].uses):
             origin, reader = origins.of.get(use.operation), group.block.find_ancestor_op_in_block(use.operation)
             if origin is None or reader is None or (origin.instance, origin.copy) != here:
                 continue
             operands = around.operations[origin.index].operands
-            if positions.of[reader] > positions.of[call] and before in operands[use.index : use.index + 1]:
+            if positions.of[reader] > positions.of[call] and original_result in operands[use.index : use.index + 1]:
                 use.operation.operands[use.index] = result
 
 
 def erase(members: Iterable[Operation]) -> None:
-    """Erase the operations of a call that has come back, and literals that only they read.
+    """Erase the operations of an outlined call, and literals that only they read.
 
-    What comes from constants alone stays while somebody else reads it.
+    Constant expressions stay while other operations read them.
     """
     listed = list(members)
     read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]

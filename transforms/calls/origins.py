@@ -1,10 +1,10 @@
-"""Where each operation of an inlined module comes from: which call brought it in, and which operation it was there.
+"""The origin of each operation of an inlined module: the inlined call, and the operation's index in the callee.
 
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table stands beside the
-module, keyed by operation: nothing is written on operations, so nothing of it can be printed, compared or left behind.
+After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is kept apart from
+the module, keyed by operation. Operations carry no attributes for it, which would be printed, compared or left behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One call that was inlined. `at`: where the call stood; the others are the call's own, `names` of its results."""
+    """An inlined call. `at`: its origin; the other fields are the call's own, `names` those of its results."""
 
     callee: str
     at: Origin
@@ -41,9 +41,9 @@ class Instance:
 
 @dataclass(frozen=True)
 class Origin:
-    """`index`: the operation's place in its function, as `walk` counts. No instance: it stands where it stood.
+    """`index`: the operation's position in its function, in `walk` order. `instance`: None if it was not inlined.
 
-    `copy`: 0 for the operation itself, else the number of the copy.
+    `copy`: 0 for the operation itself, otherwise the number of the copy.
     """
 
     instance: Instance | None
@@ -62,34 +62,34 @@ class Origins:
         return None if origin is None else origin.instance
 
     def number(self, functions: Iterable[FuncOp]) -> None:
-        """Before anything is inlined: every operation stands where it stood."""
+        """Record every operation as not inlined; called before inlining."""
         for function in functions:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def inlined(
         self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[SSAValue, SSAValue]
     ) -> None:
-        """The operations of a body, which holds no calls any more, were cloned in place of the call.
+        """Record that the operations of a body without calls were cloned in place of the call.
 
-        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones. Calls in
-        more than `MAX_DEPTH` others stay inlined: each level copies what is known of all below it.
+        `body`: each operation and its clone; `mapping`: from the values of the body to those of the clones. Calls
+        nested deeper than `MAX_DEPTH` stay inlined, since each level copies the origins of all levels below it.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
         around = Instance(callee, self.of.pop(call), call.location, dict(call.attributes), operands, names)
         moved = dict[Instance, Instance]()
         for op, clone in body:
-            for one, other in zip(every_operation(op), every_operation(clone), strict=True):
-                origin = self.of.get(one)
+            for inner_op, inner_clone in zip(every_operation(op), every_operation(clone), strict=True):
+                origin = self.of.get(inner_op)
                 if origin is None or (origin.instance is not None and _is_deep(origin.instance)):
                     continue
                 inner = around if origin.instance is None else _within(around, origin.instance, mapping, moved)
-                self.of[other] = Origin(inner, origin.index)
+                self.of[inner_clone] = Origin(inner, origin.index)
 
     def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
-        """Loops have been replaced by others, and `replaced` says which result stands for which.
+        """Record that loops were replaced; `replaced` maps old results to new ones.
 
-        Calls that read what is gone without one stay inlined.
+        Calls that read an erased value without a replacement stay inlined.
         """
         mapping, moved = dict(replaced), dict[Instance, Instance]()
         for value in list(mapping):
@@ -99,13 +99,13 @@ class Origins:
             if origin.instance is not None:
                 instance = _copied(origin.instance, mapping, moved)
                 self.of[op] = replace(origin, instance=instance)
-                if any(_is_gone(value) for one in _around(instance) for value in one.operands):
+                if any(_is_gone(value) for outer in _around(instance) for value in outer.operands):
                     del self.of[op]
 
     def follow_copies(self, module: ModuleOp) -> None:
-        """Copies come from where their originals come from; both carry the same `recompute.id`.
+        """Give copies the origins of their originals, which carry the same `recompute.id`.
 
-        Where originals share an id, nothing is known of their copies; what one loop repeats of another stays inlined.
+        Copies of originals that share an id get no origin; copies in other blocks, as in repeated loops, stay inlined.
         """
         originals, copies = dict[Attribute, list[Operation]](), list[Operation]()
         for op in every_operation(module):
@@ -114,9 +114,9 @@ class Origins:
             elif (identity := op.attributes.get(Names.ID)) is not None:
                 originals.setdefault(identity, []).append(op)
         for copy in copies:
-            found = originals.get(copy.attributes[Names.ID], [])
-            if len(found) == 1 and found[0].parent is copy.parent and _are_alike(found[0], copy):
-                self._follow(found[0], copy)
+            candidates = originals.get(copy.attributes[Names.ID], [])
+            if len(candidates) == 1 and candidates[0].parent is copy.parent and _are_alike(candidates[0], copy):
+                self._follow(candidates[0], copy)
 
     def _follow(self, original: Operation, copy: Operation) -> None:
         number = copy.attributes[Names.COPY]
@@ -124,10 +124,10 @@ class Origins:
         mapping, moved = _values(original, copy), dict[Instance, Instance]()
         if (top := self.instance_of(original)) is not None:
             moved[top] = top
-        for one, other in zip(every_operation(original), every_operation(copy), strict=True):
-            if (origin := self.of.get(one)) is not None:
+        for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):
+            if (origin := self.of.get(inner_op)) is not None:
                 inner = None if origin.instance is None else _copied(origin.instance, mapping, moved)
-                self.of[other] = Origin(inner, origin.index, number.value.data)
+                self.of[inner_copy] = Origin(inner, origin.index, number.value.data)
 
 
 def _is_deep(instance: Instance) -> bool:
@@ -135,7 +135,7 @@ def _is_deep(instance: Instance) -> bool:
 
 
 def _around(instance: Instance) -> Iterator[Instance]:
-    """The instance, and the calls that it stands in."""
+    """The instance and its enclosing calls, the innermost first."""
     current: Instance | None = instance
     while current is not None:
         yield current
@@ -143,35 +143,35 @@ def _around(instance: Instance) -> Iterator[Instance]:
 
 
 def _is_gone(value: SSAValue) -> bool:
-    """Whether nothing makes the value any more."""
+    """Whether the definition of the value is erased."""
     if isinstance(value, OpResult):
         return value.op.parent is None
     return isinstance(value, BlockArgument) and value not in value.block.args
 
 
 def _are_alike(original: Operation, copy: Operation) -> bool:
-    """Whether both hold the same operations still: of loops, one may have been cut since."""
-    one, other = every_operation(original), every_operation(copy)
-    return [op.name for op in one] == [op.name for op in other] and all(
-        len(a.operands) == len(b.operands) for a, b in zip(one, other, strict=True)
+    """Whether both still hold the same operations; one of two loops may have been cut since."""
+    originals, copies = every_operation(original), every_operation(copy)
+    return [op.name for op in originals] == [op.name for op in copies] and all(
+        len(a.operands) == len(b.operands) for a, b in zip(originals, copies, strict=True)
     )
 
 
 def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
-    """From what is made in the regions of an operation to the same in its clone."""
-    found = dict[SSAValue, SSAValue]()
+    """Map the values that the regions of an operation define to those of its clone."""
+    values = dict[SSAValue, SSAValue]()
     if not original.regions:
-        return found
-    for one, other in zip(every_operation(original), every_operation(copy), strict=True):
-        found.update(zip(one.results, other.results, strict=True))
-        for region, its_copy in zip(one.regions, other.regions, strict=True):
-            for block, twin in zip(region.blocks, its_copy.blocks, strict=True):
-                found.update(zip(block.args, twin.args, strict=True))
-    return found
+        return values
+    for inner_op, inner_copy in zip(every_operation(original), every_operation(copy), strict=True):
+        values.update(zip(inner_op.results, inner_copy.results, strict=True))
+        for region, copy_region in zip(inner_op.regions, inner_copy.regions, strict=True):
+            for block, copy_block in zip(region.blocks, copy_region.blocks, strict=True):
+                values.update(zip(block.args, copy_block.args, strict=True))
+    return values
 
 
 def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]) -> Instance:
-    """The instance of a call in the loop that is copied, for the copy of the loop."""
+    """The instance of a call in a copied loop, for the copy of the loop."""
     if instance not in moved:
         at = instance.at
         if at.instance is not None:
@@ -184,7 +184,7 @@ def _copied(instance: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dic
 def _within(
     around: Instance, inner: Instance, mapping: Mapping[SSAValue, SSAValue], moved: dict[Instance, Instance]
 ) -> Instance:
-    """The instance of a call inside of a body, for the clone of the body that `around` stands for."""
+    """The instance of a call inside of a body, for the clone of the body whose instance is `around`."""
     if inner not in moved:
         outer = around if inner.at.instance is None else _within(around, inner.at.instance, mapping, moved)
         operands = tuple(mapping.get(value, value) for value in inner.operands)

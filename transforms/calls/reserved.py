@@ -1,12 +1,12 @@
-"""Keep what XLA expects around a call of a reserved name next to the call, so that nothing is put in between.
+"""Move the operations that XLA expects around a call of a reserved name next to the call.
 
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0)      %1 = stablehlo.custom_call @xla.sdy.Global…(%0)
     %2 = call @xla.sdy.manual_computation_body(%1)                  %2 = call @xla.sdy.manual_computation_body(%1)
     %3 = stablehlo.multiply …                                ->     %5 = stablehlo.custom_call @xla.sdy.Local…(%2)
     %5 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2)      %3 = stablehlo.multiply …
 
-Copies wait for the value that the gradient made last. Were that a result of the call, a barrier would stand between the
-call and its reader, where XLA's `shard_map_import.cc` wants to find no other operation.
+Copies wait for the last value of the gradient. If that were a result of the call, a barrier would stand between the
+call and its reader, where XLA's `shard_map_import.cc` allows no other operation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def gather_reserved(module: ModuleOp) -> None:
-    """Move the neighbours of each such call to it, in place, but not across another effect."""
+    """Move the neighbours of each such call next to it, in place, but not across another effect."""
     for call in every_operation(module):
         if not isinstance(call, CallOp) or not is_reserved(call.callee.string_value()):
             continue
@@ -44,7 +44,7 @@ def _is_neighbour(op: Operation | Block, target: str) -> TypeGuard[CustomCallOp]
 
 
 def _reads_only(reader: Operation, op: Operation) -> bool:
-    """Whether the reader reads nothing but what the operation makes, and nothing else reads that."""
+    """Whether the reader reads results of `op` only and is their only reader."""
     return all(value.owner is op for value in reader.operands) and all(
         use.operation is reader for result in op.results for use in result.uses
     )
@@ -55,7 +55,7 @@ def _may_pass(operations: Iterable[Operation]) -> bool:
 
 
 def _between(first: Operation, last: Operation) -> Iterator[Operation]:
-    """The operations between two of one block."""
+    """The operations between two operations of one block."""
     op = first.next_op
     while op is not None and op is not last:
         yield op

@@ -1,5 +1,5 @@
-"""Make calls of what was inlined to decide: a function inside of which nothing was copied, moved or held back is called
-again, and where a whole call was copied, the copy is a call too.
+"""Outline calls that were inlined to decide: a function in which nothing was copied, moved or delayed is called again,
+and where a whole call was copied, the copy is a call too.
 
     %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
     %6 = stablehlo.tanh %5                               ->      …
@@ -8,8 +8,8 @@ again, and where a whole call was copied, the copy is a call too.
     %9 = stablehlo.tanh %8 {recompute.copy = 1}
 
 XLA rounds a step whose calls were inlined differently from the plain one (docs/bits.md), and the text is shorter.
-Calls inside of others come first, so that those around them see an operation like any other. Whatever does not fit is
-left inlined: it computes the same.
+Nested calls come first, so that the calls around them treat them as ordinary operations. Groups that do not match stay
+inlined, which computes the same.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
 
 @dataclass(frozen=True)
 class Restored:
-    """How many groups of operations are calls again, how many of these of the function as it came, and how many are
-    left inlined, by reason. `lost`: functions of which a call is left inlined that has attributes of others."""
+    """Number of outlined calls; of those, calls of unmodified functions; number of groups left inlined, by reason.
+    `lost`: functions of which a call with foreign attributes is left inlined."""
 
     calls: int
     whole: int
@@ -56,18 +56,20 @@ NOTHING_RESTORED = Restored(0, 0, {})
 
 
 def nothing_restored(module: ModuleOp) -> Restored:
-    """All that was inlined stays so. `module`: as it was before."""
+    """The result if all calls stay inlined. `module`: before inlining."""
     calls = [op for op in every_operation(module) if isinstance(op, CallOp)]
     functions = {
         op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and Names.WHOLE not in op.attributes
     }
     called = [(call, functions.get(call.callee.string_value())) for call in calls]
-    lost = {each.sym_name.data for call, each in called if each is not None and of_others(call.attributes, each)}
+    lost = {
+        callee.sym_name.data for call, callee in called if callee is not None and of_others(call.attributes, callee)
+    }
     return replace(NOTHING_RESTORED, lost=frozenset(lost))
 
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
-    """Change the module in place. `original`: the module before anything was inlined; it is left as it is."""
+    """Change `module` in place. `original`: the module before inlining, which stays unchanged."""
     with part("calls"):
         return _Restoring(module, original, origins).run()
 
@@ -92,13 +94,13 @@ class _Restoring:
         functions = functions_of(self.module)
         for function in functions:
             for op in every_operation(function):
-                self._sort_in(op, waiting)
-        looked_at = {self.module.body.block}
+                self._add_to_group(op, waiting)
+        visited = {self.module.body.block}
         for groups in waiting.values():
             for group in groups.values():
-                self._find_constants(group.block, looked_at)
+                self._find_constants(group.block, visited)
         while waiting:
-            # Copies may read what comes from constants alone from their originals: these are taken apart last.
+            # Copies may read constant expressions from their originals, so originals come last.
             for group in sorted(waiting.pop(max(waiting)).values(), key=lambda group: -group.copy):
                 try:
                     call = self._restore(group)
@@ -109,23 +111,23 @@ class _Restoring:
                     continue
                 calls += 1
                 whole += call.callee.string_value() == group.instance.callee
-                self._sort_in(call, waiting)
+                self._add_to_group(call, waiting)
         for function in functions:
             drop_dead_code(function.body)
         self.written.add_to(self.module)
         return Restored(calls, whole, left, frozenset(lost))
 
-    def _find_constants(self, block: Block, looked_at: set[Block]) -> None:
-        """Of a block and those around it, the outermost first: the operations of a call in it read no others."""
-        if block in looked_at:
+    def _find_constants(self, block: Block, visited: set[Block]) -> None:
+        """Collect the constants that a call in the block can read: those of its ancestors first, then its own."""
+        if block in visited:
             return
-        looked_at.add(block)
+        visited.add(block)
         if (around := block.parent_block()) is not None:
-            self._find_constants(around, looked_at)
+            self._find_constants(around, visited)
         Order.of(block).add_constants(self.constants)
 
-    def _sort_in(self, op: Operation, waiting: Waiting) -> None:
-        """Into the group of its call, if it is an operation of the body itself. Literals belong to who reads them."""
+    def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
+        """Add a top-level operation of a body to the group of its call. Literals belong to their readers."""
         origin = self.origins.of.get(op)
         if origin is None or origin.instance is None or is_constant(op) or op.parent is None:
             return
@@ -139,7 +141,7 @@ class _Restoring:
         groups[key].members[origin.index] = op
 
     def _restore(self, group: Group) -> CallOp:
-        """Raises `LeftInlined`; the module is as it was then."""
+        """Outline one group as a call. Raises `LeftInlined`, with the module unchanged."""
         template = self.templates.of(group.instance.callee)
         reading = Reading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
         reading.read_all()
@@ -152,10 +154,10 @@ class _Restoring:
         positions = self.positions[group.block]
         place = place_of(members, body.passed, positions)
         self.effects.demand_order(members, place, positions)
-        said = Said.of(group.instance, group.copy, members)
+        call_attributes = Said.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.written.name_of_part(template, body)
         call = CallOp(name, body.passed, [value.type for value in body.returned])
-        said.write(call)
+        call_attributes.write(call)
         put(call, place, positions)
         if is_whole:
             for result, hint in zip(call.results, group.instance.names, strict=True):
@@ -170,18 +172,20 @@ class _Restoring:
         return call
 
     def _body(self, group: Group, reading: Reading, results: Mapping[SSAValue, SSAValue]) -> tuple[Body, bool]:
-        """The body, and whether it is that of the function as it came."""
+        """The body, and whether it is that of the unmodified function."""
         returned = reading.template.returned
-        # What comes from constants alone and is not returned stays where it is, for others.
-        wanted = {was for value, was in results.items() if value not in self.constants or was in returned}
+        # Constant expressions that are not returned stay in place for other readers.
+        read_values = {
+            original for value, original in results.items() if value not in self.constants or original in returned
+        }
         operands = enumerate(group.instance.operands)
-        passed = {index: now for index, value in operands if (now := self._now(value, group.block)) is not None}
-        if (whole := whole_body(group, reading, wanted, passed)) is not None:
+        passed = {index: current for index, value in operands if (current := self._now(value, group.block)) is not None}
+        if (whole := whole_body(group, reading, read_values, passed)) is not None:
             return whole, True
-        return part_body(reading, wanted), False
+        return part_body(reading, read_values), False
 
     def _now(self, value: SSAValue, block: Block) -> SSAValue | None:
-        """What a call was given, if it is still there and can be seen from the block."""
+        """The current value of a call's operand, or None if it is erased or not visible from the block."""
         while value in self.replaced:
             value = self.replaced[value]
         made_in = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -191,24 +195,24 @@ class _Restoring:
         return None if around is None else value
 
     def _read_results(self, call: CallOp, body: Body, group: Group, results: Mapping[SSAValue, SSAValue]) -> None:
-        """Whoever reads a result of the operations reads that of the call."""
-        now = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
-        for value, was in results.items():
-            if was not in now:
+        """Redirect uses of the operations' results to those of the call."""
+        new_results = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
+        for value, original in results.items():
+            if original not in new_results:
                 continue
-            now[was].name_hint = now[was].name_hint or value.name_hint
-            self.replaced[value] = now[was]
+            new_results[original].name_hint = new_results[original].name_hint or value.name_hint
+            self.replaced[value] = new_results[original]
             if value in self.constants:
-                self.constants.add(now[was])
+                self.constants.add(new_results[original])
             for reader, index in group.uses_by_others(value):
-                reader.operands[index] = now[was]
+                reader.operands[index] = new_results[original]
 
     def _function_around(self, group: Group) -> Template:
-        """The function that the call stood in, as it came."""
+        """The unmodified function that contained the call."""
         if (around := group.instance.at.instance) is not None:
             return self.templates.of(around.callee)
         function = group.block.parent_op()
         while not isinstance(function, FuncOp):
-            assert function is not None, "what was inlined stands in a function"
+            assert function is not None, "inlined operations stand in a function"
             function = function.parent_op()
         return self.templates.of(function.sym_name.data)

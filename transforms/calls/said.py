@@ -1,5 +1,5 @@
-"""What is said of the operations of a call, on the call: which copy it is, its segment, its phase, and where it comes
-from. The functions that are called say nothing of it: originals and copies share them."""
+"""Move attributes between a call and its operations: copy number, segment, phase and location. The called functions do
+not carry them, since originals and copies share the functions."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ from .bodies import LeftInlined
 from .origins import Instance
 
 OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
-"""What is not said of a copy."""
+"""Attributes that a copy does not carry."""
 
 
 def of_others(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Names of attributes, not ours, on a call or on the function that it calls: inlining the call would lose them."""
+    """Names of foreign attributes on a call or its callee, which inlining the call would lose."""
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
         if isa(listed, ArrayAttr[DictionaryAttr]):
-            stated += [one.data for one in listed]
-    names = dict.fromkeys(name for each in stated for name in each if not name.startswith(Names.PREFIX))
+            stated += [dictionary.data for dictionary in listed]
+    names = dict.fromkeys(name for dictionary in stated for name in dictionary if not name.startswith(Names.PREFIX))
     return [name for name in names if name not in _REPEATS_THE_TYPE]
 
 
 _REPEATS_THE_TYPE = frozenset({"jax.token"})
-"""JAX writes it on each argument and result that is a token, which its type says (jax/_src/interpreters/mlir.py)."""
+"""JAX writes it on each argument and result of token type (jax/_src/interpreters/mlir.py)."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What is written on a call."""
+    """Attributes and location of a call."""
 
     attributes: Mapping[str, Attribute]
     location: LocationAttr
 
     @classmethod
     def of(cls, instance: Instance, number: int, members: Sequence[Operation]) -> Said:
-        """What the operations of an instance, or of its copy with this number, say.
+        """Collect those of the operations of an instance, or of its copy with this number.
 
-        Raises `LeftInlined` where they say different things.
+        Raises `LeftInlined` where the operations disagree.
         """
         attributes, location = dict(instance.attributes), _location(instance)
         if number:
             attributes = {name: value for name, value in attributes.items() if name not in OF_THE_ORIGINAL}
             location = _backward(location)
-        if any(map(is_copy, members)):  # what stands in a loop that is copied is no copy by itself
+        if any(map(is_copy, members)):  # operations inside of a copied loop carry no copy number
             attributes |= {Names.COPY: IntegerAttr(number, i64), Names.DUPLICATED: UnitAttr()}
         for name in (Names.SEGMENT, Names.PHASE):
-            if (said := _said_by_all(members, name)) is not None:
-                attributes[name] = said
+            if (shared := _shared_attribute(members, name)) is not None:
+                attributes[name] = shared
         identity = next((op.attributes[Names.ID] for op in members if Names.ID in op.attributes), None)
         return cls(attributes if identity is None else attributes | {Names.ID: identity}, location)
 
@@ -78,22 +78,22 @@ class Said:
         marks = call.attributes.get(Names.RECOMPUTE)
         is_of_the_whole = isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results)
         if is_of_the_whole or asks_to_recompute(call):
-            # What was asked for is done. It was said of all that the call does, of which something may have stayed:
-            # what comes from constants alone, and results whose marks were taken back.
+            # The request is fulfilled. It covered all of the call, of which some operations may not be copied: those of
+            # constants alone, and results whose marks were removed.
             del call.attributes[Names.RECOMPUTE]
 
 
-def _said_by_all(members: Sequence[Operation], name: str) -> Attribute | None:
-    said = {op.attributes.get(name) for op in members}
-    if len(said) == 1:
-        return said.pop()
-    if None not in said:
+def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | None:
+    values = {op.attributes.get(name) for op in members}
+    if len(values) == 1:
+        return values.pop()
+    if None not in values:
         raise LeftInlined(f"its operations do not agree about {name}")
     return None
 
 
 def _location(instance: Instance) -> LocationAttr:
-    """Where it was called, seen from the function that nobody has inlined."""
+    """The location of the call within the function that is not inlined itself."""
     around = instance.at.instance
     return instance.location if around is None else called_from(_location(around), instance.location)
 
@@ -115,9 +115,9 @@ def called_from(call: LocationAttr, location: LocationAttr) -> LocationAttr:
 
 
 class Inherited:
-    """What is said of a call is said of everything in it that does not say otherwise, once it is inlined.
+    """Propagates the attributes of a call to inlined operations that lack them.
 
-    Each operation of a copy needs an id of its own; the same one for the operation of the original.
+    Each operation of a copy needs an id of its own, which the corresponding operation of the original shares.
     """
 
     def __init__(self, root: Operation):
@@ -126,18 +126,20 @@ class Inherited:
         self._first: int | None = None
 
     def hand_on(self, call: CallOp, op: Operation, index: int) -> None:
-        """`index`: the place of the operation in the body."""
-        said = call.attributes
+        """`index`: the position of the operation in the body."""
+        attributes = call.attributes
         for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE, Names.COPY, Names.DUPLICATED):
-            if name in said and not isinstance(said[name], ArrayAttr):
-                op.attributes.setdefault(name, said[name])
-        if (identity := said.get(Names.ID)) is not None:
+            if name in attributes and not isinstance(attributes[name], ArrayAttr):
+                op.attributes.setdefault(name, attributes[name])
+        if (identity := attributes.get(Names.ID)) is not None:
             op.attributes.setdefault(Names.ID, self._id(identity, index))
 
     def _id(self, identity: Attribute, index: int) -> IntegerAttr:
         if (identity, index) not in self._ids:
             if self._first is None:
                 stated = (op.attributes.get(Names.ID) for op in self._root.walk())
-                self._first = max((one.value.data for one in stated if isinstance(one, IntegerAttr)), default=-1) + 1
+                self._first = (
+                    max((number.value.data for number in stated if isinstance(number, IntegerAttr)), default=-1) + 1
+                )
             self._ids[identity, index] = IntegerAttr(self._first + len(self._ids), i64)
         return self._ids[identity, index]

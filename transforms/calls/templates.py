@@ -1,4 +1,4 @@
-"""How the functions read before they were inlined: for each operation, what its operands were there."""
+"""Templates: the functions before inlining, against which inlined operations are matched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...rules.names import name_of
 
 @dataclass(frozen=True)
 class Template:
-    """A function as it came, and the same without what we write on operations (`bare`), to be compared with."""
+    """A function before inlining, and a clone without recompute attributes (`bare`) for comparisons."""
 
     function: FuncOp
 
@@ -28,12 +28,12 @@ class Template:
 
     @cached_property
     def is_marked(self) -> bool:
-        """Whether somebody wrote on the operations of the function what is to happen to them."""
+        """Whether operations of the function carry recompute attributes."""
         return any(name.startswith(Names.PREFIX) for op in self.function.walk() for name in op.attributes)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """In the order of `walk`, so that the index of an origin finds its operation."""
+        """The operations in `walk` order: the index of an origin is an index into them."""
         return tuple(self.bare.walk())
 
     @cached_property
@@ -50,19 +50,19 @@ class Template:
 
     @cached_property
     def length(self) -> int:
-        """How many operations stand in the block."""
+        """Number of operations in the block."""
         return len(self.block.ops)
 
     @property
     def returned(self) -> tuple[SSAValue, ...]:
         end = self.block.last_op
-        assert isinstance(end, ReturnOp), "what was inlined ends with a return"
+        assert isinstance(end, ReturnOp), "an inlined function ends with a return"
         return tuple(end.operands)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A function of which a part is left: which arguments it has, and which results; None is not one of the whole."""
+    """A part of the function `whole`: the indices of its arguments and results there, None for new results."""
 
     whole: str
     arguments: tuple[int, ...]
@@ -70,25 +70,25 @@ class Part:
 
 
 Parts = dict[str, Part]
-"""By the name of the part."""
+"""Parts by their function names."""
 
 
 class Templates:
-    """Those of a module that is not changed meanwhile."""
+    """The templates of a module, which must not change."""
 
     def __init__(self, module: ModuleOp):
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-        self._made = dict[str, Template]()
+        self._templates = dict[str, Template]()
         self.parts = Parts()
 
     def of(self, name: str) -> Template:
-        if name not in self._made:
-            self._made[name] = Template(self._functions[name])
-        return self._made[name]
+        if name not in self._templates:
+            self._templates[name] = Template(self._functions[name])
+        return self._templates[name]
 
 
 def strip(op: Operation) -> None:
-    """Take off what we write on operations."""
+    """Remove the recompute attributes of an operation."""
     for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
         del op.attributes[name]
 
@@ -98,33 +98,33 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, was: Operation, parts: Parts) -> Part | None:
-    """The part of a function that is called where all of it was called."""
+    """The part that `op` calls where `was` calls the whole function, or None."""
     if not parts or not isinstance(op, CallOp) or not isinstance(was, CallOp):
         return None
     part = parts.get(op.callee.string_value())
     return part if part is not None and part.whole == was.callee.string_value() else None
 
 
-def same_kind(one: Operation, was: Operation, parts: Parts) -> bool:
-    """Whether both compute the same from their operands, as far as the first one computes it. `was` is bare."""
-    if name_of(one) != name_of(was) or bare_attributes(one) != was.attributes:
+def same_kind(op: Operation, was: Operation, parts: Parts) -> bool:
+    """Whether `op` computes the same as the bare operation `was`, or a part of it, from its operands."""
+    if name_of(op) != name_of(was) or bare_attributes(op) != was.attributes:
         return False
-    return part_called(one, was, parts) is not None or (
-        one.properties == was.properties
-        and tuple(one.result_types) == tuple(was.result_types)
-        and len(one.operands) == len(was.operands)
-        and len(one.regions) == len(was.regions)
+    return part_called(op, was, parts) is not None or (
+        op.properties == was.properties
+        and tuple(op.result_types) == tuple(was.result_types)
+        and len(op.operands) == len(was.operands)
+        and len(op.regions) == len(was.regions)
     )
 
 
 def operand_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """The places of the operands, and what was read there."""
+    """The index of each operand, and the operand of the template there."""
     part = part_called(op, was, parts)
     return list(enumerate(was.operands if part is None else (was.operands[index] for index in part.arguments)))
 
 
 def result_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Each result, and what it was; those that were no results are left out."""
+    """Each result with that of the template; results that the template lacks are left out."""
     part = part_called(op, was, parts)
     if part is None:
         return list(zip(op.results, was.results, strict=True))
@@ -132,9 +132,9 @@ def result_pairs(op: Operation, was: Operation, parts: Parts) -> list[tuple[SSAV
     return [(result, was.results[index]) for result, index in pairs if index is not None]
 
 
-def same_body(one: Block, other: Block) -> bool:
-    """Whether two bodies are the same, names and locations aside; xDSL's comparison leaves out the types of results."""
-    return one.is_structurally_equivalent(other) and all(
-        tuple(mine.result_types) == tuple(theirs.result_types)
-        for mine, theirs in zip(one.walk(), other.walk(), strict=True)
+def same_body(block: Block, other: Block) -> bool:
+    """Whether two bodies are equal up to names and locations; xDSL's comparison ignores result types."""
+    return block.is_structurally_equivalent(other) and all(
+        tuple(op.result_types) == tuple(other_op.result_types)
+        for op, other_op in zip(block.walk(), other.walk(), strict=True)
     )

@@ -1,9 +1,9 @@
-"""Calls that stay because inlining would lose what others wrote on them, or on the function that is called.
+"""Keep calls whose inlining would lose foreign attributes of the call or the callee.
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
-`recompute` inlines such calls to decide, and calls the functions again, with the attributes. Where one cannot be called
-again, the step is done anew while the functions are marked `recompute.whole`, which the inliner leaves alone.
+`recompute` inlines such calls to decide, and then outlines them again with their attributes. Where this fails, the step
+is rewritten again while the functions are marked `recompute.whole`, which the inliner skips.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ def is_private(function: FuncOp) -> bool:
 
 
 def attributed(module: ModuleOp) -> dict[FuncOp, str]:
-    """The private functions with attributes of others, on them or on a call, and the names of the attributes."""
+    """The private functions with foreign attributes, on them or on a call, and the names of the attributes."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
-    found = dict[FuncOp, str]()
+    attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
         callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
         if callee is not None and (others := of_others(call.attributes, callee)):
-            found.setdefault(callee, ", ".join(others))
-    return found
+            attribute_names.setdefault(callee, ", ".join(others))
+    return attribute_names
 
 
 @contextmanager
 def kept_whole(module: ModuleOp) -> Generator[set[str]]:
-    """Mark these functions, which are not marked yet, and take the marks off in the end; their names."""
+    """Mark the unmarked ones of these functions within the context, and yield their names."""
     marked = {op.sym_name.data for op in attributed(module) if Names.WHOLE not in op.attributes}
     for function in _named(module, marked):
         function.attributes[Names.WHOLE] = UnitAttr()
@@ -47,7 +47,7 @@ def kept_whole(module: ModuleOp) -> Generator[set[str]]:
 
 
 def take_off(module: ModuleOp | None, names: set[str]) -> None:
-    """Take the marks off the functions of these names."""
+    """Remove the marks from the functions of these names."""
     for function in _named(module, names) if module is not None else ():
         function.attributes.pop(Names.WHOLE, None)
 

@@ -1,7 +1,6 @@
-"""The functions of the output: those that came, as they came, and others of which only a part is left.
+"""The functions of the output: the unmodified ones, and parts of them.
 
-What is the same becomes one function. A function of which a part is left stands behind the one that it is a part of,
-and has its name with a number: `silu_1`.
+Equal functions are merged. A part is inserted behind its whole function, and has that name with a number: `silu_1`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .templates import Part, Template, Templates, same_body
 
 @dataclass
 class Written:
-    """What is called in the output. `parts`: by name of the function that they are a part of."""
+    """The called functions of the output. `parts`: by the name of the whole function."""
 
     original: ModuleOp
     templates: Templates
@@ -31,32 +30,32 @@ class Written:
 
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> Written:
-        """`original`: the module before anything was inlined."""
+        """`original`: the module before inlining."""
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: Template, body: Body) -> str:
-        """The name of a function with this body, which is not that of the whole function."""
+        """The name of a part with this body, which is added if no equal part exists."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
-        found = _part(template, body)
+        signature = _part(template, body)
         for part in parts:
-            if self.templates.parts[part.sym_name.data] == found and _says_the_same(part, function):
+            if self.templates.parts[part.sym_name.data] == signature and _are_equal(part, function):
                 return part.sym_name.data
         name = self._free_name(whole)
         function.sym_name = StringAttr(name)
         parts.append(function)
-        self.templates.parts[name] = found
+        self.templates.parts[name] = signature
         return name
 
     def _free_name(self, name: str) -> str:
-        found = next(free for number in count(1) if (free := f"{name}_{number}") not in self.taken)
-        self.taken.add(found)
-        return found
+        free_name = next(free for number in count(1) if (free := f"{name}_{number}") not in self.taken)
+        self.taken.add(free_name)
+        return free_name
 
     def add_to(self, module: ModuleOp) -> None:
-        """Put what is called into the module, in the order in which the functions came."""
+        """Put the called functions into the module, in their original order."""
         here = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         others = iter([op for op in module.ops if not isinstance(op, FuncOp)])
         called = self._called(module, here)
@@ -77,20 +76,20 @@ class Written:
         module.body.block.add_ops(listed)
 
     def _called(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
-        """Names of the functions that are called, by those that are called too."""
+        """Names of the functions in the module and of those that they call, transitively."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
-        found, waiting = set(here), list[Operation](module.ops)
+        names, waiting = set(here), list[Operation](module.ops)
         while waiting:
             for call in every_operation(waiting.pop()):
-                if not isinstance(call, CallOp) or (name := call.callee.string_value()) in found:
+                if not isinstance(call, CallOp) or (name := call.callee.string_value()) in names:
                     continue
-                found.add(name)
+                names.add(name)
                 waiting.append(parts[name] if name in parts else self.templates.of(name).function)
-        return found
+        return names
 
 
-def _says_the_same(one: FuncOp, other: FuncOp) -> bool:
-    return _around_body(one) == _around_body(other) and same_body(one.body.block, other.body.block)
+def _are_equal(function: FuncOp, other: FuncOp) -> bool:
+    return _around_body(function) == _around_body(other) and same_body(function.body.block, other.body.block)
 
 
 def _around_body(function: FuncOp) -> tuple[object, ...]:
@@ -104,7 +103,7 @@ def _part(template: Template, body: Body) -> Part:
 
 
 def _function(template: Template, body: Body) -> FuncOp:
-    """The template's function with another body: what is said of an argument or a result that is left stays said."""
+    """The template's function with another body; the remaining arguments and results keep their attributes."""
     whole = template.function
     types = FunctionType.from_lists(
         [argument.type for argument in body.block.args], [value.type for value in body.returned]
@@ -115,12 +114,12 @@ def _function(template: Template, body: Body) -> FuncOp:
     function.properties.update({k: v for k, v in whole.properties.items() if k not in function.properties})
     part = _part(template, body)
     for name, kept in (("arg_attrs", part.arguments), ("res_attrs", part.returned)):
-        if (said := function.properties.pop(name, None)) is not None:
-            function.properties[name] = _left(said, kept)
+        if (attributes := function.properties.pop(name, None)) is not None:
+            function.properties[name] = _select(attributes, kept)
     return function
 
 
-def _left(said: Attribute, kept: Iterable[int | None]) -> Attribute:
-    assert isinstance(said, ArrayAttr), "what is said of arguments and results is a list"
-    each = cast(ArrayAttr[Attribute], said).data
-    return ArrayAttr(DictionaryAttr({}) if index is None else each[index] for index in kept)
+def _select(attributes: Attribute, kept: Iterable[int | None]) -> Attribute:
+    assert isinstance(attributes, ArrayAttr), "attributes of arguments and results are a list"
+    dictionaries = cast(ArrayAttr[Attribute], attributes).data
+    return ArrayAttr(DictionaryAttr({}) if index is None else dictionaries[index] for index in kept)

@@ -1,12 +1,12 @@
-"""When a cotangent arrives: between the forward pass and the gradient the rest of the step runs, and holds memory too.
+"""Model when a cotangent arrives: the rest of the step runs between forward pass and gradient, and uses memory too.
 
     %y = …                                        the forward pass
     %left = left(%y)                              its end
-    %c, %rest = arrived(%ct, %left)               %rest: what the steps in between hand on, gone at once
+    %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
     %g = multiply %c, …                           the gradient reads %c in place of %ct
 
-Without this the function of a step per device would say that its cotangents are there from the start, and that nobody
-else holds anything. It is taken out again when the function is split.
+Without this the cotangents of a per-device step would be live from the start, and no other step would hold memory. The
+operations are removed when the function is split.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Arrival:
 
 
 def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation) -> Arrival:
-    """Have the gradient, of which `before` is the first operation, read the cotangents as they arrive: once `needed` is
-    there, while `held` bytes are."""
+    """Delay the cotangents of the gradient, whose first operation is `before`, until `needed` is defined, while `held`
+    other bytes are live."""
     left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
     rest = [TensorType(i8, [held])] if held else []
     types = [*(value.type for value in cotangents), *rest]
@@ -48,7 +48,7 @@ def arrive(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int
 
 
 def take_out(arrival: Arrival) -> None:
-    """Have who reads an arrived cotangent read the cotangent."""
+    """Redirect uses of delayed cotangents to the cotangents and erase the operations."""
     arrived = arrival.arrived
     for operand, result in zip(arrived.inputs, arrived.outputs, strict=False):
         if any(result.uses):
@@ -59,9 +59,9 @@ def take_out(arrival: Arrival) -> None:
 
 
 def come_late(pair: Pair) -> bool:
-    """Whether a cotangent is none that is known beforehand."""
+    """Whether a cotangent is not a constant."""
     block = pair.backward.parent
-    assert block is not None, "it stands in a block"
+    assert block is not None, "the body stands in a block"
     constants = Order.of(block).constants
     return any(
         link is None and value not in constants for link, value in zip(pair.links, pair.backward.inputs, strict=True)
@@ -69,21 +69,21 @@ def come_late(pair: Pair) -> bool:
 
 
 def held_between(pair: Pair, pairs: Sequence[Pair]) -> int:
-    """The bytes that the pairs hand on, on a device, which run between the two bodies of this one."""
+    """Bytes per device of the residuals of pairs that run between the two bodies of this pair."""
     block = pair.forward.parent
-    assert block is not None, "it stands in a block"
+    assert block is not None, "the body stands in a block"
     position = {op: index for index, op in enumerate(block.ops)}
     inner = [
-        one
-        for one in pairs
-        if one.forward.parent is block
-        and position[pair.forward] < position[one.forward]
-        and position[one.backward] < position[pair.backward]
+        other
+        for other in pairs
+        if other.forward.parent is block
+        and position[pair.forward] < position[other.forward]
+        and position[other.backward] < position[pair.backward]
     ]
-    return sum(map(_handed_on, inner))
+    return sum(map(_residual_bytes, inner))
 
 
-def _handed_on(pair: Pair) -> int:
+def _residual_bytes(pair: Pair) -> int:
     last = pair.forward.body.block.last_op
     assert last is not None, "a body ends"
     indices = {link.index for link in pair.links if link is not None and link.kind == "residual"}

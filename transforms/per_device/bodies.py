@@ -1,4 +1,4 @@
-"""A body per device made anew: on other operands, with other results, holding something else."""
+"""Rebuild a per-device body with other operands, results and operations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ...dialects.shardings import ShardingPerValueAttr
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Whether it holds a place for as long as something is worked on elsewhere: nothing is to be said of it."""
+    """Whether `op` is a placeholder for operations that are outlined meanwhile; reports skip it."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)
 
 
-def made_anew(
+def rebuild(
     op: ManualComputationOp,
     operands: Sequence[tuple[SSAValue, str]],
     results: Sequence[tuple[Attribute, str]],
     block: Block,
 ) -> ManualComputationOp:
-    """In front of `op`, on its devices; each operand and each type of a result with its sharding."""
-    made = ManualComputationOp.create(
+    """Insert a body before `op`, on its devices; operands and result types come with their shardings."""
+    rebuilt = ManualComputationOp.create(
         operands=[value for value, _ in operands],
         result_types=[type_ for type_, _ in results],
         properties={
@@ -36,22 +36,22 @@ def made_anew(
         attributes=dict(op.attributes),
         regions=[Region(block)],
     )
-    made.location = op.location
+    rebuilt.location = op.location
     parent = op.parent
-    assert parent is not None, "it stands in a block"
-    parent.insert_op_before(made, op)
-    return made
+    assert parent is not None, "the body stands in a block"
+    parent.insert_op_before(rebuilt, op)
+    return rebuilt
 
 
-def replace_results(op: ManualComputationOp, indices: Sequence[int], made: ManualComputationOp) -> None:
-    """The first results of `made` stand for these of `op`."""
-    for index, new in zip(indices, made.results, strict=False):
+def replace_results(op: ManualComputationOp, indices: Sequence[int], rebuilt: ManualComputationOp) -> None:
+    """Redirect uses of these results of `op` to the first results of `made`."""
+    for index, new in zip(indices, rebuilt.results, strict=False):
         new.name_hint = op.results[index].name_hint
         op.results[index].replace_all_uses_with(new)
 
 
 def move(operations: Sequence[Operation], into: Block) -> None:
-    """To the end of another block."""
+    """Move operations to the end of another block."""
     for op in operations:
         op.detach()
         into.add_op(op)

@@ -1,8 +1,8 @@
-"""How what a device has computed is handed on to a later body on the same device: as it lies there.
+"""Types and shardings of per-device residuals: passed to a later body on the same device without moving.
 
     tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
 
-All axes lie along the first dimension, as JAX hands on residuals; a scalar is a row of one element meanwhile.
+All axes shard the first dimension, as JAX passes residuals; a scalar becomes a row of one element.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_TENSOR = "the gradient on each device would read a {type} of the forward pass
 
 
 def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
-    """Of what is handed on, on a device. Raises `Refusal` for what is no tensor of known shape."""
+    """The type of a residual on one device. Raises `Refusal` unless it is a tensor of static shape."""
     type_ = value.type
     if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
         raise Refusal(step.forward, NO_TENSOR.format(type=type_))
@@ -29,7 +29,7 @@ def part_type(step: DeviceStep, value: SSAValue) -> TensorType[Attribute]:
 
 
 def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
-    """Of all parts together."""
+    """The type of the parts of all devices together."""
     sizes = axes_of_mesh(step.forward, step.mesh)
     rows, *others = part.get_shape()
     devices = prod(sizes[axis] for axis in step.forward.manual_axes.data)
@@ -37,7 +37,7 @@ def whole_type(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attr
 
 
 def sharding_of(step: DeviceStep, part: TensorType[Attribute]) -> str:
-    """Along all axes of these devices; other axes of the mesh are left to the partitioner."""
+    """Shard along all axes of these devices; other axes of the mesh are left to the partitioner."""
     manual = step.forward.manual_axes.data
     rest = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
     first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [rest])])

@@ -1,4 +1,4 @@
-"""Forward pass and gradient per device, as one function for as long as it is worked on.
+"""Outline the forward pass and gradient of a per-device step as one function.
 
     %0:2 = sdy.manual_computation(%x) {                   func.func @"main/devices0"(%x, %ct) {
       forward; sdy.return %y, %r }                          forward
@@ -6,8 +6,8 @@
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-so whatever works on steps works on it. Around it two bodies stay that hold nothing: one hands on what others read of
-the forward pass, the other reads the cotangents and what the forward pass reads.
+so every pass over steps applies to it. Two empty bodies stay around it: one returns the results of the forward pass
+with other uses, the other reads the cotangents and the operands of the forward pass.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ...dialects.computations import ManualComputationOp
 from ...dialects.computations import ReturnOp as HandOnOp
 from ...dialects.recompute import Names
 from .arrival import Arrival, arrive, come_late, held_between
-from .bodies import made_anew, move, replace_results
+from .bodies import move, rebuild, replace_results
 from .pairs import Pair, pairs_of
 from .paths import continue_paths
 
 
 @dataclass(frozen=True)
 class DeviceStep:
-    """`function`: the arguments of the forward pass, then those that the gradient alone has; what others read of the
-    forward pass, then what the gradient returns. `forward`, `backward`: what stays around it. `stated`: operations that
-    are said to be of the gradient meanwhile. `arrival`: where its cotangents come in, unless all are known before."""
+    """`function`: takes the arguments of the forward pass, then those of the gradient alone; returns the forward
+    results with other uses, then those of the gradient. `forward`, `backward`: the empty bodies. `stated`: operations
+    marked as gradient meanwhile. `arrival`: where its cotangents arrive, or None if all are constants."""
 
     function: FuncOp
     forward: ManualComputationOp
@@ -44,97 +44,104 @@ class DeviceStep:
 
 
 def outline_device_steps(module: ModuleOp) -> Sequence[DeviceStep]:
-    """Make a function of every such pair."""
+    """Outline every pair of bodies of the module."""
     steps = list[DeviceStep]()
     for function in functions_of(module):
         pairs = list(pairs_of(function))
         held = [held_between(pair, pairs) for pair in pairs]
         for number, (pair, between) in enumerate(zip(pairs, held, strict=True)):
-            steps.append(_outlined(module, pair, f"{function.sym_name.data}/devices{number}", between))
+            steps.append(_outline(module, pair, f"{function.sym_name.data}/devices{number}", between))
     return steps
 
 
-def _outlined(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
+def _outline(module: ModuleOp, pair: Pair, name: str, held: int) -> DeviceStep:
     forward, backward, last = pair.forward, pair.backward, pair.backward.body.block.last_op
     assert last is not None, "a body ends"
     kept = [result.index for result in forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)]
     alone = [index for index, link in enumerate(pair.links) if link is None]
     is_late = come_late(pair)
-    inside, handed_on, gradient = _joined(pair, alone)
-    stated, arrival = _stated(gradient), None
+    inside, forward_results, gradient = _join(pair, alone)
+    stated, arrival = _state_gradient(gradient), None
     if is_late and gradient:
-        arrival = arrive(inside.args[len(forward.inputs) :], [handed_on[index] for index in kept], held, gradient[0])
-    results = [*(handed_on[index] for index in kept), *last.operands]
+        arrival = arrive(
+            inside.args[len(forward.inputs) :], [forward_results[index] for index in kept], held, gradient[0]
+        )
+    results = [*(forward_results[index] for index in kept), *last.operands]
     inside.add_op(ReturnOp(*results))
     types = FunctionType.from_lists(inside.arg_types, [value.type for value in results])
     function = FuncOp(name, types, Region(inside))
     function.location = forward.location
     module.body.block.add_op(function)
     own, taken = list(zip(forward.inputs, forward.in_shardings.data, strict=True)), len(forward.inputs)
-    one = _emptied(forward, own, inside.arg_types[:taken], kept, handed_on)
+    empty_forward = _replace_by_empty(forward, own, inside.arg_types[:taken], kept, forward_results)
     cotangents = [(backward.inputs[index], backward.in_shardings.data[index]) for index in alone]
     parts = [*inside.arg_types[taken:], *inside.arg_types[:taken]]
-    other = _emptied(backward, [*cotangents, *own], parts, range(len(backward.results)), last.operands)
+    empty_backward = _replace_by_empty(
+        backward, [*cotangents, *own], parts, range(len(backward.results)), last.operands
+    )
     for op in (backward, forward):
         op.detach()
         op.erase()
-    return DeviceStep(function, one, other, pair.mesh, stated, arrival)
+    return DeviceStep(function, empty_forward, empty_backward, pair.mesh, stated, arrival)
 
 
 def _is_read_elsewhere(use: Use, pair: Pair) -> bool:
     return use.operation is not pair.backward or pair.links[use.index] is None
 
 
-def _joined(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
-    """Both bodies as one block without its end; what the forward pass hands on, and the operations of the gradient.
+def _join(pair: Pair, alone: Sequence[int]) -> tuple[Block, Sequence[SSAValue], Sequence[Operation]]:
+    """Join both bodies in one block without a terminator; also returns the forward results and the gradient operations.
 
-    `alone`: what the gradient reads that is no part of the forward pass.
+    `alone`: indices of the gradient's operands that are no values of the forward pass.
     """
-    one, other = pair.forward.body.block, pair.backward.body.block
-    outer = [*one.args, *(other.args[index] for index in alone)]
+    forward_block, backward_block = pair.forward.body.block, pair.backward.body.block
+    outer = [*forward_block.args, *(backward_block.args[index] for index in alone)]
     inside = Block(arg_types=[argument.type for argument in outer])
-    own, behind = inside.args[: len(one.args)], dict(zip(alone, inside.args[len(one.args) :], strict=True))
+    own, backward_arguments = (
+        inside.args[: len(forward_block.args)],
+        dict(zip(alone, inside.args[len(forward_block.args) :], strict=True)),
+    )
     for argument, value in zip(outer, inside.args, strict=True):
         value.name_hint = argument.name_hint
-    for argument, value in zip(one.args, own, strict=True):
+    for argument, value in zip(forward_block.args, own, strict=True):
         argument.replace_all_uses_with(value)
-    continue_paths(pair.forward, one.ops)
-    continue_paths(pair.backward, other.ops)
-    last = one.last_op
+    continue_paths(pair.forward, forward_block.ops)
+    continue_paths(pair.backward, backward_block.ops)
+    last = forward_block.last_op
     assert last is not None, "a body ends"
-    for index, (argument, link) in enumerate(zip(other.args, pair.links, strict=True)):
+    for index, (argument, link) in enumerate(zip(backward_block.args, pair.links, strict=True)):
         if link is None:
-            argument.replace_all_uses_with(behind[index])
+            argument.replace_all_uses_with(backward_arguments[index])
         else:
             argument.replace_all_uses_with(last.operands[link.index] if link.kind == "residual" else own[link.index])
-    move([op for op in one.ops if op is not last], inside)
-    gradient = [op for op in other.ops if op is not other.last_op]
+    move([op for op in forward_block.ops if op is not last], inside)
+    gradient = [op for op in backward_block.ops if op is not backward_block.last_op]
     move(gradient, inside)
     return inside, tuple(last.operands), gradient
 
 
-def _stated(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Those that it had to be written on that they are of the gradient."""
-    silent = tuple(op for op in gradient if Names.PHASE not in op.attributes)
-    for op in silent:
+def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Mark operations without a phase as gradient, and return them."""
+    unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
+    for op in unmarked:
         op.attributes[Names.PHASE] = StringAttr("gradient")
-    return silent
+    return unmarked
 
 
-def _emptied(
+def _replace_by_empty(
     op: ManualComputationOp,
     operands: Sequence[tuple[SSAValue, str]],
     parts: Sequence[Attribute],
     kept: Sequence[int],
-    handed_on: Sequence[SSAValue],
+    values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """A body with nothing inside in the place of this one, with these results of it."""
+    """Replace the body by an empty one with the results `kept`."""
     block = Block(arg_types=parts)
-    made = UnrealizedConversionCastOp(
-        operands=[list(block.args)], result_types=[[handed_on[index].type for index in kept]]
+    cast = UnrealizedConversionCastOp(
+        operands=[list(block.args)], result_types=[[values[index].type for index in kept]]
     )
-    block.add_ops([made, HandOnOp.create(operands=made.results)])
+    block.add_ops([cast, HandOnOp.create(operands=cast.results)])
     results = [(op.results[index].type, op.out_shardings.data[index]) for index in kept]
-    emptied = made_anew(op, operands, results, block)
+    emptied = rebuild(op, operands, results, block)
     replace_results(op, kept, emptied)
     return emptied

@@ -1,10 +1,10 @@
-"""Which bodies per device are a forward pass and its gradient.
+"""Pair per-device bodies that are a forward pass and its gradient.
 
-    %0:2 = sdy.manual_computation(%x) {…}           two values: a result, and what the second body reads of the first
+    %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
 
-JAX lowers the gradient of a `shard_map` to such. They are a pair if the second is a part of the gradient, on the same
-devices, and reads what the first returns as it lies there.
+JAX lowers the gradient of a `shard_map` to such bodies. They are a pair if the second is part of the gradient, on the
+same devices, and reads results of the first with the same sharding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...support.walk import every_operation
 
 @dataclass(frozen=True)
 class Link:
-    """What stands behind an operand of the gradient: a result of the forward pass, or an operand that both have."""
+    """The source of an operand of the gradient: a result of the forward pass, or an operand of both."""
 
     kind: Literal["residual", "shared"]
     index: int
@@ -35,7 +35,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Pair:
-    """`links`: for each operand of the gradient; None where it is neither, a cotangent above all."""
+    """`links`: the source of each operand of the gradient, or None if it is neither, as for a cotangent."""
 
     forward: ManualComputationOp
     backward: ManualComputationOp
@@ -44,7 +44,7 @@ class Pair:
 
 
 def pairs_of(function: FuncOp) -> Iterator[Pair]:
-    """In the order of the gradients, the innermost blocks last; each body is in one pair at most."""
+    """Yield the pairs in the order of the gradients, the innermost blocks last; each body is in one pair at most."""
     blocks = list(function.body.blocks)
     for op in every_operation(function)[1:]:
         if not isinstance(op, ManualComputationOp):
@@ -54,9 +54,9 @@ def pairs_of(function: FuncOp) -> Iterator[Pair]:
 
 
 def _pairs_in(block: Block) -> Iterator[Pair]:
-    """Those that hand on most come first when there is a choice."""
+    """Choose the pairs of one block; candidates with the most links take precedence."""
     bodies = [op for op in block.ops if isinstance(op, ManualComputationOp)]
-    found = [
+    candidates = [
         pair
         for index, backward in enumerate(bodies)
         if _is_gradient(backward)
@@ -64,7 +64,7 @@ def _pairs_in(block: Block) -> Iterator[Pair]:
         if (pair := _pair(forward, backward)) is not None
     ]
     taken, chosen = set[ManualComputationOp](), dict[ManualComputationOp, Pair]()
-    for pair in sorted(found, key=lambda pair: -sum(link is not None for link in pair.links)):
+    for pair in sorted(candidates, key=lambda pair: -sum(link is not None for link in pair.links)):
         if taken.isdisjoint((pair.forward, pair.backward)):
             taken.update((pair.forward, pair.backward))
             chosen[pair.backward] = pair
@@ -72,14 +72,16 @@ def _pairs_in(block: Block) -> Iterator[Pair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Whether it runs backward as a whole. One that holds both directions is a step of its own."""
+    """Whether all operations run backward. A body with both directions is a step of its own."""
     return _directions(op) == {Direction.BACKWARD}
 
 
 def _directions(op: ManualComputationOp) -> set[Direction]:
-    asked = sources()
-    said = (source.direction(one) for one in every_operation(op) if not is_constant(one) for source in asked)
-    return {direction for direction in said if direction not in (None, Direction.NONE)}
+    phase_sources = sources()
+    directions = (
+        source.direction(inner) for inner in every_operation(op) if not is_constant(inner) for source in phase_sources
+    )
+    return {direction for direction in directions if direction not in (None, Direction.NONE)}
 
 
 def _pair(forward: ManualComputationOp, backward: ManualComputationOp) -> Pair | None:

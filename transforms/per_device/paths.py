@@ -1,4 +1,4 @@
-"""Where operations per device stand: JAX begins their paths anew inside of a `shard_map`.
+"""Complete the paths of per-device operations: JAX restarts paths inside of a `shard_map`.
 
 "layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
 """
@@ -16,13 +16,13 @@ from ...support.walk import every_operation
 
 
 def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
-    """Write whole paths on what stands inside, at every depth."""
+    """Write full paths on the operations `inside`, at every depth."""
     prefix = split_path(path_of(around.location))[:-1]
     if not prefix:
         return
     for op in inside:
-        for one in every_operation(op):
-            one.location = _continued(one.location, "/".join(prefix), prefix[0])
+        for inner in every_operation(op):
+            inner.location = _continued(inner.location, "/".join(prefix), prefix[0])
 
 
 def _continued(location: LocationAttr, prefix: str, start: str) -> LocationAttr:

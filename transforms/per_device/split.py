@@ -1,11 +1,11 @@
-"""The function of a step per device taken apart again, into a forward pass and its gradient.
+"""Split the outlined function of a per-device step into its forward pass and gradient.
 
-To the gradient belong the operations that are said to be of it, copies, what reads a cotangent or one of these, and
-what else stands behind the first of them. Of the forward pass it reads
+The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. If it reads a
+value of the forward pass, that value is
 
-    an argument        which is then an operand of both
-    a constant         which both then have
-    anything else      which the forward pass hands on (`handed_on.py`)
+    an argument        and becomes an operand of both
+    a constant         and is cloned into both
+    another value      and becomes a residual (`handed_on.py`)
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ...dialects.stablehlo.shapes import ReshapeOp
 from ...rules.kinds import is_constant
 from ...support.walk import every_operation
 from .arrival import take_out
-from .bodies import made_anew, move, replace_results
+from .bodies import move, rebuild, replace_results
 from .handed_on import part_type, sharding_of, whole_type
 from .outline import DeviceStep
 
 
 def split_device_steps(steps: Sequence[DeviceStep]) -> None:
-    """Put the two bodies of each step where they were, the last one first. Raises `Refusal`."""
+    """Restore the two bodies of each step, the last step first. Raises `Refusal`."""
     for step in reversed(steps):
         if step.arrival is not None:
             take_out(step.arrival)
@@ -46,7 +46,7 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
 class _Parts:
     """Operations of the forward pass and of the gradient, in program order.
 
-    `own`, `cotangents`: arguments of the function. `kept`, `returned`: what the two hand on to others.
+    `own`, `cotangents`: arguments of the function. `kept`, `returned`: results of the two with other uses.
     """
 
     forward: tuple[Operation, ...]
@@ -66,8 +66,8 @@ def _parts(step: DeviceStep) -> _Parts:
     for op in operations:
         is_behind = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
         (backward if is_behind else forward).append(op)
-    arguments, handed_on = (tuple(block.args[:taken]), tuple(block.args[taken:])), tuple(last.operands)
-    return _Parts(tuple(forward), tuple(backward), *arguments, handed_on[:kept], handed_on[kept:])
+    arguments, results = (tuple(block.args[:taken]), tuple(block.args[taken:])), tuple(last.operands)
+    return _Parts(tuple(forward), tuple(backward), *arguments, results[:kept], results[kept:])
 
 
 def _is_of_gradient(op: Operation) -> bool:
@@ -77,7 +77,7 @@ def _is_of_gradient(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """What the gradient reads of the forward pass: constants, arguments by number, and what is handed on."""
+    """The forward values that the gradient reads: constants, arguments by index, and residuals."""
 
     constants: tuple[OpResult, ...]
     shared: tuple[int, ...]
@@ -85,13 +85,13 @@ class _Crossing:
 
 
 def _crossing(parts: _Parts) -> _Crossing:
-    made = {result for op in parts.forward for result in op.results}
+    results = {result for op in parts.forward for result in op.results}
     read = dict.fromkeys([value for op in parts.backward for value in read_values(op)] + list(parts.returned))
-    results = [value for value in read if isinstance(value, OpResult) and value in made]
+    values = [value for value in read if isinstance(value, OpResult) and value in results]
     return _Crossing(
-        constants=tuple(value for value in results if is_constant(value.op)),
+        constants=tuple(value for value in values if is_constant(value.op)),
         shared=tuple(index for index, argument in enumerate(parts.own) if argument in read),
-        residuals=tuple(value for value in results if not is_constant(value.op)),
+        residuals=tuple(value for value in values if not is_constant(value.op)),
     )
 
 
@@ -99,7 +99,7 @@ def _write(step: DeviceStep, parts: _Parts) -> None:
     crossing = _crossing(parts)
     types = [part_type(step, value) for value in crossing.residuals]
     shardings = [sharding_of(step, type_) for type_ in types]
-    # First the gradient: what it reads is known by where it reads it.
+    # First the gradient: its uses of forward values are found by position.
     second = _gradient(parts, crossing, types, step.backward.location)
     first = _forward(parts, crossing, types)
     inputs = list(zip(step.forward.inputs, step.forward.in_shardings.data, strict=True))
@@ -108,13 +108,13 @@ def _write(step: DeviceStep, parts: _Parts) -> None:
         for result, sharding in zip(step.forward.results, step.forward.out_shardings.data, strict=True)
     ]
     handed_on = [(whole_type(step, type_), sharding) for type_, sharding in zip(types, shardings, strict=True)]
-    forward = made_anew(step.forward, inputs, [*results, *handed_on], first)
+    forward = rebuild(step.forward, inputs, [*results, *handed_on], first)
     replace_results(step.forward, range(len(results)), forward)
     read = list(zip(step.backward.inputs, step.backward.in_shardings.data, strict=True))
     cotangents, own = read[: len(parts.cotangents)], read[len(parts.cotangents) :]
     residuals = zip(forward.results[len(results) :], shardings, strict=True)
     returned = list(zip(step.backward.result_types, step.backward.out_shardings.data, strict=True))
-    backward = made_anew(
+    backward = rebuild(
         step.backward, [*cotangents, *(own[index] for index in crossing.shared), *residuals], returned, second
     )
     replace_results(step.backward, range(len(returned)), backward)
@@ -124,33 +124,33 @@ def _gradient(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute], lo
     shared = [parts.own[index] for index in crossing.shared]
     values = [*parts.cotangents, *shared, *crossing.residuals]
     block = Block(arg_types=[*(value.type for value in (*parts.cotangents, *shared)), *types])
-    now = dict[SSAValue, SSAValue]()
+    mapping = dict[SSAValue, SSAValue]()
     for value in crossing.constants:
         constant = value.op.clone()
         constant.attributes = {
-            name: said for name, said in constant.attributes.items() if not name.startswith(Names.PREFIX)
+            name: value for name, value in constant.attributes.items() if not name.startswith(Names.PREFIX)
         }
         constant.location = location
         block.add_op(constant)
-        now[value] = constant.results[value.index]
+        mapping[value] = constant.results[value.index]
     for value, argument in zip(values, block.args, strict=True):
         argument.name_hint = value.name_hint
-        now[value] = _reshaped(argument, value.type, block)
-    _read_instead(now, parts.backward)
+        mapping[value] = _reshaped(argument, value.type, block)
+    _read_instead(mapping, parts.backward)
     move(parts.backward, block)
-    block.add_op(HandOnOp.create(operands=[now.get(value, value) for value in parts.returned]))
+    block.add_op(HandOnOp.create(operands=[mapping.get(value, value) for value in parts.returned]))
     return block
 
 
 def _forward(parts: _Parts, crossing: _Crossing, types: Sequence[Attribute]) -> Block:
     block = Block(arg_types=[value.type for value in parts.own])
-    now = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
-    for value, argument in now.items():
+    mapping = dict[SSAValue, SSAValue](zip(parts.own, block.args, strict=True))
+    for value, argument in mapping.items():
         argument.name_hint = value.name_hint
-    _read_instead(now, parts.forward)
+    _read_instead(mapping, parts.forward)
     move(parts.forward, block)
     handed_on = [_reshaped(value, type_, block) for value, type_ in zip(crossing.residuals, types, strict=True)]
-    block.add_op(HandOnOp.create(operands=[*(now.get(value, value) for value in parts.kept), *handed_on]))
+    block.add_op(HandOnOp.create(operands=[*(mapping.get(value, value) for value in parts.kept), *handed_on]))
     return block
 
 
@@ -162,8 +162,8 @@ def _reshaped(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
     return reshape.result
 
 
-def _read_instead(now: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
-    """Have them, and what is inside of them, read these values."""
+def _read_instead(mapping: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
+    """Replace operands of the operations, and of those inside of them."""
     for op in operations:
         for inner in every_operation(op):
-            inner.operands = [now.get(operand, operand) for operand in inner.operands]
+            inner.operands = [mapping.get(operand, operand) for operand in inner.operands]

@@ -1,1 +1,1 @@
-"""Plans carried out: copies into the program, notes onto its operations."""
+"""Apply plans: write copies into the program and notes onto its operations."""

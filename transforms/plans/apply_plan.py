@@ -1,16 +1,16 @@
-"""Carry a plan out: put its copies behind tokens into the backward pass, and have them read.
+"""Apply a plan: insert its copies behind tokens into the backward pass and redirect uses to them.
 
     %9 = stablehlo.multiply %ct, %1
 
-becomes, for a group that copies the `tanh` that makes `%1`,
+becomes, for a group that copies the `tanh` that defines `%1`,
 
     %t = recompute.token %ct
     %x = recompute.depend %0 after %t
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` in place of `%0` too: else the value and its delayed twin would both stay alive.
-Nothing is decided here.
+Later gradient operations read `%x` in place of `%0` too: otherwise both the value and its delayed twin would be live.
+This module decides nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .copies import beside, copy_of_original
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is not given out yet in a module: ids of originals, and channels of collectives."""
+    """Numbers that are free in a module: ids of originals, and channels of collectives."""
 
     ids: Iterator[int]
     channels: Iterator[int]
@@ -53,7 +53,7 @@ class Numbers:
 
 
 def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
-    """Put the plan's copies into the step. The step is changed, so its numbers are those of before."""
+    """Insert the plan's copies into the step. Its operation numbers stay those from before the change."""
     cloner = _Cloner(step, numbers)
     for group in plan.groups:
         cloner.add(group)
@@ -61,8 +61,8 @@ def apply_plan(step: Step, plan: Plan, numbers: Numbers) -> None:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """The copy of a value for everybody who reads it later, and in front of what it was made."""
+class _LatestCopy:
+    """The copy of a value that later uses read, and the operation before which it was inserted."""
 
     value: SSAValue
     before: Operation
@@ -72,13 +72,13 @@ class _Made:
 class _Cloner:
     """Copies the groups of one function, in the order of the backward pass.
 
-    `made`: original value -> its copy. `delays`: value -> the places from which on it is read behind a token, and as
-    what; in program order.
+    `latest`: original value -> its latest copy. `delays`: value -> (position from which on it is read behind a token,
+    delayed value), in program order.
     """
 
     step: Step
     numbers: Numbers
-    made: dict[SSAValue, _Made] = field(default_factory=dict[SSAValue, _Made])
+    latest: dict[SSAValue, _LatestCopy] = field(default_factory=dict[SSAValue, _LatestCopy])
     delays: dict[SSAValue, list[tuple[int, SSAValue]]] = field(
         default_factory=dict[SSAValue, list[tuple[int, SSAValue]]]
     )
@@ -86,11 +86,11 @@ class _Cloner:
     def add(self, group: CopyGroup) -> None:
         numbered = self.step.numbered
         before, inputs = self.step.operation(group.before), numbered.values_of(group.inputs)
-        # What was copied for the same reader waits for the same gates already.
+        # Values that were copied for the same reader wait for the same gates already.
         mapping = {
-            value: made.value
+            value: latest.value
             for value in inputs
-            if (made := self.made.get(value)) is not None and made.before is before
+            if (latest := self.latest.get(value)) is not None and latest.before is before
         }
         delayed = [value for value in inputs if value not in mapping]
         copy_of = dict(zip(group.operations, group.numbers, strict=True))
@@ -106,7 +106,7 @@ class _Cloner:
     def _copies_behind_a_token(
         self, batch: Batch, gates: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """`mapping` leads from originals and inputs to their copies; the batch's are added to it."""
+        """`mapping`: from originals and inputs to their copies; extended by those of the batch."""
         numbered = self.step.numbered
         inputs = [value for value in numbered.values_of(batch.inputs) if value not in mapping]
         token = TokenOp([*(mapping[value] for value in numbered.values_of(batch.awaited)), *gates])
@@ -124,13 +124,13 @@ class _Cloner:
         return [*waiting, *copies]
 
     def _now(self, value: SSAValue) -> SSAValue:
-        """The copy of a value that has one, otherwise the value itself."""
-        return self.made[value].value if value in self.made else value
+        """The latest copy of a value, or the value itself if it has none."""
+        return self.latest[value].value if value in self.latest else value
 
     def read_delayed(self) -> None:
-        """Gradient operations from a group's place on read its inputs behind its token, the latest one.
+        """Redirect gradient operations behind a group to the group's delayed inputs, those of the latest group.
 
-        Else a value and its delayed twin would both stay alive.
+        Otherwise both a value and its delayed twin would be live.
         """
         for value, delays in self.delays.items():
             for use in list(value.uses):
@@ -146,17 +146,17 @@ class _Cloner:
         return bisect_right(delays, self.step.position(reader), key=itemgetter(0))
 
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[SSAValue, SSAValue]) -> None:
-        """Who reads what the group replaces reads the copies."""
+        """Redirect later uses of the values that the group replaces to the copies."""
         for value in self.step.numbered.values_of(group.replaces):
-            now = self._now(value)
-            self.made[value] = _Made(mapping[value], before)
-            for use in list(now.uses):
+            current = self._now(value)
+            self.latest[value] = _LatestCopy(mapping[value], before)
+            for use in list(current.uses):
                 if (reader := self._later_reader(use, group.before)) is not None:
                     use.operation.operands[use.index] = mapping[value]
                     reader.attributes[Names.TARGET_GRAD] = UnitAttr()
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
-        """The operation of the step that reads, from the place of a group on; forward operations read originals."""
+        """The using operation of the step, at or behind `before`; None for forward operations, which read originals."""
         reader = self.step.phases.order.owner_here(use.operation)
         if reader is None or self.step.phases.is_forward(reader) or self.step.position(reader) < before:
             return None
@@ -164,7 +164,7 @@ class _Cloner:
 
 
 def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
-    """Where phases are written on operations, they are written on the new ones too."""
+    """Write the phase on new operations if the reader has one."""
     if Names.PHASE in reader.attributes:
         for op in operations:
             op.attributes[Names.PHASE] = StringAttr("gradient")

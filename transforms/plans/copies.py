@@ -1,4 +1,4 @@
-"""How a copy is written: which copy of which original it is, and where in the source it comes from."""
+"""Clone an operation as a copy: the attributes that link it to its original, and its source location."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def _number(number: int) -> IntegerAttr:
 def copy_of_original(
     op: Operation, identity: int, number: int, mapping: dict[SSAValue, SSAValue], reader: str = ""
 ) -> Operation:
-    """`reader`: the path of the loop that makes the copy, if one does."""
+    """Clone an operation, map its operands and write ids and locations; the clone is not inserted.
+
+    `reader`: the path of the loop that executes the copy, or "".
+    """
     op.attributes[Names.ID] = _number(identity)
     copy = op.clone(mapping)
     for name in (Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT):
@@ -34,11 +37,11 @@ def copy_of_original(
 
 
 def beside(location: LocationAttr, word: str) -> LocationAttr:
-    """The place of a token: in the same scope as the copies that wait for it."""
+    """The location of a token: the same scope as the copies that wait for it."""
     return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
 
 
 def _at(location: LocationAttr, path: str) -> LocationAttr:
-    """The same place in the source, under another path."""
+    """The same source position under another path."""
     position = location.location if isinstance(location, NameLoc) else location
     return NameLoc(StringAttr(path), position)

@@ -1,4 +1,4 @@
-"""What each function of a module needs, counted on a copy that is inlined and flat; the module stays as it is."""
+"""Memory timelines of the functions of a module, computed on an inlined, flattened copy."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..inline_segments import inline_segments
 
 ORDER, XLA = "order", "xla"
 MODELS: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}
-"""Program order with every result stored; and as XLA:CPU stores and runs them."""
+"""`order`: program order, every result stored. `xla`: buffers and schedule as XLA:CPU chooses them."""
 
 
 def flat(module: ModuleOp) -> ModuleOp:
-    """A copy without calls and segments to flatten."""
+    """Return a copy with calls, gradient calls and segments inlined."""
     copy = module.clone()
     inline(copy)
     inline_gradient(copy)
@@ -31,11 +31,11 @@ def flat(module: ModuleOp) -> ModuleOp:
 
 
 def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
-    """(function name, timeline) of every function that can be called from outside, inlined.
+    """Return (function name, timeline) of every public function, inlined.
 
     Raises `Refusal` for dynamic shapes.
     """
     classified = [(function, phases(function)) for function in functions_of(flat(module))]
     return [
-        (function.sym_name.data, MODELS[model](function, found, Labels.of(found))) for function, found in classified
+        (function.sym_name.data, MODELS[model](function, stated, Labels.of(stated))) for function, stated in classified
     ]

@@ -1,6 +1,6 @@
-"""Functions that a selection does not fit: no such segment, no such checkpoint.
+"""Collect the functions to which a selection does not apply: no such segment, no such checkpoint.
 
-Where the inside of a function is worked on as a function of its own, the selection may speak of the inside alone.
+Where a nested step of a function is outlined as a function of its own, the selection may name segments of it alone.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ T = TypeVar("T")
 
 @dataclass
 class Misfits:
-    """`found`: with what is wrong. `fits`: how many functions there are that it fits."""
+    """`misfits`: functions with the error of the selection. `fits`: number of functions to which it applies."""
 
-    found: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
+    misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
     fits: int = 0
 
     def fitted(self, function: FuncOp, work: Callable[[], T]) -> T | None:
-        """What comes of it; None where the selection does not fit the function, which is noted."""
+        """Return the result of `work`, or None after recording a `BadSelection` that it raises."""
         try:
-            done = work()
+            result = work()
         except BadSelection as error:
-            self.found.append((function, error))
+            self.misfits.append((function, error))
             return None
         self.fits += 1
-        return done
+        return result
 
     def refuse(self) -> None:
-        """Raises `Refusal` for the first one, unless it holds the place of what the selection does fit."""
-        for function, error in self.found:
+        """Raise `Refusal` for the first misfit; one that holds a stand-in is excused if another function fits."""
+        for function, error in self.misfits:
             if not (self.fits and any(map(is_stand_in, every_operation(function)))):
                 raise Refusal(function, str(error)) from error

@@ -1,4 +1,4 @@
-"""What `recompute-mark` has written on operations, as data that travels with a plan, and back."""
+"""Convert the attributes that `recompute-mark` writes to `Note`s of a plan file, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 
 
 def notes_of(step: Step) -> Iterator[Note]:
-    """One for each operation that has any."""
+    """Yield a note for each operation that has such an attribute."""
     for number, op in enumerate(step.numbered.operations):
         if any(name in op.attributes for name in _NOTED):
             segment, mark = op.attributes.get(Names.SEGMENT), op.attributes.get(Names.RECOMPUTE)
@@ -29,7 +29,7 @@ def notes_of(step: Step) -> Iterator[Note]:
 
 
 def write_notes(step: Step, notes: Iterable[Note]) -> None:
-    """In place of those that are there."""
+    """Replace the existing attributes of all operations of the step."""
     for op in step.numbered.operations:
         for name in _NOTED:
             op.attributes.pop(name, None)
@@ -45,11 +45,11 @@ def write_notes(step: Step, notes: Iterable[Note]) -> None:
 
 def _as_data(mark: Attribute) -> Mark | tuple[Mark, ...]:
     if isinstance(mark, ArrayAttr):
-        return tuple(_one_as_data(one) for one in cast(ArrayAttr[Attribute], mark).data)
-    return _one_as_data(mark)
+        return tuple(_single_as_data(element) for element in cast(ArrayAttr[Attribute], mark).data)
+    return _single_as_data(mark)
 
 
-def _one_as_data(mark: Attribute) -> Mark:
+def _single_as_data(mark: Attribute) -> Mark:
     if isinstance(mark, IntegerAttr):
         return bool(mark.value.data)
     assert isinstance(mark, StringAttr), "marks were verified"
@@ -58,5 +58,5 @@ def _one_as_data(mark: Attribute) -> Mark:
 
 def _as_attribute(mark: Mark | tuple[Mark, ...]) -> Attribute:
     if isinstance(mark, tuple):
-        return ArrayAttr([_as_attribute(one) for one in mark])
+        return ArrayAttr([_as_attribute(element) for element in mark])
     return StringAttr(mark) if isinstance(mark, str) else BoolAttr.from_bool(mark)

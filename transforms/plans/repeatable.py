@@ -1,4 +1,4 @@
-"""Custom calls that an option allows to run again: `recompute{repeatable=my_kernel,other_*}` marks each of them.
+"""Mark the custom calls that the option `recompute{repeatable=my_kernel,other_*}` allows to run again.
 
 stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
 """
@@ -21,16 +21,16 @@ from ...support.walk import every_operation
 def state_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
     """Mark the custom calls whose targets match one of the shell-style patterns.
 
-    Raises `Refusal`, caused by a `BadSelection`, for a pattern that fits no custom call without side effects.
+    Raises `Refusal`, caused by a `BadSelection`, for a pattern that matches no custom call without side effects.
     """
     if not patterns:
         return
     calls = [op for op in every_operation(module) if isinstance(op, CustomCallOp)]
-    open_ = [op for op in calls if is_repeatable_by_word(op)]
+    candidates = [op for op in calls if is_repeatable_by_word(op)]
     for pattern in patterns:
-        matching = [op for op in open_ if fnmatchcase(op.call_target_name.data, pattern)]
+        matching = [op for op in candidates if fnmatchcase(op.call_target_name.data, pattern)]
         if not matching:
-            targets = sorted({op.call_target_name.data for op in open_})
+            targets = sorted({op.call_target_name.data for op in candidates})
             listed = f"; there are {', '.join(targets)}" if targets else ""
             reason = (
                 f"repeatable: no custom call '{pattern}' that is free of side effects and not known already{listed}"

@@ -1,12 +1,12 @@
-"""Budgets for what segments save for their own gradient, written as marks: made again, or kept.
+"""Write budgets for what segments save for their own gradient as marks: recompute or keep.
 
     segment-budgets="layer*:50%"
 
-    %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // made again
+    %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-What is chosen is carried out on paper and counted; what could not be held back is kept, and the rest chosen anew. The
-marks are as good as a user's: everything behind them heeds them.
+The selection is simulated on the graph. Values whose copies cannot be delayed are kept, and the others are selected
+again. Later passes treat the marks like those of a user.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from ..per_device.bodies import is_stand_in
 from ..phase import Steps
 
 ROUNDS = 12
-"""So often what is chosen is counted, and chosen anew."""
+"""Maximum number of select-and-verify iterations."""
 NAMED = 3
-"""So many of the storages that hold a minimum up are told."""
+"""Number of storages that an error lists as the cause of a minimum."""
 
 TOGETHER = "no choice keeps the budgets of all segments together, which is proved; beside the others the least is"
 NOT_PROVED = "nothing is proved; beside the others the least found is"
@@ -52,14 +52,14 @@ NOT_PROVED = "nothing is proved; beside the others the least found is"
 
 @dataclass(frozen=True)
 class Demand:
-    """What the segments of one step may save: their operations, the most bytes, and a plan that keeps that."""
+    """Limits on what the segments of one step save: operations, bytes (`most`), and a plan within the limits."""
 
     segments: Mapping[str, frozenset[int]]
     most: Mapping[str, int]
     plan: Plan
 
     def broken(self, graph: Graph, plan: Plan) -> str | None:
-        """In words, the segment that saves more with the plan than it may; None where all hold."""
+        """Describe a segment that saves more than its limit under the plan; None if all limits hold."""
         for name, saved in saved_bytes(graph, self.segments, plan).items():
             if saved > self.most[name]:
                 return f"segment '{name}' would save {saved} bytes, and may save {self.most[name]}"
@@ -68,7 +68,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Demands:
-    """By function, and what is to be said."""
+    """Demands by function name, and remarks to report."""
 
     of: Mapping[str, Demand] = field(default_factory=dict[str, Demand])
     remarks: tuple[Remark, ...] = ()
@@ -76,28 +76,31 @@ class Demands:
 
 @part("segment budgets")
 def mark_segment_budgets(steps: Steps, selection: Selection) -> Demands:
-    """Write the marks. Raises `Refusal` below what a segment has to save, at the segment; and where there is no such
-    segment, and for what is no budget."""
+    """Write the marks.
+
+    Raises `Refusal` for a budget below what a segment has to save (at the segment), for a pattern that matches no
+    segment, and for an invalid budget.
+    """
     first = steps[0][0]
     try:
         budgets = read_budgets(selection.segment_budgets)
-        found = [(function, step, *budgeted(step.phases, budgets)) for function, step in steps]
+        matches = [(function, step, *budgeted(step.phases, budgets)) for function, step in steps]
     except BadSelection as error:
         raise Refusal(first, str(error)) from error
     for budget in budgets:
-        if all(budget in left for *_, left in found):
-            _refuse_unknown([(function, step) for function, step, *_ in found], budget)
+        if all(budget in left for *_, left in matches):
+            _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
     demands, remarks = dict[str, Demand](), list[Remark]()
-    for function, step, segments, _ in found:
+    for function, step, segments, _ in matches:
         if segments:
-            one = _Chooser(step, segments, selection)
-            demands[_name(function)] = one.choose()
-            remarks += one.said()
+            chooser = _Chooser(step, segments, selection)
+            demands[_name(function)] = chooser.choose()
+            remarks += chooser.remarks()
     return Demands(demands, tuple(remarks))
 
 
-class Done(Protocol):
-    """The plan that was carried out in a function, and the graph that it is for."""
+class EmittedPlan(Protocol):
+    """The plan that was applied to a function, and its graph."""
 
     @property
     def function(self) -> str: ...
@@ -107,13 +110,13 @@ class Done(Protocol):
     def plan(self) -> Plan: ...
 
 
-def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], done: Iterable[Done]) -> None:
-    """Raises `Refusal` where a segment saves more than it may, since others compute from it."""
-    for one in done:
-        demand = demands.get(one.function)
-        if demand is not None and (why := demand.broken(one.graph, one.plan)) is not None:
-            function = next((at for at in functions_of(module) if _name(at) == one.function), module)
-            raise Refusal(function, f"{why}: what else is asked for is computed from it")
+def demand_kept(module: ModuleOp, demands: Mapping[str, Demand], emitted_plans: Iterable[EmittedPlan]) -> None:
+    """Raise `Refusal` where a segment saves more than its limit because other recomputation reads from it."""
+    for emitted in emitted_plans:
+        demand = demands.get(emitted.function)
+        if demand is not None and (why := demand.broken(emitted.graph, emitted.plan)) is not None:
+            function = next((public for public in functions_of(module) if _name(public) == emitted.function), module)
+            raise Refusal(function, f"{why}: other requested recomputation reads from it")
 
 
 def _name(function: FuncOp) -> str:
@@ -121,7 +124,7 @@ def _name(function: FuncOp) -> str:
 
 
 def of_rest(selection: Selection) -> Selection:
-    """What is asked of the other segments: nothing, if nothing is said of them."""
+    """The selection for segments without a budget: none, unless the selection names them."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())
@@ -129,52 +132,52 @@ def of_rest(selection: Selection) -> Selection:
 
 
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
-    """Where there are several functions the place of what is worked on elsewhere says nothing."""
-    likely = [one for one in steps if not any(map(is_stand_in, every_operation(one[0])))] or list(steps)
-    function, step = likely[0]
+    """Raise `Refusal` at the first function without a stand-in: a stand-in hides segments."""
+    preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
+    function, step = preferred[0]
     raise Refusal(function, why_none(step.phases, budget))
 
 
 @dataclass
 class _Chooser:
-    """For one step."""
+    """Chooses what the segments of one step recompute."""
 
     step: Step
-    found: Sequence[Budgeted]
+    targets: Sequence[Budgeted]
     selection: Selection
-    done: Mapping[str, Settled] = field(default_factory=dict[str, Settled])
+    solutions: Mapping[str, Settled] = field(default_factory=dict[str, Settled])
     forced: frozenset[Operation] = frozenset()
 
     def choose(self) -> Demand:
         """Raises `Refusal`."""
-        self.forced = frozenset(op for one in self.found for op in one.operations if _is_forced(op))
+        self.forced = frozenset(op for target in self.targets for op in target.operations if _is_forced(op))
         step, graph = self.step, self.step.graph
-        segments = {one.name: self._segment(one) for one in self.found}
+        segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
         once, known = refused(step, self.selection.permission), self._marked(members)
         how = Copying(permission=self.selection.permission)
         for _ in range(ROUNDS):
-            done = settled(graph, segments, once, self.selection.outputs, known)
-            if isinstance(done, TooLittle):
-                raise Refusal(self._first(done.segment), self._too_little(done))
-            self.done = done
+            solutions = settled(graph, segments, once, self.selection.outputs, known)
+            if isinstance(solutions, TooLittle):
+                raise Refusal(self._first(solutions.segment), self._too_little(solutions))
+            self.solutions = solutions
             self._write()
             plan = plan_of_marks(step, how)
             if not (late := self._late(saved_after(graph, plan, members))):
-                most = {name: one.most for name, one in done.items()}
-                return Demand({name: one.operations for name, one in segments.items()}, most, plan)
-            again = frozenset[int]().union(*(one.again for one in done.values()))
+                most = {name: solution.most for name, solution in solutions.items()}
+                return Demand({name: segment.operations for name, segment in segments.items()}, most, plan)
+            again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
             known.stays.update((v, TOO_EARLY) for v in late & again)
             known.read |= late - again
-        raise Refusal(self._first(self.found[0].name), "segment-budgets: no choice keeps them; nothing is proved")
+        raise Refusal(self._first(self.targets[0].name), "segment-budgets: no choice keeps them; nothing is proved")
 
-    def _segment(self, one: Budgeted) -> Segment:
-        operations = frozenset(self.step.positions(one.operations))
-        plain = saved_bytes(self.step.graph, {one.name: operations})[one.name]
-        return Segment(operations, one.budget.most(plain))
+    def _segment(self, target: Budgeted) -> Segment:
+        operations = frozenset(self.step.positions(target.operations))
+        plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
+        return Segment(operations, target.budget.most(plain))
 
     def _marked(self, members: Iterable[int]) -> Known:
-        """What the user says of operations."""
+        """The constraints that the user's marks put on operations."""
         stays, again = dict[int, str](), set[int]()
         for op in members:
             for value in self.step.graph.makes[op]:
@@ -186,16 +189,16 @@ class _Chooser:
         return Known(stays, frozenset(again))
 
     def _late(self, saved: Collection[int]) -> frozenset[int]:
-        """What is saved although it was not to be kept."""
-        return frozenset(saved).difference(*(one.kept for one in self.done.values()))
+        """Values that are saved although the selection does not keep them."""
+        return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _write(self) -> None:
-        again = frozenset[int]().union(*(one.again for one in self.done.values()))
-        for one in self.found:
-            for op in one.operations:
+        again = frozenset[int]().union(*(solution.again for solution in self.solutions.values()))
+        for target in self.targets:
+            for op in target.operations:
                 number = self.step.position(op)
-                if not self.done[one.name].is_nothing:
-                    op.attributes[Names.SEGMENT] = StringAttr(one.name)
+                if not self.solutions[target.name].is_nothing:
+                    op.attributes[Names.SEGMENT] = StringAttr(target.name)
                 if number not in self.step.graph.literals and op.results and op not in self.forced:
                     marks = [BoolAttr.from_bool(root in again) for root in self._roots(number)]
                     op.attributes[Names.RECOMPUTE] = marks[0] if len(set(marks)) == 1 else ArrayAttr(marks)
@@ -204,33 +207,35 @@ class _Chooser:
         return [self.step.graph.root[value] for value in self.step.graph.makes[op]]
 
     def _first(self, segment: str) -> Operation:
-        return next(one.operations[0] for one in self.found if one.name == segment)
+        return next(target.operations[0] for target in self.targets if target.name == segment)
 
     def _budget(self, segment: str) -> SegmentBudget:
-        return next(one.budget for one in self.found if one.name == segment)
+        return next(target.budget for target in self.targets if target.name == segment)
 
-    def _too_little(self, one: TooLittle) -> str:
-        budget, graph = self._budget(one.segment), self.step.graph
-        said = f"segment '{one.segment}' cannot save as little as {one.most} bytes ({budget.pattern}:{budget.text})"
+    def _too_little(self, failure: TooLittle) -> str:
+        budget, graph = self._budget(failure.segment), self.step.graph
+        limit = f"{failure.most} bytes ({budget.pattern}:{budget.text})"
+        refusal = f"segment '{failure.segment}' cannot save as little as {limit}"
         listed = [
-            f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}" for v, why in one.holding
+            f"{described(self.step.operation(graph.maker[v]))}, {graph.sizes[v]} bytes: {why}"
+            for v, why in failure.holding
         ]
         more = [f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else []
-        what = "the proven minimum is" if one.proved else TOGETHER if one.together else NOT_PROVED
-        return "; ".join([f"{said}: {what} {one.least} bytes", *listed[:NAMED], *more])
+        bound = "the proven minimum is" if failure.proved else TOGETHER if failure.together else NOT_PROVED
+        return "; ".join([f"{refusal}: {bound} {failure.least} bytes", *listed[:NAMED], *more])
 
-    def said(self) -> Iterator[Remark]:
-        """A remark for segments that are alike, at the first of them."""
+    def remarks(self) -> Iterator[Remark]:
+        """Yield a remark for each set of segments with equal savings, at the first of them."""
         alike = dict[str, list[str]]()
-        for name, one in self.done.items():
+        for name, solution in self.solutions.items():
             budget = self._budget(name)
-            asked = f"the budget {budget.pattern}:{budget.text}"
-            if one.is_nothing:
-                words = f"{one.plain} bytes for the backward pass, within {asked}: nothing to do"
+            limit = f"the budget {budget.pattern}:{budget.text}"
+            if solution.is_nothing:
+                words = f"{solution.plain} bytes for the backward pass, within {limit}: nothing to do"
             else:
-                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in one.again})
-                words = f"{one.bytes} of {one.plain} bytes for the backward pass, within {asked}, {one.most} bytes"
-                words += f": {flops} FLOPs more"
+                flops = sum(self.step.graph.flops[op] for op in {self.step.graph.maker[v] for v in solution.again})
+                words = f"{solution.bytes} of {solution.plain} bytes for the backward pass, within {limit}, "
+                words += f"{solution.most} bytes: {flops} FLOPs more"
             alike.setdefault(words, []).append(name)
         for words, names in alike.items():
             first = min(names, key=lambda name: self.step.position(self._first(name)))
@@ -239,6 +244,6 @@ class _Chooser:
 
 
 def _is_forced(op: Operation) -> bool:
-    """What the user says wins."""
+    """Whether a user's mark fixes the choice."""
     said = {mark_of(result) for result in op.results}
     return Names.RECOMPUTE in op.attributes and not said <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}

@@ -1,1 +1,1 @@
-"""Loops with other carries: what `recompute-loops` is made of."""
+"""Rewrites of loops and their carries: the parts of `recompute-loops`."""

@@ -1,12 +1,12 @@
-"""Conditionals and their gradients: a loop in a branch, and the loop in the same branch that reads its stacks.
+"""Join the branches of a conditional and its gradient: a loop in a branch, and the loop that reads its stacks.
 
     %r:2 = case %c { loop; return %y, %s }              case %c { return %y }
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-For as long as loops are cut, the operations of a forward branch stand in front of those of its gradient, so that stacks
-lead from loop to loop in one block. Afterwards they go back, and the forward conditional returns what is still read:
-new results have zeros in the other branches, as JAX writes them.
+While loops are cut, the operations of a forward branch stand in front of those of its gradient, so that stacks connect
+loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. New
+results have zeros in the other branches, as JAX writes them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from .carries import Replaced
 
 _CONDITIONALS = (CaseOp, IfOp)
 Read = tuple[Operation, int, SSAValue]
-"""An operand: its operation, its place, and the value that stood there."""
+"""An operand: its operation, its index, and its original value."""
 
 
 @dataclass(frozen=True)
 class JoinedBranches:
-    """`forward`, `backward`: two conditionals of one condition. `markers`: where in each region of the gradient its own
-    operations begin. `outer`: the results that others read. `returned`: of each forward region. `reads`: the operands
-    in the gradient that were results of the forward conditional."""
+    """`forward`, `backward`: two conditionals with one condition. `markers`: the start of the gradient's own operations
+    in each of its regions. `outer`: the results with other uses. `returned`: operands of each forward terminator.
+    `reads`: operands in the gradient that were results of the forward conditional."""
 
     forward: Operation
     backward: Operation
@@ -52,18 +52,18 @@ class JoinedBranches:
 
 def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
     """Move the branches of each forward conditional of the block in front of those of its gradient."""
-    found, taken = list[JoinedBranches](), set[Operation]()
+    joined, paired = list[JoinedBranches](), set[Operation]()
     conditionals = [op for op in block.ops if isinstance(op, _CONDITIONALS)]
     for number, backward in enumerate(conditionals):
         for forward in conditionals[:number]:
-            if taken.isdisjoint((forward, backward)) and _are_pair(forward, backward, crossings):
-                taken.update((forward, backward))
-                found.append(_joined(forward, backward))
-    return found
+            if paired.isdisjoint((forward, backward)) and _are_pair(forward, backward, crossings):
+                paired.update((forward, backward))
+                joined.append(_join(forward, backward))
+    return joined
 
 
 def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced) -> None:
-    """Move the branches back. `is_changed`: whether something was rewritten in them; `replaced` is added to."""
+    """Move the branches back. `is_changed`: whether the branches were rewritten. Extends `replaced`."""
     forward = [_ops_before(marker) for marker in joined.markers]
     crossing = [_crossing(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)]
     for region, operations, marker in zip(joined.forward.regions, forward, joined.markers, strict=True):
@@ -74,7 +74,7 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
             region.block.insert_op_before(op, last)
         Rewriter.erase_op(marker)
     if is_changed:
-        _return_what_is_read(joined, crossing, replaced)
+        _rebuild_forward(joined, crossing, replaced)
         return
     for region, returned in zip(joined.forward.regions, joined.returned, strict=True):
         last = region.block.last_op
@@ -94,19 +94,20 @@ def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> 
     blocks = [region.blocks for op in (forward, backward) for region in op.regions]
     if any(len(listed) != 1 or listed[0].last_op is None for listed in blocks):
         return False
-    made = (result for listed in blocks for op in listed[0].ops for result in op.results)
-    return all(is_tensor(result.type) for result in made)
+    results = (result for listed in blocks for op in listed[0].ops for result in op.results)
+    return all(is_tensor(result.type) for result in results)
 
 
-def _is_same(one: SSAValue, other: SSAValue) -> bool:
-    """Whether both are the same value, computed once or in the same way from one value."""
-    while one is not other:
-        if not (isinstance(one, OpResult) and isinstance(other, OpResult)):
+def _is_same(first: SSAValue, second: SSAValue) -> bool:
+    """Whether both are one value, or computed by equal chains of unary operations from one value."""
+    while first is not second:
+        if not (isinstance(first, OpResult) and isinstance(second, OpResult)):
             return False
-        alike = type(one.op) is type(other.op) and len(one.op.operands) == len(other.op.operands) == 1
-        if not alike or one.type != other.type or one.op.regions or one.op.properties != other.op.properties:
+        ops = (first.op, second.op)
+        is_unary = type(ops[0]) is type(ops[1]) and len(ops[0].operands) == len(ops[1].operands) == 1
+        if not is_unary or first.type != second.type or ops[0].regions or ops[0].properties != ops[1].properties:
             return False
-        one, other = one.op.operands[0], other.op.operands[0]
+        first, second = ops[0].operands[0], ops[1].operands[0]
     return True
 
 
@@ -116,13 +117,13 @@ def _reads(holder: Operation, value: SSAValue) -> bool:
 
 
 def _is_inside(op: Operation, holder: Operation) -> bool:
-    at = op.parent_op()
-    while at is not None and at is not holder:
-        at = at.parent_op()
-    return at is holder
+    parent = op.parent_op()
+    while parent is not None and parent is not holder:
+        parent = parent.parent_op()
+    return parent is holder
 
 
-def _joined(forward: Operation, backward: Operation) -> JoinedBranches:
+def _join(forward: Operation, backward: Operation) -> JoinedBranches:
     outer = tuple(
         result.index
         for result in forward.results
@@ -132,50 +133,50 @@ def _joined(forward: Operation, backward: Operation) -> JoinedBranches:
     for first, second in zip(forward.regions, backward.regions, strict=True):
         last, marker = first.block.last_op, UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
         assert last is not None, "checked: a region ends"
-        handed_on = tuple(last.operands)
+        yielded = tuple(last.operands)
         for op in [op for top in second.block.ops for op in every_operation(top)]:
             for index, value in enumerate(op.operands):
                 if isinstance(value, OpResult) and value.op is forward:
                     reads.append((op, index, value))
-                    op.operands[index] = handed_on[value.index]
-        last.operands = [handed_on[index] for index in outer]
+                    op.operands[index] = yielded[value.index]
+        last.operands = [yielded[index] for index in outer]
         before = second.block.first_op
         assert before is not None, "checked: a region ends"
         second.block.insert_op_before(marker, before)
         for op in [op for op in first.block.ops if op is not last]:
             op.detach()
             second.block.insert_op_before(op, marker)
-        returned.append(handed_on)
+        returned.append(yielded)
         markers.append(marker)
     return JoinedBranches(forward, backward, tuple(markers), outer, tuple(returned), tuple(reads))
 
 
 def _ops_before(marker: Operation) -> list[Operation]:
-    found, at = list[Operation](), marker.prev_op
-    while at is not None:
-        found.append(at)
-        at = at.prev_op
-    return found[::-1]
+    operations, current = list[Operation](), marker.prev_op
+    while current is not None:
+        operations.append(current)
+        current = current.prev_op
+    return operations[::-1]
 
 
 def _crossing(operations: Sequence[Operation], marker: Operation) -> list[OpResult]:
-    """What the gradient reads of the forward branch; it gets constants of its own."""
-    made = {result for op in operations for result in op.results}
-    read, at = dict[SSAValue, None](), marker.next_op
-    while at is not None:
-        read |= dict.fromkeys(read_values(at))
-        at = at.next_op
-    found = [value for value in read if isinstance(value, OpResult) and value in made]
-    for value in [value for value in found if is_constant(value.op)]:
+    """The values of the forward branch that the gradient reads; constants are cloned into the gradient instead."""
+    results = {result for op in operations for result in op.results}
+    read, current = dict[SSAValue, None](), marker.next_op
+    while current is not None:
+        read |= dict.fromkeys(read_values(current))
+        current = current.next_op
+    crossing = [value for value in read if isinstance(value, OpResult) and value in results]
+    for value in [value for value in crossing if is_constant(value.op)]:
         own = value.op.clone()
         Rewriter.insert_op(own, InsertPoint.after(marker))
         _replace_behind(value, own.results[value.index], marker)
-    return [value for value in found if not is_constant(value.op)]
+    return [value for value in crossing if not is_constant(value.op)]
 
 
 def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
     block = marker.parent
-    assert block is not None, "it stands in a region of the gradient"
+    assert block is not None, "the marker stands in a region of the gradient"
     position = {op: number for number, op in enumerate(block.ops)}
 
     def is_behind(op: Operation) -> bool:
@@ -185,8 +186,8 @@ def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
     value.replace_uses_with_if(by, lambda use: is_behind(use.operation))
 
 
-def _return_what_is_read(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """A new forward conditional, that returns what others read and then what the gradient reads of each branch."""
+def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
+    """Rebuild the forward conditional: it returns results with other uses, then those that the gradient reads."""
     old = joined.forward
     kept = [_returned_already(region.block) for region in old.regions]
     new = [[value for value in values if value not in already] for values, already in zip(crossing, kept, strict=True)]
@@ -204,25 +205,25 @@ def _return_what_is_read(joined: JoinedBranches, crossing: Sequence[Sequence[OpR
                 handed_on.append(value)
         last.operands = [*last.operands, *handed_on]
     results = [*(old.results[index].type for index in joined.outer), *types]
-    made = type(old).create(
+    rebuilt = type(old).create(
         operands=list(old.operands),
         result_types=results,
         properties=dict(old.properties),
         attributes=dict(old.attributes),
         regions=[old.detach_region(region) for region in list(old.regions)],
     )
-    made.location = old.location
-    Rewriter.insert_op(made, InsertPoint.before(old))
-    for index, result in zip(joined.outer, made.results, strict=False):
+    rebuilt.location = old.location
+    Rewriter.insert_op(rebuilt, InsertPoint.before(old))
+    for index, result in zip(joined.outer, rebuilt.results, strict=False):
         result.name_hint = old.results[index].name_hint
         old.results[index].replace_all_uses_with(result)
         replaced[old.results[index]] = result
-    for region, values in zip(made.regions, crossing, strict=True):
+    for region, values in zip(rebuilt.regions, crossing, strict=True):
         last = region.block.last_op
         assert last is not None, "verified: a region ends"
         places = {value: index for index, value in reversed(list(enumerate(last.operands)))}
         for value in values:
-            result = made.results[places[value]]
+            result = rebuilt.results[places[value]]
             value.replace_uses_with_if(result, lambda use: _is_inside(use.operation, joined.backward))
     Rewriter.erase_op(old)
 
@@ -233,7 +234,7 @@ def _returned_already(block: Block) -> set[SSAValue]:
 
 
 def _slots(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """The types of the new results: of each type the largest number that any branch returns."""
+    """The types of the new results: each type as often as the branch that returns most of it."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
@@ -243,12 +244,12 @@ def _slots(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
     return [type_ for type_, count in needed.items() for _ in range(count)]
 
 
-def _largest(one: Mapping[Attribute, int], other: Mapping[Attribute, int]) -> dict[Attribute, int]:
-    return {type_: max(one.get(type_, 0), other.get(type_, 0)) for type_ in {**one, **other}}
+def _largest(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) -> dict[Attribute, int]:
+    return {type_: max(counts.get(type_, 0), other.get(type_, 0)) for type_ in {**counts, **other}}
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """What a branch returns where another one returns a value that the gradient reads."""
+    """Zeros that a branch returns where another branch returns a value that the gradient reads."""
     assert is_tensor(type_), "checked: all values are tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

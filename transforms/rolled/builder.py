@@ -1,4 +1,4 @@
-"""New loops and what stands in them: operations one after the other, at one place."""
+"""Build new loops and their bodies: operations one after the other, at one insertion point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...support.type_guards import is_tensor, is_unsigned
 
 @dataclass(frozen=True)
 class Builder:
-    """Adds operations at `point`, with the location, and counts by numbers of the type `index`."""
+    """Adds operations at `point` with one location; counters have the type `index`."""
 
     point: InsertPoint
     location: LocationAttr
@@ -37,7 +37,7 @@ class Builder:
         return op
 
     def value(self, op: Operation) -> SSAValue:
-        """The first result of an operation that is added."""
+        """Add an operation and return its first result."""
         return self.add(op).results[0]
 
     def number(self, number: int) -> SSAValue:
@@ -53,14 +53,14 @@ class Builder:
         """`chunk * every + within`."""
         return self.add_up(chunk if every == 1 else self.value(MultiplyOp(chunk, self.number(every))), within)
 
-    def add_up(self, one: SSAValue, other: SSAValue) -> SSAValue:
-        return self.value(AddOp(one, other))
+    def add_up(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """Zeros, each of which is overwritten."""
+        """A stack of zeros, all of which are overwritten."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
@@ -82,7 +82,7 @@ class Builder:
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
     def loop(self, trips: int | SSAValue, initial: Sequence[SSAValue], fill: Fill) -> Sequence[SSAValue]:
-        """Run the body for 0 … trips - 1; the results of the carries behind the counter."""
+        """Build a loop over 0 … trips - 1; returns the final carries without the counter."""
         start = self.number(0)
         types = [self.index, *(value.type for value in initial)]
         cond, body = Block(arg_types=types), Block(arg_types=types)
@@ -113,4 +113,4 @@ class Builder:
 
 
 Fill = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Fills a body: where, the counter, and the carries behind it; what is carried on."""
+"""Fills a loop body: (builder, counter, carries) -> next carries."""

@@ -1,4 +1,4 @@
-"""Loops that carry more, or less: carries that are added, and those that nobody reads taken away."""
+"""Add carries to loops, and remove dead ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...dialects.stablehlo.control import WhileOp
 from ...rules.effects import why_impure
 
 Replaced = dict[SSAValue, SSAValue]
-"""For results of loops that are gone those that stand for them."""
+"""Maps results of erased loops to their replacements."""
 
 
 def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
-    """The loop with carries behind its own that begin as these values, and are handed on unchanged. `replaced` is added
-    to; below too."""
+    """Append carries with these initial values, which the body yields unchanged. Extends `replaced`, as all functions
+    below do."""
     if not initial:
         return loop
     for region in (loop.cond, loop.body):
@@ -28,20 +28,20 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
     last = loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     last.operands = [*last.operands, *loop.body.block.args[len(loop.operands) :]]
-    return _rebuilt(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
+    return _rebuild(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
 
 
 def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
-    """Take away the carries that neither its condition, nor what it is run for, needs; of loops inside of it too."""
+    """Remove carries that neither the condition, nor a used result, nor an effect needs; also from inner loops."""
     carried = -1
-    # What a loop inside no longer reads may have been all that a carry was for.
+    # Removing a carry of an inner loop may remove the last use of a carry of this one.
     while carried != (carried := _carried(loop)):
-        loop = _without_its_dead_carries(loop, replaced)
+        loop = _remove_dead_carries(loop, replaced)
         drop_dead_carries(loop.body.block, replaced)
 
 
 def drop_dead_carries(block: Block, replaced: Replaced) -> None:
-    """Of all loops of the block and of its branches, the last one first: it reads what others hand on."""
+    """Remove dead carries of all loops of the block and its branches, the last first: it reads the others' results."""
     for loop in reversed(list(_loops_in(block))):
         without_dead_carries(loop, replaced)
 
@@ -51,7 +51,7 @@ def _carried(loop: WhileOp) -> int:
 
 
 def _loops_in(block: Block) -> Iterator[WhileOp]:
-    """Those of the block and of its branches, not those that are inside of another one."""
+    """The loops of the block and of its branches, without loops inside of loops."""
     for op in block.ops:
         if isinstance(op, WhileOp):
             yield op
@@ -61,7 +61,7 @@ def _loops_in(block: Block) -> Iterator[WhileOp]:
                     yield from _loops_in(inner)
 
 
-def _without_its_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
+def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
     needed = _needed(loop)
     kept = [index for index in range(len(loop.operands)) if index in needed]
     if len(kept) == len(loop.operands):
@@ -74,11 +74,11 @@ def _without_its_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
         for argument in reversed(region.block.args):
             if argument.index not in needed:
                 region.block.erase_arg(argument)
-    return _rebuilt(loop, [loop.operands[index] for index in kept], kept, replaced)
+    return _rebuild(loop, [loop.operands[index] for index in kept], kept, replaced)
 
 
-def _rebuilt(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
-    """A loop with other operands around the same regions; its first results stand for those of `kept`."""
+def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
+    """Rebuild the loop around the same regions; its first results replace those of `kept`."""
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
     new.attributes, new.location = dict(loop.attributes), loop.location

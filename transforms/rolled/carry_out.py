@@ -1,4 +1,4 @@
-"""What is to be held of a link, carried out."""
+"""Apply the checkpointing of a link: chunks or slots."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .replace import erase_loop
 
 
 def carry_out(held: Held, numbers: Numbers, replaced: Replaced) -> int:
-    """How many copies are made. Both loops are replaced by others; `replaced` is added to."""
+    """Replace both loops and extend `replaced`. Returns the number of copies."""
     if isinstance(held, Chunks):
         copies = in_chunks(held, numbers, replaced)
     else:
-        assert isinstance(held, Slots), "one or the other"
+        assert isinstance(held, Slots), "chunks or slots"
         copies = in_slots(held, numbers, replaced)
-    erase_loop(held.link.reader)  # First: it reads what the other hands on.
+    erase_loop(held.link.reader)  # First: it reads results of the writer.
     erase_loop(held.link.writer)
     return copies

@@ -1,4 +1,4 @@
-"""Iterations of a loop in another loop: some of its operations, with another counter and fewer carries."""
+"""Build a loop over some iterations of another: a subset of its operations, another counter and fewer carries."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..plans.copies import copy_of_original
 from .builder import Builder
 
 Mapping = dict[SSAValue, SSAValue]
-"""For values of the loop's body what stands for them in the other one."""
+"""Maps values of the original body to those of the new one."""
 Repeat = Callable[[Operation, Mapping], Operation]
-"""Writes an operation once more; with its results it adds to the mapping."""
-Known = Callable[[Builder, SSAValue], Mapping]
-"""What an iteration is given besides: written at a place, for a number of it."""
+"""Clones an operation and adds its results to the mapping."""
+ExtraValues = Callable[[Builder, SSAValue], Mapping]
+"""Additional values of an iteration: (builder, iteration number) -> mapping."""
 
 
-def as_it_is(op: Operation, mapping: Mapping) -> Operation:
-    """For the one place at which it stands from now on."""
+def clone_once(op: Operation, mapping: Mapping) -> Operation:
+    """Clone an operation whose original is erased: it keeps its identity."""
     return op.clone(mapping)
 
 
-def once_more(numbers: Numbers) -> Repeat:
-    """At another place too."""
+def clone_duplicate(numbers: Numbers) -> Repeat:
+    """Clone operations that stay in other places too: ids are dropped and channels renumbered."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = op.clone(mapping)
@@ -46,8 +46,8 @@ def once_more(numbers: Numbers) -> Repeat:
     return repeat
 
 
-def again(numbers: Numbers) -> Repeat:
-    """As a copy, which says of what."""
+def clone_as_copy(numbers: Numbers) -> Repeat:
+    """Clone operations as copies, which carry the ids of their originals."""
 
     def repeat(op: Operation, mapping: Mapping) -> Operation:
         copy = copy_of_original(op, numbers.id_of(op), 1, mapping)
@@ -65,14 +65,14 @@ class Number:
     every: int = 0
     chunk: SSAValue | None = None
 
-    def written(self, place: Builder, n: SSAValue) -> SSAValue:
+    def emit(self, place: Builder, n: SSAValue) -> SSAValue:
         inside = n if self.chunk is None else place.of_chunk(self.chunk, self.every, n)
         return place.plus(inside, self.start)
 
 
 @dataclass(frozen=True)
 class Iterations:
-    """What a loop does for the carries that are needed; what it does not change is read where it comes from."""
+    """The operations of a loop for the needed carries; loop-invariant values are read from outside."""
 
     loop: CountedLoop
     needs: Demand
@@ -84,13 +84,13 @@ class Iterations:
         begin: Sequence[SSAValue],
         number: Number,
         repeat: Repeat,
-        known: Known | None = None,
+        extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Some iterations as a loop of their own; the carries after them."""
+        """Build a loop over `trips` iterations from `number` on; returns the carries after them."""
 
         def fill(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            given = {} if known is None else known(inside, n)
-            mapping = self.mapping(inside, number.written(inside, n), carried) | given
+            extra_values = {} if extra is None else extra(inside, n)
+            mapping = self.mapping(inside, number.emit(inside, n), carried) | extra_values
             self.write(inside, mapping, repeat)
             return self.following(mapping)
 
@@ -115,8 +115,8 @@ class Iterations:
 
 
 @dataclass(frozen=True)
-class Again:
-    """A loop run again for the slices that it has stacked up."""
+class Rerun:
+    """Rerun a loop for the slices that it stacks."""
 
     loop: CountedLoop
     needs: Demand
@@ -125,16 +125,16 @@ class Again:
     def run(
         self, place: Builder, trips: int, begin: Sequence[SSAValue], number: Number, numbers: Numbers
     ) -> Sequence[SSAValue]:
-        """Small stacks, which hold the slices of these iterations in the order of the loop."""
-        one, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]
+        """Build the loop; returns small stacks with the slices of these iterations in loop order."""
+        iterations, slices = Iterations(self.loop, self.needs), [stack.slice for stack in self.stacks]
         empty = [place.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]
 
         def fill(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             carries, stacks = carried[: len(begin)], carried[len(begin) :]
-            mapping = one.mapping(inside, number.written(inside, n), carries)
-            one.write(inside, mapping, again(numbers))
+            mapping = iterations.mapping(inside, number.emit(inside, n), carries)
+            iterations.write(inside, mapping, clone_as_copy(numbers))
             parts = [mapping.get(slice_, slice_) for slice_ in slices]
             written = [inside.write(stack, part, n) for stack, part in zip(stacks, parts, strict=True)]
-            return [*one.following(mapping), *written]
+            return [*iterations.following(mapping), *written]
 
         return place.loop(trips, [*begin, *empty], fill)[len(begin) :]

@@ -1,11 +1,11 @@
-"""Carry checkpoints every k iterations out: both loops become loops over chunks.
+"""Checkpoint every k iterations: both loops become loops over chunks.
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          while q < 4 { stack %h; while r < 2 { %h1 = f(%h, 2 * q + r) } }
     while m < 8 { read 7 - m; … }                ->   while p < 4 { %h = read 3 - p; while r < 2 { stack %h; %h1 = … }
                                                                     while j < 2 { read 1 - j; … } }
 
-What is left over where k does not divide the number of iterations is a last chunk of its own, and its carries are in no
-stack. So the code does not grow with the number of iterations.
+If k does not divide the number of iterations, the remainder is a last chunk of its own, whose carries are in no stack.
+The code size does not depend on the number of iterations.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from ...dialects.stablehlo.checks import element_of, shape_of
 from ..plans.apply_plan import Numbers
 from .builder import Builder
 from .carries import Replaced
-from .iterations import Again, Iterations, Number, Repeat, as_it_is, once_more
-from .replace import in_front_of, stand_for
+from .iterations import Iterations, Number, Repeat, Rerun, clone_duplicate, clone_once
+from .replace import builder_before, replace_loop
 
 
 def in_chunks(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> int:
-    """How many copies are made. Nobody reads either loop then; `replaced` is added to."""
+    """Build the loops over chunks, redirect all uses and extend `replaced`. Returns the number of copies."""
     kept = _forward(chunks, numbers, replaced)
     _backward(chunks, numbers, kept, replaced)
     return len(chunks.again.operations)
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The carries as each chunk begins: stacks of those of the whole chunks, and those of the rest as they are."""
+class _Checkpoints:
+    """The carries at the start of each chunk: stacks for whole chunks, plain values for the remainder."""
 
     stacks: Sequence[SSAValue]
     last: Sequence[SSAValue]
 
 
-def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Kept:
+def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Checkpoints:
     loop, gone = chunks.link.writer, {stack.index for stack in chunks.dropped}
     read = {result.index for result in loop.op.results if any(result.uses)} - gone
     needs = demand(loop, [], read | set(chunks.checkpoints))
-    iterations, place = Iterations(loop, needs), in_front_of(loop)
+    iterations, place = Iterations(loop, needs), builder_before(loop)
     initial = [loop.op.operands[index] for index in needs.carries]
     kept = [needs.carries.index(index) for index in chunks.checkpoints]
     arguments = [loop.block.args[index] for index in chunks.checkpoints]
@@ -54,31 +54,36 @@ def _forward(chunks: Chunks, numbers: Numbers, replaced: Replaced) -> _Kept:
         slices = [place.as_slice(values[index]) for index in kept]
         written = [place.write(stack, part, q) for stack, part in zip(stacks, slices, strict=True)]
         number = Number(loop.start, chunks.every, q)
-        return [*iterations.run(place, chunks.every, values, number, as_it_is), *written]
+        return [*iterations.run(place, chunks.every, values, number, clone_once), *written]
 
     results = place.loop(chunks.whole, [*initial, *empty], chunk)
     values, stacks = results[: len(initial)], results[len(initial) :]
     last = [values[index] for index in kept]
     if chunks.rest:
         number = Number(loop.start + chunks.whole * chunks.every)
-        values = iterations.run(place, chunks.rest, values, number, once_more(numbers))
-    stand_for(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
-    return _Kept(stacks, last)
+        values = iterations.run(place, chunks.rest, values, number, clone_duplicate(numbers))
+    replace_loop(loop, dict(zip(needs.carries, values, strict=True)), place, replaced)
+    return _Checkpoints(stacks, last)
 
 
-def _backward(chunks: Chunks, numbers: Numbers, kept: _Kept, replaced: Replaced) -> None:
+def _backward(chunks: Chunks, numbers: Numbers, kept: _Checkpoints, replaced: Replaced) -> None:
     loop, readings = chunks.link.reader, chunks.readings
     read = {result.index for result in loop.op.results if any(result.uses)}
     needs = demand(loop, [], read, {reading.op.result for reading in readings})
-    place, whole, every, rest = in_front_of(loop), chunks.whole, chunks.every, chunks.rest
+    place, whole, every, rest = builder_before(loop), chunks.whole, chunks.every, chunks.rest
     writer = chunks.link.writer
-    again, iterations = Again(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
+    rerun, iterations = Rerun(writer, chunks.again, chunks.dropped), Iterations(loop, needs)
     slices = [[reading.op.result for reading in readings if reading.stack is stack] for stack in chunks.dropped]
 
     def gradients(
-        place: Builder, trips: int, carried: Sequence[SSAValue], stacks: Sequence[SSAValue], number: Number, how: Repeat
+        place: Builder,
+        trips: int,
+        carried: Sequence[SSAValue],
+        stacks: Sequence[SSAValue],
+        number: Number,
+        repeat: Repeat,
     ) -> Sequence[SSAValue]:
-        def known(inside: Builder, j: SSAValue) -> dict[SSAValue, SSAValue]:
+        def slices_of(inside: Builder, j: SSAValue) -> dict[SSAValue, SSAValue]:
             local = inside.minus_from(trips - 1, j) if chunks.is_reversed else j
             return {
                 value: inside.read(stack, local)
@@ -86,24 +91,24 @@ def _backward(chunks: Chunks, numbers: Numbers, kept: _Kept, replaced: Replaced)
                 for value in values
             }
 
-        return iterations.run(place, trips, carried, number, how, known)
+        return iterations.run(place, trips, carried, number, repeat, slices_of)
 
     def chunk(place: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         q = place.minus_from(whole - 1, p) if chunks.is_reversed else p
         begin = [place.read_value(stack, q) for stack in kept.stacks]
-        stacks = again.run(place, every, begin, Number(writer.start, every, q), numbers)
+        stacks = rerun.run(place, every, begin, Number(writer.start, every, q), numbers)
         number = Number(loop.start + rest * chunks.is_reversed, every, p)
-        return gradients(place, every, carried, stacks, number, as_it_is)
+        return gradients(place, every, carried, stacks, number, clone_once)
 
-    def the_rest(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        stacks = again.run(place, rest, kept.last, Number(writer.start + whole * every), numbers)
+    def remainder(carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        stacks = rerun.run(place, rest, kept.last, Number(writer.start + whole * every), numbers)
         number = Number(loop.start if chunks.is_reversed else loop.start + whole * every)
-        return gradients(place, rest, carried, stacks, number, once_more(numbers))
+        return gradients(place, rest, carried, stacks, number, clone_duplicate(numbers))
 
     carried: Sequence[SSAValue] = [loop.op.operands[index] for index in needs.carries]
     if rest and chunks.is_reversed:
-        carried = the_rest(carried)
+        carried = remainder(carried)
     carried = place.loop(whole, carried, chunk)
     if rest and not chunks.is_reversed:
-        carried = the_rest(carried)
-    stand_for(loop, dict(zip(needs.carries, carried, strict=True)), place, replaced)
+        carried = remainder(carried)
+    replace_loop(loop, dict(zip(needs.carries, carried, strict=True)), place, replaced)

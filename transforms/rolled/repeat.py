@@ -1,11 +1,11 @@
-"""Carry a cut of a loop out: the loop that reads computes again what is not kept.
+"""Apply a cut of a loop: the reading loop recomputes the values that are not kept.
 
     forward:   %s1 = dynamic_update_slice %s, tanh(%h), %i        forward:   %s1 = dynamic_update_slice %s, %h, %i
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
                                                                              %y  = tanh(%x)
 
-What the forward loop does not change is read as it is around both loops; its counter is the number of the iteration
-that has written the slice. No token is needed: nothing moves from one body into another.
+Loop-invariant values of the forward loop are read from outside of both loops; its counter is the number of the
+iteration that wrote the slice. No token is needed: no operation moves from one body into another.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from .sink import sink_broadcasts
 
 
 def repeat(cut: LoopCut, numbers: Numbers, replaced: Replaced) -> int:
-    """How many copies are made. The loops are replaced by others; whatever was found out about them before is void."""
+    """Replace both loops, which invalidates analyses of them. Returns the number of copies."""
     link = cut.link
     first = link.stacks[0]
     writer = with_more_carries(link.writer.op, [_empty_stack(value, link.writer) for value in cut.new], replaced)
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write(writer, result.index, value, first)
-    kept = [Standing(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
-    kept += [Standing(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
+    kept = [StackedValue(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
+    kept += [StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
     cut = replace(cut, link=replace(link, writer=replace(link.writer, op=writer)))
     copies = 0
     for written in dict.fromkeys(reading.written for reading in cut.replaced):
         group = [reading for reading in cut.replaced if reading.written == written]
-        copies += _Repeated(cut, numbers, written).instead_of(group, kept)
+        copies += _Repetition(cut, numbers, written).instead_of(group, kept)
     sink_broadcasts(link.reader.op)
-    without_dead_carries(link.reader.op, replaced)  # First: it reads what the other hands on.
+    without_dead_carries(link.reader.op, replaced)  # First: it reads results of the writer.
     without_dead_carries(writer, replaced)
     return copies
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A value of the writing body, and the stack that holds it: the one of iteration n at `place` of n."""
+class StackedValue:
+    """A value of the writing body and the stack that holds it: that of iteration n at index `place(n)`."""
 
     value: SSAValue
     stack: SSAValue
@@ -69,7 +69,7 @@ class Standing:
 
 
 def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
-    """Zeros in front of the loop: each of them is overwritten."""
+    """A stack of zeros in front of the loop, all of which are overwritten."""
     element = element_of(value)
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))
     zeros = BroadcastInDimOp(zero.output, [], TensorType(element, [loop.trips, *shape_of(value)]))
@@ -80,11 +80,11 @@ def _empty_stack(value: SSAValue, loop: CountedLoop) -> SSAValue:
 
 
 def _write(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
-    """Have the carry take the value in each iteration, at the same place as another stack does."""
+    """Write the value into the carry in each iteration, at the same index as the stack `like`."""
     block, last = writer.body.block, writer.body.block.last_op
     assert last is not None, "verified: a body ends"
     beside = last.operands[like.index].owner
-    assert isinstance(beside, DynamicUpdateSliceOp), "what a stack is"
+    assert isinstance(beside, DynamicUpdateSliceOp), "a stack is updated by a slice"
     starts, shape = beside.start_indices, shape_of(value)
     slice_ = BroadcastInDimOp(value, range(1, len(shape) + 1), TensorType(element_of(value), [1, *shape]))
     zero = _constant(0, starts[0])
@@ -100,18 +100,18 @@ def _constant(number: int, like: SSAValue) -> ConstantOp:
 
 
 @dataclass(frozen=True)
-class _Repeated:
-    """The copies in the reading body that stand for what iteration `written` of the writing loop computes."""
+class _Repetition:
+    """The copies in the reading body that recompute iteration `written` of the writing loop."""
 
     cut: LoopCut
     numbers: Numbers
     written: Affine
 
-    def instead_of(self, readings: Sequence[Reading], kept: Sequence[Standing]) -> int:
-        """Copies in front of the first of the readings, which go; how many."""
+    def instead_of(self, readings: Sequence[Reading], kept: Sequence[StackedValue]) -> int:
+        """Replace the readings by copies in front of the first one. Returns the number of copies."""
         ops = {reading.op for reading in readings}
         place = next(op for op in self.cut.link.reader.block.ops if op in ops)
-        mapping = self._known(kept, place)
+        mapping = self._inputs(kept, place)
         reader = path_of(self.cut.link.reader.op.location)
         copies = [copy_of_original(op, self.numbers.id_of(op), 1, mapping, reader) for op in self.cut.again]
         take_channels(copies, self.numbers.channels)
@@ -124,8 +124,8 @@ class _Repeated:
             reading.op.erase()
         return len(copies)
 
-    def _known(self, kept: Sequence[Standing], before: Operation) -> dict[SSAValue, SSAValue]:
-        """What the copies begin with: what is the same in each iteration, the counter, and slices of stacks."""
+    def _inputs(self, kept: Sequence[StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
+        """Map the inputs of the copies: loop-invariant values, the counter, and slices of stacks."""
         writer, mapping = self.cut.link.writer, dict[SSAValue, SSAValue]()
         read = dict.fromkeys(value for op in self.cut.again for value in read_values(op))
         wanted = [*read, *(reading.stack.slice for reading in self.cut.replaced)]
@@ -135,25 +135,25 @@ class _Repeated:
         counter = writer.block.args[writer.counter]
         if counter in read:
             mapping[counter] = self._number(self._of_reader(1, writer.start), counter, before)
-        for one in kept:
-            if one.value in read or any(one.value is reading.stack.slice for reading in self.cut.replaced):
-                mapping[one.value] = self._slice(one, before)
+        for stacked in kept:
+            if stacked.value in read or any(stacked.value is reading.stack.slice for reading in self.cut.replaced):
+                mapping[stacked.value] = self._slice(stacked, before)
         return mapping
 
     def _of_reader(self, scale: int, offset: int) -> Affine:
-        """`scale * written + offset`, of the reading loop's number."""
+        """`scale * written + offset` as a function of the reading loop's iteration."""
         return Affine(scale * self.written.scale, scale * self.written.offset + offset)
 
-    def _number(self, what: Affine, like: SSAValue, before: Operation) -> SSAValue:
-        """The number as the reading loop computes it from its counter."""
+    def _number(self, number: Affine, like: SSAValue, before: Operation) -> SSAValue:
+        """Emit the number as a function of the reading loop's counter, or reuse an equal value."""
         reader = self.cut.link.reader
         for op in _before(before):
-            if len(op.results) == 1 and op.results[0].type == like.type and reader.affine(op.results[0]) == what:
+            if len(op.results) == 1 and op.results[0].type == like.type and reader.affine(op.results[0]) == number:
                 return op.results[0]
         counter = reader.block.args[reader.counter]
-        offset = what.offset - what.scale * reader.start
+        offset = number.offset - number.scale * reader.start
         constant = _constant(offset, counter)
-        match what.scale:
+        match number.scale:
             case 0:
                 new: list[Operation] = [constant]
             case 1 if offset == 0:
@@ -165,29 +165,29 @@ class _Repeated:
         _insert(new, before, before.location)
         return new[-1].results[0]
 
-    def _slice(self, one: Standing, before: Operation) -> SSAValue:
-        """The slice that is kept in the stack, in the shape of the value."""
-        own = shape_of(one.stack)[1:]
+    def _slice(self, stacked: StackedValue, before: Operation) -> SSAValue:
+        """Read the stacked value, in its own shape."""
+        own = shape_of(stacked.stack)[1:]
         counter = self.cut.link.reader.block.args[self.cut.link.reader.counter]
-        place = self._number(self._of_reader(one.place.scale, one.place.offset), counter, before)
+        place = self._number(self._of_reader(stacked.place.scale, stacked.place.offset), counter, before)
         zero = _constant(0, counter)
-        slice_ = DynamicSliceOp(one.stack, [place, *[zero.output] * len(own)], [1, *own])
+        slice_ = DynamicSliceOp(stacked.stack, [place, *[zero.output] * len(own)], [1, *own])
         new: list[Operation] = [zero, slice_]
-        if slice_.result.type != one.value.type:
-            new.append(ReshapeOp(slice_.result, one.value.type))
+        if slice_.result.type != stacked.value.type:
+            new.append(ReshapeOp(slice_.result, stacked.value.type))
         _insert(new, before, before.location)
         return new[-1].results[0]
 
 
 def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
-    """Have those who take the extent of 1 off the slice read the value itself: two conditionals have one condition."""
+    """Redirect reshapes of the slice to the value itself, so that two conditionals share one condition."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)
 
 
 def _before(op: Operation) -> Iterator[Operation]:
-    """The operations in front of it, the nearest first."""
+    """The operations in front of `op`, the nearest first."""
     while (previous := op.prev_op) is not None:
         yield previous
         op = previous

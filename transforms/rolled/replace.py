@@ -1,4 +1,4 @@
-"""Loops that go, and what stands for their results."""
+"""Replace the results of a loop and erase it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .builder import Builder
 from .carries import Replaced
 
 
-def in_front_of(loop: CountedLoop) -> Builder:
+def builder_before(loop: CountedLoop) -> Builder:
     return Builder(InsertPoint.before(loop.op), loop.op.location, loop.block.args[loop.counter].type)
 
 
-def stand_for(loop: CountedLoop, values: dict[int, SSAValue], place: Builder, replaced: Replaced) -> None:
-    """Read these values where results of the loop were read. The counter ends at a constant; what the loop does not
-    change is what it begins with."""
+def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], place: Builder, replaced: Replaced) -> None:
+    """Redirect uses of the loop's results to `values`. The counter ends at a constant; a carry that the loop does not
+    change is its initial value."""
     for result in loop.op.results:
         value = values.get(result.index)
         if value is None and loop.is_invariant(result.index):
@@ -32,7 +32,7 @@ def stand_for(loop: CountedLoop, values: dict[int, SSAValue], place: Builder, re
 
 
 def erase_loop(loop: CountedLoop) -> None:
-    """And what still reads it, which nobody needs."""
+    """Erase a loop and the operations that still read it, whose results are not needed."""
     _erase_readers(loop.op.results)
     loop.op.detach()
     loop.op.erase()

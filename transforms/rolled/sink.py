@@ -1,9 +1,9 @@
-"""Values that a broadcast makes large are made in the body of the loop that reads them, not in front of it.
+"""Sink broadcasts into the body of the loop that reads them.
 
     %m = broadcast_in_dim %row : 4x128x128                  while … do {
     while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
 
-Else they live as long as both loops do. XLA takes nothing out of a loop that is larger than what it is made of.
+Otherwise the broadcast values are live as long as both loops. XLA hoists nothing that is larger than its operands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stableh
 
 
 def sink_broadcasts(loop: WhileOp) -> None:
-    """Into the body, what is larger than what it is made of by shape alone."""
+    """Sink values that shape operations alone make larger than their operands."""
     for outside, inside in list(_read_in_body(loop)):
         chain = _chain(outside)
         first = loop.body.block.first_op
@@ -31,15 +31,15 @@ def sink_broadcasts(loop: WhileOp) -> None:
         mapping = dict[SSAValue, SSAValue]()
         copies = [op.clone(mapping) for op in chain]
         for copy in copies:
-            # It runs where the loop does: the other place may be in the forward pass.
+            # It runs where the loop runs: the original may stand in the forward pass.
             copy.location = loop.location
         Rewriter.insert_op(copies, InsertPoint.before(first))
-        made = copies[-1].results[0]
-        inside.replace_uses_with_if(made, lambda use: _is_read_in(loop, use.operation))
+        sunk = copies[-1].results[0]
+        inside.replace_uses_with_if(sunk, lambda use: _is_read_in(loop, use.operation))
 
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """What the loop does not change: as it is outside, and as the body sees it."""
+    """Yield each loop-invariant value: outside of the loop, and in the body."""
     block, last = loop.body.block, loop.body.block.last_op
     assert last is not None, "verified: a body ends"
     for index, argument in enumerate(block.args):
@@ -49,7 +49,7 @@ def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def _is_read_in(loop: WhileOp, op: Operation) -> bool:
-    """Whether it stands in the body, and is not its end."""
+    """Whether the operation stands in the body and is not its terminator."""
     current: Operation | None = op
     while current is not None and current.parent is not loop.body.block:
         current = current.parent_op()
@@ -57,7 +57,7 @@ def _is_read_in(loop: WhileOp, op: Operation) -> bool:
 
 
 def _chain(value: SSAValue) -> list[Operation]:
-    """The operations that make the value larger, from the smallest that it is made of on; none where it is not."""
+    """The shape operations from the smallest value to this one; empty if this one is not larger."""
     chain, smallest, best = list[Operation](), value_bytes(value), 0
     while isinstance(value, OpResult) and name_of(value.op) in _SHAPES:
         chain.append(value.op)

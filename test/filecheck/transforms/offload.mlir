@@ -32,7 +32,7 @@
 // ORDER-NOT:  optimization_barrier
 // ORDER:      stablehlo.custom_call @annotate_device_placement([[H]])
 
-// REMARK:     offload.mlir:{{.*}}'offload' says nothing here: no gradient operation reads the value
+// REMARK:     offload.mlir:{{.*}}'offload' has no effect here: no gradient operation reads the value
 // REMARK-NOT: it moves its operand to the host
 
 // BAD:   offload is marked, auto, or a speed such as 25GB/s, not 'everything'

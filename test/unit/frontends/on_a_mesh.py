@@ -78,7 +78,7 @@ def kept_inputs_are_sharded() -> None:
 def without_a_mesh_that_is_said() -> None:
     arguments = [{"up": jnp.ones((64, 256)), "down": jnp.ones((256, 64))}] * 3, jnp.ones((512, 64))
     one = lowered(layer, arguments, recompute_slice_activation=True)
-    assert any("recompute_slice_activation says nothing: the module has no mesh" in str(each) for each in one.remarks)
+    assert any("recompute_slice_activation has no effect: the module has no mesh" in str(each) for each in one.remarks)
 
 
 def collectives_of_tensors() -> None:
@@ -93,7 +93,7 @@ def collectives_of_tensors() -> None:
     assert count(again, "stablehlo.all_reduce") > count(kept, "stablehlo.all_reduce")
     sliced = lowered(summed, arguments, around, recompute_slice_activation=True)
     assert any(
-        "says nothing in a loop, and where each device has values of its own" in str(one) for one in sliced.remarks
+        "has no effect in a loop, and where each device has values of its own" in str(one) for one in sliced.remarks
     )
 
 

@@ -175,7 +175,7 @@ def test_the_argument_of_the_step_says_nothing_and_says_so():
         return jnp.mean(x**2)
 
     done = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
-    (said,) = [str(remark) for remark in done.remarks if "'save' says nothing here" in str(remark)]
+    (said,) = [str(remark) for remark in done.remarks if "'save' has no effect here" in str(remark)]
     assert "an argument of the step, which is there anyway" in said
     assert said.startswith(__file__)
 
