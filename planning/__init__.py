@@ -1,1 +1,1 @@
-"""Which operations run again, when, and what that costs: plain data and numbers, without IR."""
+"""Plan which operations run again, where, and at what cost: plain data and integers, without IR."""

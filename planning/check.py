@@ -1,7 +1,6 @@
-"""Whether a plan is one for a graph: its numbers exist, and everything is computed before it is read.
+"""Check that a plan is valid for a graph: its numbers exist, and every value is computed before it is read.
 
-What a planner may rely on: any set of copies that keeps these rules is a program with the same results. Whether it
-saves anything, `evaluate.py` says.
+Any set of copies that keeps these rules is a program with the same results. `evaluate.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from .plan_file import Note
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
-    """What is wrong with the plan, in words. `refused`: operations that may run once only."""
+    """Violations of the rules, as text. `refused`: operations that must not run twice."""
     for index, group in enumerate(plan.groups):
-        if (wrong := _unknown_numbers(graph, group)) is not None:
-            yield f"group {index}: {wrong}"
+        if (message := _unknown_numbers(graph, group)) is not None:
+            yield f"group {index}: {message}"
             return
     yield from unknown_operations(graph, plan.kept)
-    seen, place = set[tuple[int, int]](), 0
+    copies, place = set[tuple[int, int]](), 0
     for index, group in enumerate(plan.groups):
         if group.before < place:
             yield f"group {index}: it stands behind a group whose copies come later"
         place = group.before
-        yield from (f"group {index}: {wrong}" for wrong in _wrong_in(graph, group, refused))
+        yield from (f"group {index}: {message}" for message in _violations_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
-            if copy in seen:
+            if copy in copies:
                 yield f"group {index}: there are two copies {copy[1]} of operation {copy[0]}"
-            seen.add(copy)
+            copies.add(copy)
 
 
 def unknown_operations(graph: Graph, noted: Iterable[Kept | Note]) -> Iterator[str]:
-    """What is said of operations that are not there."""
-    for index, one in enumerate(noted):
-        if one.operation not in range(len(graph)):
-            name = type(one).__name__.lower()
-            yield f"{name} {index}: there are {len(graph)} operations, numbered from 0, and no {one.operation}"
+    """Entries whose operation does not exist, as text."""
+    for index, entry in enumerate(noted):
+        if entry.operation not in range(len(graph)):
+            name = type(entry).__name__.lower()
+            yield f"{name} {index}: there are {len(graph)} operations, numbered from 0, and no {entry.operation}"
 
 
 def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
@@ -53,14 +52,14 @@ def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
     return None
 
 
-def _wrong_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Iterator[str]:
+def _violations_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Iterator[str]:
     name, made = graph.names, set[int]()
     for op in group.operations:
         if op in refused:
             yield f"{name[op]}, operation {op}, may not run twice: {graph.effects[op]}"
         if op >= group.before:
             yield f"{name[op]}, operation {op}, is copied before it has run"
-    listed, inputs = list[int](), set[int]()
+    operations, inputs = list[int](), set[int]()
     for batch in group.batches:
         inputs.update(batch.inputs)
         if not made.issuperset(batch.awaited):
@@ -70,8 +69,8 @@ def _wrong_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> Itera
             if missing:
                 yield f"{name[op]}, operation {op}, reads value {missing[0]}, which is neither copied nor an input"
             made.update(graph.makes[op])
-            listed.append(op)
-    if len(set(listed)) != len(listed):
+            operations.append(op)
+    if len(set(operations)) != len(operations):
         yield "an operation is copied twice"
     if made & inputs:
         yield "an input is made by the group itself"

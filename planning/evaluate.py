@@ -1,10 +1,11 @@
-"""How many bytes are alive at each operation of a graph, in any order: the one count that everything else reads.
+"""Live bytes at each operation of a graph, in any order: the single memory model of all planners.
 
 Every result is stored, views share the storage of their operand, a storage is freed after its last reader. Temporaries
-are what is neither from outside nor returned; constants, and what is computed from constants alone, cost nothing. What
-an operation reads and makes is alive while it runs, and so is what its regions need (`inner_bytes`).
+are storages that are neither from outside nor returned; constants, and values computed from constants alone, cost
+nothing. The operands and results of an operation are live while it runs, and so is the memory of its regions
+(`inner_bytes`).
 
-`Counted` is what all this says of a graph. A whole order is summed from it here; `live_set.py` sums it step by step.
+`Counted` holds these facts of a graph. This module sums a whole order from them; `live_set.py` sums step by step.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counted:
-    """The storages that count, by the order of their owners: `owners`, `sizes`, and the operations that make them.
+    """The storages that count, in the order of their owners: `owners`, `sizes` in bytes, and the operations that make
+    them (`makers`).
 
-    `read` and `reader` are pairs, one for each read of one of them, views looked through: its number here, and who
-    reads it.
+    `read` and `reader` are pairs, one for each read of a storage, looking through views: the index of the storage in
+    these arrays, and the reading operation.
     """
 
     owners: Numbers
@@ -36,26 +38,26 @@ class Counted:
 
     @classmethod
     def of(cls, graph: Graph, returned_too: bool = False) -> Counted:
-        """`returned_too`: what is returned counts as well, as in the body of a loop, which makes its own results."""
+        """The storages of a graph. `returned_too`: count returned values as well, as in the body of a loop."""
         free = graph.constants if returned_too else graph.constants | {graph.root[v] for v in graph.returned}
-        listed = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
-        number = {owner: index for index, owner in enumerate(listed)}
+        roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
+        number = {owner: index for index, owner in enumerate(roots)}
         pairs = [
             (index, op)
             for op, values in enumerate(graph.reads)
             for value in values
             if (index := number.get(graph.root[value])) is not None
         ]
-        owners, reads = np.array(listed, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
+        owners, reads = np.array(roots, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
         makers, sizes = np.array(graph.maker, np.int64), np.array(graph.sizes, np.int64)
         return cls(owners, sizes[owners], makers[owners], reads[:, 0], reads[:, 1])
 
 
 @dataclass(frozen=True)
 class Storages:
-    """The storages that count, and from when to when each is alive: steps of the order, both inclusive.
+    """The storages that count, with their live ranges: steps of the order, both inclusive.
 
-    `owners`: the value that owns each storage; all four are of the same length.
+    `owners`: the value that owns each storage. All four arrays have the same length.
     """
 
     owners: Numbers
@@ -65,7 +67,7 @@ class Storages:
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
         """Owner, bytes, first and last step of each storage."""
-        columns: list[list[int]] = [one.tolist() for one in (self.owners, self.sizes, self.first, self.last)]
+        columns: list[list[int]] = [array.tolist() for array in (self.owners, self.sizes, self.first, self.last)]
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 
 
@@ -82,22 +84,22 @@ def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: boo
 
 
 def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
-    """Bytes of temporaries alive at each step of the order, those inside of the operation that runs there included."""
+    """Bytes of live temporaries at each step of the order, including the regions of the operation that runs there."""
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
     return bytes_at_each_step(storages(graph, order, returned_too), steps)
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
-    """The most bytes of temporaries at any step."""
+    """The maximum of the live bytes of temporaries over all steps."""
     return int(live_bytes(graph, order).max(initial=0))
 
 
-def bytes_at_each_step(found: Storages, inner: Numbers) -> Numbers:
-    """Bytes alive at each step, `inner` for each what is alive inside of the operation that runs there."""
+def bytes_at_each_step(storages: Storages, inner: Numbers) -> Numbers:
+    """Live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
     change = np.zeros(len(inner) + 1, np.int64)
-    np.add.at(change, found.first, found.sizes)
-    np.subtract.at(change, found.last + 1, found.sizes)
+    np.add.at(change, storages.first, storages.sizes)
+    np.subtract.at(change, storages.last + 1, storages.sizes)
     return np.cumsum(change[:-1]) + inner
 
 
@@ -106,6 +108,6 @@ def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
     steps = np.arange(len(graph), dtype=np.int64)
     if order is None:
         return steps
-    found = np.empty_like(steps)
-    found[np.array(order, np.int64)] = steps
-    return found
+    step_of = np.empty_like(steps)
+    step_of[np.array(order, np.int64)] = steps
+    return step_of

@@ -1,9 +1,9 @@
-"""What copies wait for: the cotangents that have arrived when their first reader runs.
+"""Gates of copies: the cotangents that exist when the first reader of the copies runs.
 
 A gate is a gradient value, not made from constants alone, that is defined before the copies: program order then rules
-out cycles. And it must not be there too early: a gradient operation that reads nothing but the segment's own values, or
-earlier ones, could run in the forward pass, and the copies with it. Source of the choice: jax.checkpoint, whose barrier
-holds the incoming cotangents and all inputs.
+out cycles. It must not be available too early: a gradient operation that reads only values of the segment, or earlier
+ones, could run in the forward pass, and the copies with it. Source of the choice: jax.checkpoint, whose barrier holds
+the incoming cotangents and all inputs.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from .graph import Graph
 def gates_for(
     graph: Graph, values: Iterable[int], readers: Iterable[int], before: int, chain: bool = False
 ) -> tuple[int, ...]:
-    """The cotangents that lead to the readers of the recomputed `values`, and come after these.
+    """The cotangents that the readers of the recomputed `values` depend on, and that are defined after these.
 
-    Where there are none, or in a `chain`, what the gradient made last; where the forward pass does not hold the
-    gradient back at all, the cotangents that are given as arguments.
+    Without any, or with `chain`, the last gradient value before the copies; if the gradient does not depend on the
+    forward pass at all, values that depend on cotangent arguments.
     """
     after = max((graph.maker[value] for value in values), default=-1)
     leading = find_gates(graph, readers, after, before)
-    found = tuple([value for value in leading if _waits(graph, value, after)])
-    latest = _latest_gate(graph, after, before) if chain or not found else None
-    if latest is not None and latest not in found:
-        return (*found, latest)
-    return found or tuple([value for value in leading if graph.maker[value] in graph.needs_cotangent])
+    waiting = tuple([value for value in leading if _waits(graph, value, after)])
+    latest = _latest_gate(graph, after, before) if chain or not waiting else None
+    if latest is not None and latest not in waiting:
+        return (*waiting, latest)
+    return waiting or tuple([value for value in leading if graph.maker[value] in graph.needs_cotangent])
 
 
 def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) -> tuple[int, ...]:
-    """Gradient values from before the copies that lead to the readers through gradient operations behind them.
+    """Gradient values from before the copies that the readers depend on through gradient operations behind the copies.
 
-    Those from before the operation `after`, of an earlier gradient, are there already and hold nothing back.
+    Values from before the operation `after`, of an earlier gradient, exist already and would not delay the copies.
     """
     gates = dict[int, None]()
-    seen, stack = set[int](), list(readers)
+    visited, stack = set[int](), list(readers)
     while stack:
         op = stack.pop()
-        if op in seen:
+        if op in visited:
             continue
-        seen.add(op)
+        visited.add(op)
         for value in graph.reads[op]:
             maker = graph.maker[value]
             if maker < 0 or not graph.gradient[maker]:
@@ -55,11 +55,11 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 
 
 def joining(graph: Graph, readers: Collection[int], after: int, before: int, until: int) -> tuple[int, ...]:
-    """Cotangents from before the copies that later join what their readers make, up to the operation `until`.
+    """Cotangents from before the copies that are combined with results of their readers, up to the operation `until`.
 
-    As they pass the token they are stored there. Else XLA computes the cotangent of a residual stream inside of each
-    of its later readers, all the way back, and keeps what it is made of. A sum of padded values, the gradient of one
-    parameter of which each block reads a slice, is made of fewer bytes than it has: they are stored in its place.
+    They are stored because they pass the token. Otherwise XLA fuses the whole computation of the cotangent of a
+    residual stream into each of its later readers, and keeps its operands live. A sum of padded values, the gradient of
+    one parameter of which each block reads a slice, has operands of fewer bytes: these are stored in its place.
     """
     gates, behind = dict[int, None](), set(readers)
     for op in range(before, until):
@@ -71,8 +71,8 @@ def joining(graph: Graph, readers: Collection[int], after: int, before: int, unt
             joined = [value for value, maker in zip(graph.reads[op], makers, strict=True) if after < maker < before]
             gates.update(
                 (value, None)
-                for one in joined
-                for value in _smallest_source(graph, one)
+                for cotangent in joined
+                for value in _smallest_source(graph, cotangent)
                 if after < graph.maker[value] < before and is_gate(graph, value) and _waits(graph, value, after)
             )
     return tuple(sorted(gates, key=graph.maker.__getitem__))
@@ -90,16 +90,16 @@ def _smallest_source(graph: Graph, value: int) -> list[int]:
     for _ in range(MOST_SUMMANDS):
         if not pending:
             break
-        one = pending.popleft()
-        if one in graph.made_of_less:
-            pending.extend(graph.gradient_sources(one))
+        current = pending.popleft()
+        if current in graph.made_of_less:
+            pending.extend(graph.gradient_sources(current))
         else:
-            leaves.append(one)
+            leaves.append(current)
     return leaves
 
 
 def is_gate(graph: Graph, value: int) -> bool:
-    """Whether a value can only exist once the backward pass has come to it."""
+    """Whether the value exists only once the backward pass has computed it."""
     maker = graph.maker[value]
     return (
         maker >= 0
@@ -111,20 +111,20 @@ def is_gate(graph: Graph, value: int) -> bool:
 
 
 def hold_back(graph: Graph, gates: Iterable[int], values: Iterable[int]) -> bool:
-    """Whether one of the gates comes after all of the values, or needs a cotangent from outside."""
+    """Whether one of the gates depends on an operation after all of the values, or on a cotangent argument."""
     after = max(graph.maker[value] for value in values)
     return any(graph.maker[gate] in graph.needs_cotangent or _waits(graph, gate, after) for gate in gates)
 
 
 def _waits(graph: Graph, value: int, after: int) -> bool:
-    """Whether the value cannot be there before the forward pass has gone on, past the operation `after`."""
+    """Whether the value depends on a forward operation behind the operation `after`."""
     return graph.known_after[graph.maker[value]] > after
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """The gradient value that is made last between the two operations: to wait for it is to keep program order.
+    """The last gradient value that is defined between the two operations: waiting for it keeps program order.
 
-    Somebody behind them reads it: a barrier of which nobody reads the gradient's leg is taken apart by compilers.
+    It has readers from `before` on: compilers remove a barrier whose result for the gradient value is unused.
     """
     for op in range(before - 1, after, -1):
         if graph.gradient[op]:
@@ -136,6 +136,6 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
 
 
 def _delays_forward_value(graph: Graph, value: int) -> bool:
-    """A barrier or a depend of an earlier run stands in the backward pass, but hands on a forward value."""
+    """Whether the value is a forward value behind a barrier or a depend of an earlier run, in the backward pass."""
     maker = graph.maker[graph.root[value]]
     return maker < 0 or graph.forward[maker]

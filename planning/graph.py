@@ -1,8 +1,8 @@
-"""A training step as numbers: operations in program order, the values that they read and make, bytes and FLOPs.
+"""A training step as integers: operations in program order, the values that they read and make, bytes and FLOPs.
 
 Operations are 0 … n - 1; the last one is the terminator, whose operands the function returns. Values are 0 … m - 1:
-first those from outside, then the results of the operations in their order. Nothing here knows IR: `analysis/step`
-makes a graph of a function, planners read it, and `Plan` speaks of its numbers.
+first those from outside, then the results of the operations in their order. This module is independent of IR:
+`analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to its numbers.
 """
 
 from __future__ import annotations
@@ -15,21 +15,28 @@ from hashlib import sha256
 
 FORWARD = frozenset({"primal", "residual"})
 OUTSIDE = -1
-"""In place of the operation that makes a value: an argument, or a value from around the step."""
+"""The maker of arguments and captured values, in place of the number of an operation."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """For each operation: `names`; `phases`, as in `recompute.phase` ("" where nothing is known); `reads`, the values
-    that it and its regions read from outside of it, each once; `makes`; `flops` of one execution; `inner_bytes`, what
-    its regions need beyond its results; `looks_at`, the operand that it is a view or a cast of, or None; `effects`, why
-    running it twice could change a result, or None.
+    """The graph of a step.
+
+    For each operation:
+        names: the name of the operation.
+        phases: as in `recompute.phase`; "" if unknown.
+        reads: the values that it and its regions read from outside of it, without duplicates.
+        makes: its results.
+        flops: of one execution.
+        inner_bytes: bytes that its regions need beyond its results.
+        looks_at: the operand that it is a view or a cast of, or None.
+        effects: the reason that it is not re-executable, or None.
+        costs: the cost of one execution that planners minimise; empty if that is `flops`.
 
     For each value: `maker`, an operation or `OUTSIDE`; `root`, the value that owns its storage; `sizes`, its bytes.
 
-    `constants`: values that come from constants alone: they cost nothing. `literals`: operations that are constants.
-    `copies`: operations that are copies already, of an earlier run. `costs`: of one execution of each operation, by
-    what a planner is asked to keep low; none where that is `flops`.
+    `constants`: values computed from constants alone, which cost nothing. `literals`: operations that are constants.
+    `copies`: operations that are copies of an earlier run.
     """
 
     names: tuple[str, ...]
@@ -53,7 +60,7 @@ class Graph:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """What planners keep low, of one execution of each operation."""
+        """The cost of one execution of each operation that planners minimise."""
         return self.costs or self.flops
 
     @cached_property
@@ -70,32 +77,32 @@ class Graph:
 
     @cached_property
     def impure(self) -> frozenset[int]:
-        """Operations that may run once only."""
+        """Operations that must not run twice."""
         return frozenset([op for op, reason in enumerate(self.effects) if reason is not None])
 
     @cached_property
     def casts(self) -> frozenset[int]:
-        """Operations that look at one of their operands."""
+        """Operations that are a view or a cast of an operand."""
         return frozenset([op for op, source in enumerate(self.looks_at) if source is not None])
 
     @cached_property
     def showing(self) -> frozenset[int]:
-        """Operations of which a result lies in the storage of another value."""
+        """Operations with a result in the storage of another value."""
         root = self.root
         return frozenset([op for op, made in enumerate(self.makes) if any([root[value] != value for value in made])])
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each value the operations that read it, in program order."""
-        found: list[list[int]] = [[] for _ in self.maker]
+        operations: list[list[int]] = [[] for _ in self.maker]
         for op, values in enumerate(self.reads):
             for value in values:
-                found[value].append(op)
-        return tuple(map(tuple, found))
+                operations[value].append(op)
+        return tuple(map(tuple, operations))
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation those that make what it reads."""
+        """For each operation the operations that make its operands, without those from outside."""
         return tuple(tuple([maker for value in values if (maker := self.maker[value]) >= 0]) for values in self.reads)
 
     @cached_property
@@ -104,15 +111,15 @@ class Graph:
         return tuple(tuple([reader for reader in readers if self.gradient[reader]]) for readers in self.readers)
 
     def gradient_sources(self, value: int) -> list[int]:
-        """What the operation that makes the value reads of the gradient."""
-        read = (one for one in self.reads[self.maker[value]] if one not in self.constants)
-        return [one for one in read if self.maker[one] >= 0 and self.gradient[self.maker[one]]]
+        """The gradient values that the operation that makes the value reads."""
+        read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
+        return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
 
     @cached_property
     def made_of_less(self) -> frozenset[int]:
-        """Gradient values that are made of fewer bytes than they have, by operations that a compiler fuses into the one
-        reader: sums of padded values, the gradients of slices."""
-        found, needed = set[int](), list(self.sizes)
+        """Gradient values whose gradient operands have fewer bytes than they have themselves, made by operations that a
+        compiler fuses into the only reader: sums of padded values, the gradients of slices."""
+        smaller, needed = set[int](), list(self.sizes)
         for op, made in enumerate(self.makes):
             if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
                 continue
@@ -120,9 +127,9 @@ class Graph:
             sources = self.gradient_sources(value)
             less = sum(needed[source] for source in sources)
             if sources and self.flops[op] <= self.sizes[value] and less < self.sizes[value]:
-                found.add(value)
+                smaller.add(value)
                 needed[value] = less
-        return frozenset(found)
+        return frozenset(smaller)
 
     @cached_property
     def returned(self) -> frozenset[int]:
@@ -131,7 +138,7 @@ class Graph:
 
     @cached_property
     def lives_on(self) -> frozenset[int]:
-        """Storages that the update or the caller reads: they outlive the backward pass whatever is recomputed."""
+        """Storages that the update or the caller reads: they are live after the backward pass in any case."""
         return frozenset(
             self.root[value]
             for op, values in enumerate(self.reads)
@@ -142,32 +149,33 @@ class Graph:
 
     @cached_property
     def known_after(self) -> tuple[int, ...]:
-        """For each operation the last forward operation that it needs; -1 where it needs none.
+        """For each operation the last forward operation that it depends on; -1 if it depends on none.
 
-        An executor that starts what it can runs a gradient operation right after that one, wherever it is written.
+        An eager executor runs a gradient operation right after that one, at any place in program order.
         """
-        found = list[int]()
+        last_forward = list[int]()
         for op, producers in enumerate(self.producers):
-            found.append(op if self.forward[op] else max([found[producer] for producer in producers], default=-1))
-        return tuple(found)
+            latest = max([last_forward[producer] for producer in producers], default=-1)
+            last_forward.append(op if self.forward[op] else latest)
+        return tuple(last_forward)
 
     @cached_property
     def needs_cotangent(self) -> frozenset[int]:
-        """Gradient operations that need an argument which no forward operation reads: a cotangent from outside."""
-        given = {
+        """Gradient operations that depend on an argument without forward readers: a cotangent argument."""
+        cotangents = {
             value
             for value, maker in enumerate(self.maker)
-            if maker == OUTSIDE and not any(self.forward[one] for one in self.readers[value])
+            if maker == OUTSIDE and not any(self.forward[reader] for reader in self.readers[value])
         }
-        found = set[int]()
+        dependents = set[int]()
         for op, values in enumerate(self.reads):
-            if self.gradient[op] and any(value in given or self.maker[value] in found for value in values):
-                found.add(op)
-        return frozenset(found)
+            if self.gradient[op] and any(value in cotangents or self.maker[value] in dependents for value in values):
+                dependents.add(op)
+        return frozenset(dependents)
 
     @cached_property
     def stored_bytes(self) -> tuple[int, ...]:
-        """For each operation what its results take that own their storage and cost something."""
+        """For each operation the bytes of its results that own their storage, without constants."""
         free, root, sizes = self.constants, self.root, self.sizes
         return tuple(
             [sum([sizes[value] for value in made if root[value] == value and value not in free]) for made in self.makes]
@@ -175,27 +183,27 @@ class Graph:
 
     @cached_property
     def last_read(self) -> tuple[int, ...]:
-        """For each storage its last reader, through any view; -1 where there is none, and for what owns no storage."""
-        found = [-1] * len(self.maker)
+        """For each storage its last reader, through any view; -1 without readers, and for values without storage."""
+        last_reader = [-1] * len(self.maker)
         for op, values in enumerate(self.reads):
             for value in values:
-                found[self.root[value]] = op
-        return tuple(found)
+                last_reader[self.root[value]] = op
+        return tuple(last_reader)
 
     @cached_property
     def views(self) -> tuple[tuple[int, ...], ...]:
-        """For each storage the results that look at it, its owner among them; empty for what owns none."""
-        found: list[list[int]] = [[] for _ in self.maker]
+        """For each storage the results that share it, including its owner; empty for values without storage."""
+        views: list[list[int]] = [[] for _ in self.maker]
         for values in self.makes:
             for value in values:
-                found[self.root[value]].append(value)
-        return tuple(map(tuple, found))
+                views[self.root[value]].append(value)
+        return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """What the operations read from outside of themselves, constants left out; in order of reading."""
-        listed = list(operations)
-        inside = {value for op in listed for value in self.makes[op]}
-        read = dict.fromkeys([value for op in listed for value in self.reads[op]])
+        """The values that the operations read from outside of themselves, without constants, in order of use."""
+        members = list(operations)
+        inside = {value for op in members for value in self.makes[op]}
+        read = dict.fromkeys([value for op in members for value in self.reads[op]])
         return tuple([value for value in read if value not in inside and value not in self.constants])
 
     def results_of(self, operations: Iterable[int]) -> list[int]:
@@ -203,6 +211,6 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of what a plan depends on: two graphs with the same one take the same plans."""
-        told: Sequence[object] = (self.names, self.phases, self.reads, self.makes, self.sizes, self.root)
-        return sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()[:32]
+        """A hash of the fields that a plan depends on: graphs with equal fingerprints accept the same plans."""
+        key: Sequence[object] = (self.names, self.phases, self.reads, self.makes, self.sizes, self.root)
+        return sha256(json.dumps(key, separators=(",", ":")).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Fields of a JSON object, asked for by name and type: what is missing, unknown or of another type is said in words."""
+"""Typed access to the fields of a JSON object, with messages for missing, unknown and wrongly typed fields."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..support.strict_json import why_no_amount
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be read, or that does not fit the graph; the words name the culprit."""
+    """A plan that cannot be parsed, or that does not fit the graph; the message names the field."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """One object. `where` leads to it: `plan.steps[0]`."""
+    """One object. `where`: its path, `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
 
     @classmethod
     def of(cls, data: object, where: str, known: Iterable[str]) -> Fields:
-        """Raises `BadPlan` for what is no object, or has fields that are not `known`."""
+        """Wrap an object. Raises `BadPlan` if `data` is no object, or has fields that are not `known`."""
         if not isinstance(data, dict):
             raise BadPlan(f"{where} is no object")
         fields = cls(cast(dict[str, Any], data), where)
@@ -44,13 +44,13 @@ class Fields:
         return cast(int, value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """A list of such numbers."""
+        """A list of whole numbers, each as in `number`."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list of numbers")
-        for index, one in enumerate(cast(list[object], value)):
-            if (reason := why_no_amount(one)) is not None:
-                raise BadPlan(f"{self.where}.{name}[{index}] {reason}: {one!r}"[:200])
+        for index, entry in enumerate(cast(list[object], value)):
+            if (reason := why_no_amount(entry)) is not None:
+                raise BadPlan(f"{self.where}.{name}[{index}] {reason}: {entry!r}"[:200])
         return tuple(cast(list[int], value))
 
     def flag(self, name: str) -> bool:
@@ -63,8 +63,8 @@ class Fields:
         value = self._value(name)
         if not isinstance(value, list):
             raise self.wrong(name, "list")
-        listed = cast(list[object], value)
-        return [Fields.of(one, f"{self.where}.{name}[{index}]", known) for index, one in enumerate(listed)]
+        entries = cast(list[object], value)
+        return [Fields.of(entry, f"{self.where}.{name}[{index}]", known) for index, entry in enumerate(entries)]
 
     def object(self, name: str, known: Iterable[str]) -> Fields:
         return Fields.of(self._value(name), f"{self.where}.{name}", known)

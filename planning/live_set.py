@@ -1,6 +1,6 @@
-"""The count of `evaluate.py` step by step: what is alive while operations run one after the other, whatever comes next.
+"""The live bytes of `evaluate.py`, computed step by step while operations run, without the rest of the order.
 
-For who chooses an order as it goes. Of any order it gives what `live_bytes` gives, step by step the same number.
+For schedulers that choose an order incrementally. For any order it computes the same numbers as `live_bytes`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .graph import Graph
 
 @dataclass(frozen=True)
 class Footprint:
-    """What `Counted` says, by storage and by operation.
+    """The facts of `Counted`, by storage and by operation.
 
     `bytes[s]` and `readers[s]` of storage s; `made[i]` and `read[i]`: the storages that operation i makes and reads;
-    `inner[i]`: what its regions need beyond that.
+    `inner[i]`: additional bytes of its regions.
     """
 
     bytes: tuple[int, ...]
@@ -49,7 +49,7 @@ class Footprint:
 
 @dataclass
 class LiveSet:
-    """`unread[s]`: how many readers storage s still has; `alive_bytes`: between the operations."""
+    """`unread[s]`: the number of remaining readers of storage s; `alive_bytes`: live bytes between two operations."""
 
     footprint: Footprint
     unread: list[int]
@@ -60,19 +60,20 @@ class LiveSet:
         return cls(footprint, [len(readers) for readers in footprint.readers])
 
     def run(self, operation: int) -> int:
-        """Bytes alive while the operation runs; what nobody reads afterwards is freed."""
-        known = self.footprint
-        self.alive_bytes += known.made_bytes(operation)
-        peak = self.alive_bytes + known.inner[operation]
-        self.alive_bytes -= sum(known.bytes[one] for one in known.made[operation] if not self.unread[one])
-        for storage in known.read[operation]:
+        """Run the operation, and free the storages without remaining readers. Returns the live bytes while it runs."""
+        footprint = self.footprint
+        self.alive_bytes += footprint.made_bytes(operation)
+        peak = self.alive_bytes + footprint.inner[operation]
+        unused = [storage for storage in footprint.made[operation] if not self.unread[storage]]
+        self.alive_bytes -= sum(footprint.bytes[storage] for storage in unused)
+        for storage in footprint.read[operation]:
             self.unread[storage] -= 1
             if not self.unread[storage]:
-                self.alive_bytes -= known.bytes[storage]
+                self.alive_bytes -= footprint.bytes[storage]
         return peak
 
     def peak_of(self, operations: Iterable[int]) -> int:
-        """The most bytes alive while the operations run, in this order, from here on. Nothing runs."""
+        """The peak bytes if the operations ran now, in this order. Does not change the live set."""
         copy = LiveSet(self.footprint, list(self.unread), self.alive_bytes)
         return max((copy.run(operation) for operation in operations), default=0)
 

@@ -1,21 +1,27 @@
-"""Which values are offered to lie on the host between the forward pass and their gradient: data that travels with a
-plan, which is for the graph that has the moves in it."""
+"""Offloading: which values are moved to the host between the forward pass and their gradient. Stored with a plan, whose
+graph includes the moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 CHOICES = ((50, 1), (100, 1), (150, 1), (10**6, 1))
-"""What a budget tries: how much is offered, in percent of what the link can move beside the forward pass, and how many
-percent of a move are charged. Copies run beside the work; what does not fit beside it is charged at the end."""
+"""The choices that a budget tries: `share` in percent of the bytes that the link can move during the forward pass, and
+the percentage of a move that is charged. Moves run concurrently with computation; the remainder is charged at the
+end."""
 
 
 @dataclass(frozen=True)
 class Offload:
-    """`marked`: what is marked is moved. `speed`: bytes per second of one direction, 0 where a budget chooses nothing.
-    `share`: of the values that take longest to make for their bytes so many are offered as the link can move in so many
-    percent of the forward pass; 0 for none. `charged`: percent of a move that plans are charged for. `cost`: in which
-    time is told, as `rules/costs/cost.py` names it."""
+    """Options of offloading.
+
+    marked: move the marked values.
+    speed: bytes per second in one direction; 0 if a budget chooses no values.
+    share: offer the values with the highest cost per byte, up to the bytes that the link moves in this percentage of
+        the forward pass; 0 for none.
+    charged: percentage of a move that plans are charged for.
+    cost: the unit of time, by its name in `rules/costs/cost.py`.
+    """
 
     marked: bool = False
     speed: int = 0
@@ -28,12 +34,12 @@ class Offload:
         return self.marked or self.share > 0
 
     def variants(self) -> list[Offload]:
-        """What a budget tries beside what is marked alone."""
+        """The choices that a budget tries in addition to marked values alone."""
         return [replace(self, share=share, charged=charged) for share, charged in CHOICES] if self.speed else []
 
     @property
     def reckoned(self) -> int:
-        """The speed that plans are made with."""
+        """The speed that plans assume."""
         return self.speed * 100 // self.charged
 
 

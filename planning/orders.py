@@ -1,7 +1,7 @@
-"""The orders in which executors run a graph: as it is written, or what is ready first.
+"""The orders in which executors run a graph: program order, or as soon as operations are ready.
 
-Program order says nothing about an executor that starts what it can: a copy that nothing holds back runs in the forward
-pass, however late it is written. All such orders keep the same account of what is ready (`Ready`).
+An eager executor ignores program order: a copy without a gate runs in the forward pass, at any place in program order.
+All such orders share one data structure for ready operations (`Ready`).
 """
 
 from __future__ import annotations
@@ -16,67 +16,67 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class Ready(Generic[Node]):
-    """Which nodes have all that they need, as others are done. `needs`: for each node those that come before it.
+    """Tracks which nodes are ready as other nodes complete. `needs`: for each node its predecessors.
 
-    What becomes ready together is given in the order of `needs`.
+    Nodes that become ready together are returned in the order of `needs`.
     """
 
     def __init__(self, needs: Mapping[Node, Iterable[Node]]):
         self.missing = dict[Node, int]()
         self._waiting: dict[Node, list[Node]] = {}
         for node, needed in needs.items():
-            each = set(needed)
-            self.missing[node] = len(each)
-            for one in each:
-                self._waiting.setdefault(one, []).append(node)
+            predecessors = set(needed)
+            self.missing[node] = len(predecessors)
+            for predecessor in predecessors:
+                self._waiting.setdefault(predecessor, []).append(node)
 
     def at_start(self) -> list[Node]:
         return [node for node, missing in self.missing.items() if not missing]
 
     def done(self, node: Node) -> list[Node]:
-        """What this was the last missing one for."""
-        waiting = self._waiting.get(node, ())
-        for one in waiting:
-            self.missing[one] -= 1
-        return [one for one in waiting if not self.missing[one]]
+        """Mark a node as completed. Returns the nodes that become ready."""
+        successors = self._waiting.get(node, ())
+        for successor in successors:
+            self.missing[successor] -= 1
+        return [successor for successor in successors if not self.missing[successor]]
 
 
 def eager(graph: Graph) -> list[int]:
     """The order of an executor that starts operations as soon as they can run.
 
-    Forward operations run in program order, each as soon as the one before it is done. Copies and gradient operations
-    run in the order in which they become ready, first in, first out, and ahead of forward operations: an operation is
-    ready when its operands, tokens among them, are there, and those that become ready together go by program order. The
-    update runs last, in program order: recomputation leaves it alone. An update that a later forward or gradient
-    operation reads, as between two steps in one function, runs in its place among the forward operations.
+    Forward operations run in program order. Copies and gradient operations run in the order in which they become ready,
+    first in, first out, and before the next forward operation: an operation is ready when its operands, including
+    tokens, are available; operations that become ready together run in program order. The update runs last, in program
+    order, since recomputation does not change it. An update that a later forward or gradient operation reads, as
+    between two steps in one function, runs in its place among the forward operations.
 
-    Only programs whose copies really wait for gradients keep their saving in this order. With the tokens taken out the
-    copies run beside the forward pass and the peak is that of the plain step again, so the measure can fail.
+    Only programs whose copies wait for gradients keep their saving in this order. Without tokens, copies run during the
+    forward pass and the peak is that of the plain step, so this order detects missing gates.
     """
     last = _last_updates(graph)
     ready = Ready({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})
-    found = list[int]()
+    order = list[int]()
 
     def run(queue: deque[int]) -> None:
         while queue:
             op = queue.popleft()
-            found.append(op)
+            order.append(op)
             queue.extend(ready.done(op))
 
     run(deque(ready.at_start()))
     for op in range(len(graph)):
         if not graph.gradient[op] and op not in last:
-            found.append(op)
+            order.append(op)
             run(deque(ready.done(op)))
-    return [*found, *sorted(last)]
+    return [*order, *sorted(last)]
 
 
 def _last_updates(graph: Graph) -> set[int]:
-    """Updates that no forward or gradient operation needs."""
-    found, needed = set[int](), set[int]()
+    """Updates that no forward or gradient operation depends on."""
+    updates, needed = set[int](), set[int]()
     for op in reversed(range(len(graph))):
         if graph.update[op] and op not in needed:
-            found.add(op)
+            updates.add(op)
         else:
             needed.update(graph.producers[op])
-    return found
+    return updates

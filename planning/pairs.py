@@ -1,7 +1,7 @@
-"""A plan from pairs: run this operation again in front of that one. What solvers under a budget think in; gates, inputs
-and readers follow from the graph.
+"""Make a plan from pairs (place, operation): run the operation again in front of the place.
 
-Any set of pairs of which the operation stands before the place is a program: each use reads the latest copy.
+Solvers under a budget return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is
+before the place form a program: each use reads the latest copy.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from .plan import Batch, CopyGroup, Kept, Plan
 
 
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
-    """One copy group for each place. `pairs`: (place, operation), the operation before the place. `chain`: each also
-    waits for what the gradient made last.
+    """One copy group for each place.
 
-    A group replaces what is read from its place on, by the backward pass or by a later copy; what nothing can hold back
-    is kept, with the reason. Raises `ValueError` for an operation, or a place, that there is not, and for a place that
+    Args:
+        pairs: (place, operation), with the operation before the place.
+        chain: each group also waits for the last gradient value before it.
+
+    A group replaces the values that the backward pass or a later copy reads from its place on. Values without a gate
+    are kept, with the reason. Raises `ValueError` for an operation or a place that does not exist, and for a place that
     is not behind the operation.
     """
-    at = dict[int, set[int]]()
+    operations_at = dict[int, set[int]]()
     for place, op in pairs:
         if not 0 <= op < place <= len(graph.names):
             numbered = f"there are {len(graph.names)} operations, numbered from 0, and each runs again behind itself"
             raise ValueError(f"pair ({place}, {op}): {numbered}")
-        at.setdefault(place, set()).add(op)
+        operations_at.setdefault(place, set()).add(op)
     groups, kept, numbers = list[CopyGroup](), list[Kept](), dict[int, int]()
     copied_later = set[int]()
-    for place in sorted(at, reverse=True):
-        operations = sorted(at[place])
+    for place in sorted(operations_at, reverse=True):
+        operations = sorted(operations_at[place])
         replaced = [v for v in graph.results_of(operations) if v in copied_later or _is_read_from(graph, v, place)]
-        readers = {one for v in replaced for one in graph.readers[v] if one >= place and not graph.forward[one]}
+        readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:
             kept.append(Kept(segment, operations[0], NO_GATE))
@@ -55,14 +58,14 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
                 extra_flops=sum(graph.flops[op] for op in operations),
             )
         )
-    return Plan(tuple(_numbered(group, numbers) for group in reversed(groups)), tuple(reversed(kept)))
+    return Plan(tuple(_with_numbers(group, numbers) for group in reversed(groups)), tuple(reversed(kept)))
 
 
 def _is_read_from(graph: Graph, value: int, place: int) -> bool:
     return any(reader >= place and not graph.forward[reader] for reader in graph.readers[value])
 
 
-def _numbered(group: CopyGroup, taken: dict[int, int]) -> CopyGroup:
+def _with_numbers(group: CopyGroup, copies_so_far: dict[int, int]) -> CopyGroup:
     for op in group.operations:
-        taken[op] = taken.get(op, 0) + 1
-    return replace(group, numbers=tuple(taken[op] for op in group.operations))
+        copies_so_far[op] = copies_so_far.get(op, 0) + 1
+    return replace(group, numbers=tuple(copies_so_far[op] for op in group.operations))

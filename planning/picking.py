@@ -1,9 +1,9 @@
-"""Which of many plans to try next, where trying is dear and what each needs is only foreseen.
+"""Search over candidate plans with expensive measurements and a calibrated cost model.
 
-What is foreseen is corrected by what was measured: between two that were measured on the line through both, below the
-lowest in proportion. Plans of one kind err alike, so each kind has its own line, through what its own kind measured; a
-kind that was not tried yet borrows from the others. So a model that is off by a factor and by bytes that it does not
-see is put right. Where nothing is left that should fit, a kind that was not tried is taken at its word.
+Predicted needs are corrected by measured ones: by linear interpolation between two measured plans, in proportion
+outside of them. Plans of one kind have similar errors, so each kind is interpolated between its own measurements; a
+kind without measurements uses those of the others. This corrects a model that is wrong by a factor and by a constant.
+If no remaining candidate should fit, the predictions of untried kinds are used without correction.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 CAREFUL = 0.95
-"""Of the limit: what the last try is foreseen at."""
+"""Share of the limit that the last try may be predicted at."""
 WORTH = 0.999
-"""Of the extra work so far: what another try has to promise."""
+"""Share of the extra work of the best plan so far that another try must be below."""
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What a plan is foreseen to need, and its extra work; `kind`: who made it, from which segments."""
+    """The predicted need of a plan, and its extra work; `kind`: its planner and its segments."""
 
     need: float
     work: float
@@ -28,8 +28,12 @@ class Foreseen:
 
 @dataclass
 class Picking:
-    """`limit`: what a plan may need; 0 where it is to need as little as can be, and `least` is what was found.
-    `plain`: what the step without a plan is foreseen to need, and what it needs."""
+    """The search.
+
+    limit: what a plan may need; 0 to search for the least need, with `least` as the result.
+    plain: the predicted and the measured need of the step without a plan.
+    measured: the need of each tried candidate.
+    """
 
     choices: Sequence[Foreseen]
     limit: float
@@ -38,66 +42,62 @@ class Picking:
 
     @property
     def best(self) -> int | None:
-        """The least work of those within the limit."""
-        within = [at for at, need in self.measured.items() if need <= self.limit]
-        return min(within, key=lambda at: (self.choices[at].work, self.measured[at]), default=None)
+        """The measured candidate within the limit that has the least work."""
+        within = [index for index, need in self.measured.items() if need <= self.limit]
+        return min(within, key=lambda index: (self.choices[index].work, self.measured[index]), default=None)
 
     @property
     def least(self) -> int | None:
-        """What needs least, of equals the least work; None where nothing could be had."""
-        known = [at for at, need in self.measured.items() if need < float("inf")]
-        return min(known, key=lambda at: (self.measured[at], self.choices[at].work), default=None)
+        """The measured candidate with the least need, then the least work; None if none could be measured."""
+        feasible = [index for index, need in self.measured.items() if need < float("inf")]
+        return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
     def next(self, left: int) -> int | None:
-        """What to try, when so many tries are left; None where nothing promises anything."""
+        """The candidate to try when `left` tries remain; None if no candidate is promising."""
         if left <= 0:
             return None
         best = self.best
-        untried = [at for at in range(len(self.choices)) if at not in self.measured]
+        untried = [index for index in range(len(self.choices)) if index not in self.measured]
         if best is not None:
-            untried = [at for at in untried if self.choices[at].work < WORTH * self.choices[best].work]
+            untried = [index for index in untried if self.choices[index].work < WORTH * self.choices[best].work]
         limit = self.limit * (CAREFUL if left == 1 and best is None else 1.0)
-        needs = {at: self.expected(self.choices[at]) for at in untried}
-        within = [at for at in untried if needs[at] <= limit]
+        needs = {index: self.expected(self.choices[index]) for index in untried}
+        within = [index for index in untried if needs[index] <= limit]
         if not within:
-            kinds = {self.choices[at].kind for at in self.measured}
-            others = [at for at in untried if self.choices[at].kind not in kinds]
-            within = [at for at in others if self._on_line(self.choices[at], []) <= limit]
+            kinds = {self.choices[index].kind for index in self.measured}
+            others = [index for index in untried if self.choices[index].kind not in kinds]
+            within = [index for index in others if self._interpolate(self.choices[index], []) <= limit]
         if within:
-            return min(within, key=lambda at: (self.choices[at].work, needs[at]))
+            return min(within, key=lambda index: (self.choices[index].work, needs[index]))
         if best is not None:
             return None
-        # Where none should fit, of equals that which does more: it may gain what is not foreseen.
+        # If none should fit, prefer more work among equal needs: it may save bytes that the model does not predict.
         sign = -1 if self.limit else 1
-        return min(untried, key=lambda at: (needs[at], sign * self.choices[at].work), default=None)
+        return min(untried, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
 
-    def expected(self, one: Foreseen) -> float:
-        """What it will need, as far as can be told."""
-        known = [at for at, need in self.measured.items() if need < float("inf")]
-        own = [at for at in known if self.choices[at].kind == one.kind]
-        return self._on_line(one, own or known)
+    def expected(self, candidate: Foreseen) -> float:
+        """The corrected prediction of the need."""
+        feasible = [index for index, need in self.measured.items() if need < float("inf")]
+        same_kind = [index for index in feasible if self.choices[index].kind == candidate.kind]
+        return self._interpolate(candidate, same_kind or feasible)
 
-    def _on_line(self, one: Foreseen, through: Sequence[int]) -> float:
-        """`through`: what was measured."""
-        seen = [(self.choices[at].need, self.measured[at]) for at in through]
-        points = sorted([*seen, self.plain])
-        below = [point for point in points if point[0] <= one.need]
-        above = [point for point in points if point[0] > one.need]
-        if not below:
-            foreseen, found = above[0]
-            return found * one.need / foreseen if foreseen else found
-        if not above:
-            foreseen, found = below[-1]
-            return found * one.need / foreseen if foreseen else found
-        (low, at_low), (high, at_high) = below[-1], above[0]
-        return at_low + (at_high - at_low) * (one.need - low) / (high - low)
+    def _interpolate(self, candidate: Foreseen, through: Sequence[int]) -> float:
+        """Interpolate between the measured candidates `through` and the plain step."""
+        points = sorted([*((self.choices[index].need, self.measured[index]) for index in through), self.plain])
+        below = [point for point in points if point[0] <= candidate.need]
+        above = [point for point in points if point[0] > candidate.need]
+        if not below or not above:
+            predicted, measured = below[-1] if below else above[0]
+            return measured * candidate.need / predicted if predicted else measured
+        (low, need_at_low), (high, need_at_high) = below[-1], above[0]
+        return need_at_low + (need_at_high - need_at_low) * (candidate.need - low) / (high - low)
 
     def run(self, needed: Callable[[int], float | None], tries: int) -> int | None:
-        """Try so many, and say which is best. `needed`: what a choice needs, None where it cannot be had."""
+        """Try up to `tries` candidates, and return the best one. `needed`: measures a candidate; None if it fails."""
         for left in range(tries, 0, -1):
-            at = self.next(left)
-            if at is None:
+            index = self.next(left)
+            if index is None:
                 break
-            need = needed(at)
-            self.measured[at] = float("inf") if need is None else need
+            need = needed(index)
+            self.measured[index] = float("inf") if need is None else need
         return self.best

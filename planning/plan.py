@@ -1,8 +1,8 @@
-"""A plan: which operations of a graph run again, where, behind what, and who reads the copies. Data that travels.
+"""A plan: which operations of a graph run again, where, behind which gates, and which values readers replace.
 
-A plan is made for one graph, by a planner or by hand, and speaks of it in numbers. `to_json` and `from_json` bring it
-to the next run; `analysis/verify/emitted.py` checks a program against it. Any set of copy groups of which each reads
-only what was computed before it is a program; what it costs, `evaluate.py` says.
+A plan is made for one graph, by a planner or by hand, and refers to its numbers. `to_json` and `from_json` store it for
+another run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that read only values computed
+before them form a program; `evaluate.py` computes its peak.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import cached_property
 class Batch:
     """Copies behind one token.
 
-    `inputs` are the values from outside the group that these copies read and no earlier batch does; the token waits for
-    the group's gates, and for the copies of the `awaited` values of the batch before.
+    `inputs`: the values from outside of the group that these copies read and no earlier batch reads. The token waits
+    for the gates of the group, and for the copies of the `awaited` values of the preceding batch.
     """
 
     operations: tuple[int, ...]
@@ -29,10 +29,10 @@ class Batch:
 class CopyGroup:
     """Copies that are made together, in front of the operation `before`, batch by batch, behind the same `gates`.
 
-    Whoever of the backward pass reads one of the values that the group `replaces`, from there on, reads its copy: of
-    several copies the latest. `numbers` says which copy of its original each copy is, from 1 on. Bytes and FLOPs are
-    what the planner reckoned: `freed_bytes` need not be saved for the backward pass any more, `pinned_bytes` are kept
-    alive for the copies instead.
+    From `before` on, uses of a replaced value (`replaces`) in the backward pass are redirected to its most recent copy.
+    `numbers`: the copy number of each copy among those of its original, from 1 on. Bytes and FLOPs are estimates of the
+    planner: `freed_bytes` need not be saved for the backward pass any more, `pinned_bytes` are kept live for the copies
+    instead.
     """
 
     segment: str
@@ -47,7 +47,7 @@ class CopyGroup:
 
     @cached_property
     def operations(self) -> tuple[int, ...]:
-        """What is copied, in the order of the copies."""
+        """The copied operations, in the order of the copies."""
         return tuple(op for batch in self.batches for op in batch.operations)
 
     @cached_property
@@ -62,7 +62,7 @@ class CopyGroup:
 
 @dataclass(frozen=True)
 class Kept:
-    """A segment, or a single operation of one, that is not recomputed, and why."""
+    """A segment, or a single operation of one, that is not recomputed, with the reason."""
 
     segment: str
     operation: int
@@ -71,8 +71,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Plan:
-    """Copy groups in the order in which they are put into the program, and where a wish has no effect: each segment
-    once, at the first place that says why."""
+    """Copy groups in program order, and targets that are kept: one entry per segment, with the first reason."""
 
     groups: tuple[CopyGroup, ...] = ()
     kept: tuple[Kept, ...] = ()
@@ -90,5 +89,5 @@ class Plan:
         return sum(group.extra_flops for group in self.groups)
 
     def extra_cost(self, cost: Sequence[int]) -> int:
-        """Of the copies, by the `cost` of each operation."""
+        """The total cost of the copies, by the `cost` of each operation."""
         return sum(cost[op] for group in self.groups for op in group.operations)

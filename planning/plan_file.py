@@ -1,9 +1,9 @@
-"""Plans as text: what one run decides, the next can carry out, or somebody else read, change and hand back.
+"""Plans as JSON: the plan of one run can be inspected, edited, and applied by another run.
 
     {"recompute_plan": 1, "steps": [{"function": "main", "graph": "5f2c…", "groups": […], "kept": […], "notes": […]}]}
 
-`graph` is the fingerprint of the graph that the plan is for: a plan for another program is refused. The numbers are
-those of the graph after inlining.
+`graph` is the fingerprint of the graph of the plan: a plan for another program is refused. All numbers are those of the
+graph after inlining.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Mark = bool | str
 
 @dataclass(frozen=True)
 class Note:
-    """What is written on an operation besides the copies: its segment, what it is marked to be (one mark, or one for
-    each result), and whether it is noted as kept."""
+    """Attributes to write on an operation: its segment, its mark (one, or one for each result), and whether it is noted
+    as kept (`checkpoint`)."""
 
     operation: int
     segment: str | None = None
@@ -36,7 +36,7 @@ class Note:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """The plan of one function. `graph`: the fingerprint of what it is for. `offload`: the moves that are in that."""
+    """The plan of one function. `graph`: the fingerprint of its graph. `offload`: the moves that the graph includes."""
 
     function: str
     graph: str
@@ -46,7 +46,7 @@ class StepPlan:
 
 
 def to_json(steps: Iterable[StepPlan]) -> str:
-    """One step a line, its groups on lines of their own."""
+    """Print plans: one step per line, with its groups on separate lines."""
     return "\n".join(['{"recompute_plan": 1, "steps": [', ",\n".join(map(_step_text, steps)), "]}", ""])
 
 
@@ -58,11 +58,11 @@ def _step_text(step: StepPlan) -> str:
         ("kept", map(asdict, step.plan.kept)),
         ("notes", map(_note_data, step.notes)),
     ]
-    return "".join([head, *(f', "{name}": [\n{_lines(listed)}]' for name, listed in lists), "}"])
+    return "".join([head, *(f', "{name}": [\n{_lines(entries)}]' for name, entries in lists), "}"])
 
 
-def _lines(listed: Iterable[object]) -> str:
-    return ",\n".join(json.dumps(one) for one in listed)
+def _lines(entries: Iterable[object]) -> str:
+    return ",\n".join(map(json.dumps, entries))
 
 
 def _group_data(group: CopyGroup) -> dict[str, object]:
@@ -70,15 +70,15 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: Note) -> dict[str, object]:
-    """Without what says nothing; that an operation is kept (`recompute` false) says something."""
-    said = asdict(note)
+    """The fields of a note without defaults; `recompute` false, which keeps an operation, is no default."""
+    note_fields = asdict(note)
     if not note.checkpoint:
-        del said["checkpoint"]
-    return {name: value for name, value in said.items() if value is not None}
+        del note_fields["checkpoint"]
+    return {name: value for name, value in note_fields.items() if value is not None}
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:
-    """Raises `BadPlan`."""
+    """Parse plans. Raises `BadPlan`."""
     try:
         data = parsed(text)
     except BadJson as error:
@@ -91,14 +91,14 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
 
 _STEP = ("function", "graph", "groups", "kept", "notes", "offload")
 _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
-    tuple(field.name for field in fields(one)) for one in (CopyGroup, Batch, Kept, Note, Offload)
+    tuple(field.name for field in fields(record)) for record in (CopyGroup, Batch, Kept, Note, Offload)
 ]
 
 
 def _step(step: Fields) -> StepPlan:
-    groups = tuple([_group(one) for one in step.objects("groups", _GROUP)])
-    kept = tuple([_kept(one) for one in step.objects("kept", _KEPT)])
-    notes = tuple([_note(one) for one in step.objects("notes", _NOTE)])
+    groups = tuple(map(_group, step.objects("groups", _GROUP)))
+    kept = tuple(map(_kept, step.objects("kept", _KEPT)))
+    notes = tuple(map(_note, step.objects("notes", _NOTE)))
     return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
 
 
@@ -114,7 +114,7 @@ def _group(group: Fields) -> CopyGroup:
     return CopyGroup(
         segment=group.text("segment"),
         before=group.number("before"),
-        batches=tuple([_batch(one) for one in group.objects("batches", _BATCH)]),
+        batches=tuple(map(_batch, group.objects("batches", _BATCH))),
         numbers=group.numbers("numbers"),
         replaces=group.numbers("replaces"),
         gates=group.numbers("gates"),
@@ -142,10 +142,10 @@ def _note(note: Fields) -> Note:
 
 
 def _mark(note: Fields) -> Mark | tuple[Mark, ...]:
-    """One for the operation, or one for each result."""
+    """One mark for the operation, or one for each result."""
     mark = note.data["recompute"]
-    listed = cast(list[object], mark) if isinstance(mark, list) else [mark]
-    marks = [one for one in listed if isinstance(one, bool | str)]
-    if len(marks) != len(listed):
+    entries = cast(list[object], mark) if isinstance(mark, list) else [mark]
+    marks = [entry for entry in entries if isinstance(entry, bool | str)]
+    if len(marks) != len(entries):
         raise note.wrong("recompute", "mark, and no list of marks")
     return tuple(marks) if isinstance(mark, list) else marks[0]

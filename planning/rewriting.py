@@ -1,7 +1,6 @@
-"""A graph as it will be once a plan is carried out: what copies cost is reckoned here before a program is touched.
+"""Apply a plan to a graph, to compute the cost of copies before any program is changed.
 
-`recompute-clone` and `recompute-lower` write the same program as IR; a test holds the two together, operation by
-operation.
+`recompute-clone` and `recompute-lower` write the same program as IR; a test compares the two, operation by operation.
 
     3: tanh reads 2, makes 3               3: tanh
     ...                                    9: barrier reads 2, 8 makes 10, 11      8: the cotangent that it waits for
@@ -20,14 +19,18 @@ from .graph import OUTSIDE, Graph
 from .plan import Batch, CopyGroup, Plan
 
 BARRIER = -1
-"""In place of the operation that a new one is a copy of."""
+"""The origin of a barrier, in place of the number of an operation."""
 
 BARRIER_NAME = "stablehlo.optimization_barrier"
 
 
 class Instruction(NamedTuple):
-    """An operation of the new program: `origin`, which one of the graph it is, or copies, or `BARRIER`; `is_new`: it is
-    none of the graph's. It `reads` in the order of the original's. A barrier makes a value of each that it reads."""
+    """An operation of the new program.
+
+    origin: the operation of the graph that it is or copies, or `BARRIER`.
+    is_new: whether it is a copy or a barrier.
+    reads: the values that it reads, in the order of the original. A barrier makes one value for each that it reads.
+    """
 
     origin: int
     phase: str
@@ -38,8 +41,8 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Rewritten:
-    """`stands_for`: for each value that of the graph which it is, or copies, or delays. The first are the graph's own,
-    those that nobody makes any more among them."""
+    """The new program. `stands_for`: for each value the value of the graph that it is, copies, or delays. The values of
+    the graph come first, including those of dead operations."""
 
     operations: tuple[Instruction, ...]
     stands_for: tuple[int, ...]
@@ -47,25 +50,25 @@ class Rewritten:
     @cached_property
     def maker(self) -> tuple[int, ...]:
         """For each value the operation that makes it, or `OUTSIDE`."""
-        found = [OUTSIDE] * len(self.stands_for)
+        maker = [OUTSIDE] * len(self.stands_for)
         for op, instruction in enumerate(self.operations):
             for value in instruction.makes:
-                found[value] = op
-        return tuple(found)
+                maker[value] = op
+        return tuple(maker)
 
 
 @dataclass(frozen=True)
 class HoldingBack:
-    """In front of the operation `before`, a barrier over these `values`: who reads one from there on waits for all."""
+    """A barrier over `values` in front of the operation `before`: later readers of one value wait for all of them."""
 
     before: int
     values: tuple[int, ...]
 
 
 def carried_out(graph: Graph, plan: Plan, ordered: bool = True) -> Rewritten:
-    """The graph with the plan's copies, without what is dead then.
+    """Apply a plan to the graph, and remove dead operations.
 
-    `ordered`: with barriers in front of copies, as on a target that runs what is ready.
+    `ordered`: put barriers in front of copies, as for a target that runs operations as soon as they are ready.
     """
     writer, groups = _Writer(graph, ordered), dict[int, list[CopyGroup]]()
     for group in plan.groups:
@@ -74,43 +77,43 @@ def carried_out(graph: Graph, plan: Plan, ordered: bool = True) -> Rewritten:
         for group in groups.get(op, ()):
             writer.add(group)
         writer.keep(op)
-    return Rewritten(tuple(_alive(graph, writer.written)), tuple(writer.stands_for))
+    return Rewritten(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
 
 
 def held_back(graph: Graph, program: Rewritten, barriers: Sequence[HoldingBack]) -> Rewritten:
-    """The program with these barriers besides. `graph`: the program as a graph, whose numbers they speak in."""
+    """Insert barriers into the program. `graph`: the program as a graph; the barriers use its numbers."""
     if not barriers:
         return program
-    writer, standing = _Writer(graph), dict[int, list[HoldingBack]]()
+    writer, barriers_at = _Writer(graph), dict[int, list[HoldingBack]]()
     for barrier in barriers:
-        standing.setdefault(barrier.before, []).append(barrier)
+        barriers_at.setdefault(barrier.before, []).append(barrier)
     for op in range(len(graph)):
-        for barrier in standing.get(op, ()):
+        for barrier in barriers_at.get(op, ()):
             writer.barrier((), barrier.values, graph.phases[op])
         writer.keep(op)
     return Rewritten(
-        tuple([_as_before(program, one) for one in writer.written]),
+        tuple([_with_first_origin(program, instruction) for instruction in writer.written]),
         tuple([program.stands_for[value] for value in writer.stands_for]),
     )
 
 
-def _as_before(program: Rewritten, one: Instruction) -> Instruction:
-    """An operation of a program made from the program, in terms of the graph before both."""
-    if one.origin == BARRIER:
-        return one
-    first = program.operations[one.origin]
-    if one.reads is first.reads:
+def _with_first_origin(program: Rewritten, instruction: Instruction) -> Instruction:
+    """Replace the origin in `program` by the origin in the graph that `program` was made from."""
+    if instruction.origin == BARRIER:
+        return instruction
+    first = program.operations[instruction.origin]
+    if instruction.reads is first.reads:
         return first
-    return Instruction(first.origin, one.phase, first.is_new, one.reads, one.makes)
+    return Instruction(first.origin, instruction.phase, first.is_new, instruction.reads, instruction.makes)
 
 
 @dataclass
 class _Writer:
-    """Goes through the graph once.
+    """Walks through the graph once.
 
-    `copy_of`: the copy that the backward pass reads in place of a value by now, and in front of what it was made.
-    `delayed`: what gradient operations read in place of a value that a group reads, and `passed` what everybody reads
-    in place of a value that was waited for.
+    copy_of: for each value its latest copy, which the backward pass reads, and the place of the copy.
+    delayed: for each input of a group the value behind the barrier, which gradient operations read.
+    passed: for each gate the value behind the barrier, which all later operations read.
     """
 
     graph: Graph
@@ -125,10 +128,10 @@ class _Writer:
         self.stands_for = list(range(len(self.graph.maker)))
 
     def keep(self, op: int) -> None:
-        """An operation of the graph, with what it reads now."""
+        """Append an operation of the graph with its current operands."""
         graph = self.graph
         reads = graph.reads[op]
-        # Of most operations nothing is copied, delayed or waited for.
+        # Fast path: most operations have no copied, delayed or passed operands.
         if not graph.forward[op] and not self.copy_of.keys().isdisjoint(reads):
             reads = tuple([self._now(value) for value in reads])
         if graph.gradient[op] and not self.delayed.keys().isdisjoint(reads):
@@ -152,7 +155,7 @@ class _Writer:
             self.copy_of[value] = mapping[value], group.before
 
     def _copies(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
-        """`mapping` leads from values to their copies; the batch's are added to it."""
+        """Append the copies of a batch. `mapping`: from values to their copies; those of the batch are added."""
         inputs = [value for value in batch.inputs if value not in mapping]
         now = [self._now(value) for value in inputs]
         if now and self.ordered:
@@ -165,7 +168,8 @@ class _Writer:
             self.written.append(Instruction(op, "gradient", True, reads, makes))
 
     def barrier(self, late: Iterable[int], awaited: Iterable[int], phase: str = "gradient") -> list[int]:
-        """What stands for the values behind the barrier. What is `awaited` is read there by everybody from now on."""
+        """Append a barrier. Returns the values behind it, for `late` and `awaited`; all later operations read the
+        `awaited` values there."""
         gates = list(dict.fromkeys(map(self._behind, awaited)))
         read = list(dict.fromkeys([*map(self._behind, late), *gates]))
         made = [self._new_value(self.stands_for[value]) for value in read]
@@ -187,23 +191,24 @@ class _Writer:
         return len(self.stands_for) - 1
 
 
-def _alive(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
-    """Nobody reads what was computed for the backward pass and is recomputed there."""
-    read, alive = set[int](), list[Instruction]()
-    for one in reversed(written):
-        may_go = one.origin == BARRIER or (one.makes and graph.effects[one.origin] is None)
-        if not may_go or not read.isdisjoint(one.makes):
-            alive.append(one)
-            read.update(one.reads)
-    alive.reverse()
-    return alive
+def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
+    """Remove operations without readers, such as originals for the backward pass that are recomputed there."""
+    read, live = set[int](), list[Instruction]()
+    for instruction in reversed(written):
+        origin = instruction.origin
+        is_removable = origin == BARRIER or (instruction.makes and graph.effects[origin] is None)
+        if not is_removable or not read.isdisjoint(instruction.makes):
+            live.append(instruction)
+            read.update(instruction.reads)
+    live.reverse()
+    return live
 
 
 def as_graph(graph: Graph, program: Rewritten) -> Graph:
-    """The new program as a graph of its own. Its values keep their numbers."""
+    """The new program as a graph. Its values keep their numbers."""
     operations = program.operations
     origins = [operation.origin for operation in operations]
-    copies = (op for op, one in enumerate(operations) if one.is_new and one.origin != BARRIER)
+    copies = (op for op, operation in enumerate(operations) if operation.is_new and operation.origin != BARRIER)
     return Graph(
         names=tuple([BARRIER_NAME if op == BARRIER else graph.names[op] for op in origins]),
         phases=tuple([operation.phase for operation in operations]),
@@ -212,7 +217,7 @@ def as_graph(graph: Graph, program: Rewritten) -> Graph:
         flops=tuple([0 if op == BARRIER else graph.flops[op] for op in origins]),
         inner_bytes=tuple([0 if op == BARRIER else graph.inner_bytes[op] for op in origins]),
         looks_at=tuple(
-            [_looked_at(graph, operation) if operation.origin in graph.casts else None for operation in operations]
+            [_viewed_value(graph, operation) if operation.origin in graph.casts else None for operation in operations]
         ),
         effects=tuple([None if op == BARRIER else graph.effects[op] for op in origins]),
         maker=program.maker,
@@ -225,26 +230,26 @@ def as_graph(graph: Graph, program: Rewritten) -> Graph:
     )
 
 
-def _looked_at(graph: Graph, one: Instruction) -> int:
-    source = graph.looks_at[one.origin]
-    assert source is not None, "only what looks at something is asked"
-    return one.reads[graph.reads[one.origin].index(source)]
+def _viewed_value(graph: Graph, instruction: Instruction) -> int:
+    source = graph.looks_at[instruction.origin]
+    assert source is not None, "the operation is a view or a cast"
+    return instruction.reads[graph.reads[instruction.origin].index(source)]
 
 
 def _roots(graph: Graph, program: Rewritten) -> tuple[int, ...]:
-    """A view shows what it reads now; what passes a barrier stays where it is."""
-    found = list(range(len(program.stands_for)))
-    found[: len(graph.root)] = graph.root
+    """Owners of storage: views share that of their current operand, results of barriers that of their operand."""
+    roots = list(range(len(program.stands_for)))
+    roots[: len(graph.root)] = graph.root
     for origin, _, _, reads, makes in program.operations:
         if origin == BARRIER:
             for read, made in zip(reads, makes, strict=True):
-                found[made] = found[read]
+                roots[made] = roots[read]
             continue
         if origin not in graph.showing:
-            # What owns its storage stands for itself already, and so does a copy of it.
+            # A value that owns its storage is its own root already, and so is a copy of it.
             continue
         for old, made in zip(graph.makes[origin], makes, strict=True):
             if (root := graph.root[old]) != old:
                 pairs = zip(graph.reads[origin], reads, strict=True)
-                found[made] = next(found[new] for read, new in pairs if graph.root[read] == root)
-    return tuple(found)
+                roots[made] = next(roots[new] for read, new in pairs if graph.root[read] == root)
+    return tuple(roots)

@@ -1,1 +1,1 @@
-"""What is recomputed: the decision for each segment, the plan of marks, and what may not run twice."""
+"""Decide what to recompute: decisions per segment, plans from marks, loop cuts, and the legality of copies."""

@@ -1,4 +1,4 @@
-"""Ways in which a step may be cut and copied, as data: each is planned, and the one that needs least is carried out."""
+"""Candidates for the segments of a step and for their copies, as data. All are planned; the least peak is applied."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from ...planning.graph import Graph
 
 @dataclass(frozen=True)
 class Attempt:
-    """cuts: segments by structure, in place of named ones. own_outputs: a segment computes its outputs again for its
-    own gradient, while they are kept for everybody else. beside, chain, each_pass: see `Copying`.
+    """One candidate.
+
+    cuts: segments by structure; None for named segments.
+    own_outputs: a segment recomputes its outputs for its own gradient, while they are kept for all other readers.
+    beside, chain, each_pass: see `Copying`.
     """
 
     cuts: Cuts | None = None
@@ -24,13 +27,13 @@ class Attempt:
 
     def __str__(self) -> str:
         segments = "named segments" if self.cuts is None else str(self.cuts)
-        said = [
+        variations = [
             "outputs again for their own gradient" * self.own_outputs,
             "in two stages" * (not self.beside),
             "one after the other" * self.chain,
             "again in each backward pass" * self.each_pass,
         ]
-        return ", ".join([segments, *filter(None, said)])
+        return ", ".join([segments, *filter(None, variations)])
 
 
 FIRST = Attempt()
@@ -39,11 +42,14 @@ FIRST = Attempt()
 def attempts_for(
     graph: Graph, selection: Selection, named: bool, stated: bool, structures: int | None = None
 ) -> Iterator[Attempt]:
-    """The attempts in the order in which they are worth a try.
+    """The candidates, the most promising ones first.
 
-    `named`: whether there are segments to be found by name; `stated`: whether operations say themselves which
-    segment they are of, or that they are recomputed; `structures`: at most so many cuts by structure. What the user
-    says of segments is not tried otherwise: only how they are copied is.
+    Args:
+        named: whether the step has segments with names.
+        stated: whether operations have attributes for their segment or for recomputation.
+        structures: the maximum number of cuts by structure; None for all.
+
+    Segments that the user states are not varied; only the copying of them is.
     """
     is_open = not stated and _is_open(selection)
     if named or not is_open:
@@ -58,14 +64,14 @@ def attempts_for(
             yield Attempt(own_outputs=True)
         if (whole := uncut(graph)) is not None:
             yield Attempt(whole)
-        cuts = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
-        by_structure = [each for each in cuts if each is not None]
-        yield from (Attempt(each) for each in by_structure)
+        candidates = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
+        by_structure = [cuts for cuts in candidates if cuts is not None]
+        yield from (Attempt(cuts) for cuts in by_structure)
         if not named and not by_structure:
             yield FIRST
 
 
 def _is_open(selection: Selection) -> bool:
-    """Whether nothing is said of where segments are."""
-    said = selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
-    return not said
+    """Whether the selection leaves the segments open."""
+    stated = selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
+    return not stated

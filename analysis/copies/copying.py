@@ -1,4 +1,4 @@
-"""How copies are made: the options of `recompute-clone` as data."""
+"""Options of copying: those of `recompute-clone` as data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from .legality import refused
 
 @dataclass(frozen=True)
 class Copying:
-    """copies: at most so many of one operation. chain: each group also waits for the gradient operation before it,
-    which keeps groups apart that would all be ready at once. beside: a segment is copied in two parts only where the
-    second could run beside the first. each_pass: a segment that the backward pass comes back to is copied again (see
-    `planning/by_segment/each_pass.py`). staged, joined: it is copied in parts at all, and its tokens hold the
-    cotangents too that join later; bytes and reasons are the same without.
-    permission: what may run a second time though it is no function of its operands.
+    """Options of the planner for copies of segments.
+
+    copies: the maximum number of copies of one operation.
+    chain: each copy group also waits for the preceding gradient operation, which separates groups that would all be
+        ready at once.
+    beside: copy a segment in two parts only if the second part could run concurrently with the first.
+    each_pass: copy a segment again for each pass of the gradient over it (see `planning/by_segment/each_pass.py`).
+    staged: copy segments in parts. joined: tokens also hold cotangents that join later. Neither changes bytes or
+        reasons.
+    permission: operations that may run twice although they are no functions of their operands.
     """
 
     copies: int = 2

@@ -1,6 +1,6 @@
-"""What a policy says of each segment: recompute its inside, or why not.
+"""Per-segment decision: recompute the values inside, or the reason that the segment is skipped.
 
-Marking and explaining read the same decisions.
+Marking and explaining use the same decisions.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from .copying import Copying
 
 @dataclass(frozen=True)
 class Decision:
-    """One segment instance: of its `operations`, the `values` may be recomputed. `reason` says why nothing is.
+    """The decision for one segment instance.
 
-    `groups` is what recomputing them means, also where it is not worth it; empty where it cannot be done. `own`:
-    outputs that are kept, and recomputed for these readers alone.
+    operations: the operations of the segment.
+    values: the values that may be recomputed.
+    groups: the copy groups that recompute them, even if this is not worthwhile; empty if it is impossible.
+    reason: why nothing is recomputed; None if `values` are.
+    own: outputs that are kept, and recomputed for these readers only.
     """
 
     segment: str
@@ -43,7 +46,7 @@ class Decision:
 
     @property
     def first(self) -> Operation:
-        """Where the segment is reported."""
+        """The operation at which the segment is reported."""
         return self.operations[0]
 
     @property
@@ -56,13 +59,13 @@ class Decision:
 
     @property
     def outputs(self) -> tuple[Operation, ...]:
-        """What is kept."""
+        """The operations whose results are all kept."""
         return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions in program order, and what is to be said besides."""
+    """Decisions in program order, and the resolved selection with its remarks."""
 
     step: Step
     decisions: tuple[Decision, ...]
@@ -77,9 +80,9 @@ def decide(
     named: Mapping[Operation, str] | None = None,
     staged: bool = True,
 ) -> Decisions:
-    """One decision for each segment instance, then one for what moves outside of them. Raises `BadSelection`.
+    """Decide for each segment instance, then for operations outside of segments. Raises `BadSelection`.
 
-    `named`: the segments that have names, where they are known already. `staged`: see `Copying`.
+    `named`: the segments with names, if they are already computed. `staged`: see `Copying`.
     """
     resolved = resolve(step.phases, selection, _cut(step, attempt) or named)
     decider = _Decider(
@@ -101,25 +104,25 @@ def _cut(step: Step, attempt: Attempt) -> Mapping[Operation, str] | None:
 
 
 def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
-    found = segments_of_gradients(step.phases, selection.segments)
-    return {step.position(op): scope for op, scope in found.items()}
+    scopes = segments_of_gradients(step.phases, selection.segments)
+    return {step.position(op): scope for op, scope in scopes.items()}
 
 
 def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
-    """Preferences outside of every segment, and what is moved because only the backward pass reads it."""
+    """Decisions on marked operations outside of segments, and on operations to sink into the backward pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is Policy.PREFER_RECOMPUTE for result in op.results)]
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    groups = (step.numbered.operations_of(one) for one in sinkable(step.graph, set(step.positions(taken))))
-    moved = (decider.decide("", group, outputs=False) for group in groups)
+    groups = (step.numbered.operations_of(numbers) for numbers in sinkable(step.graph, set(step.positions(taken))))
+    sunk = (decider.decide("", group, outputs=False) for group in groups)
     stated = [decider.decide("", preferred, outputs=True)] if preferred else []
-    return [*stated, *(one for one in moved if one.recomputed)]
+    return [*stated, *(decision for decision in sunk if decision.recomputed)]
 
 
 @dataclass(frozen=True)
 class _Decider:
-    """`scopes`: of gradient operations, the segment whose own gradient they are."""
+    """The inputs of all decisions. `scopes`: for each gradient operation the segment that it differentiates."""
 
     step: Step
     selection: Selection
@@ -134,53 +137,53 @@ class _Decider:
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """`outputs`: whether what leaves the operations is recomputed too; as the selection says if not given."""
+        """Decide for one segment. `outputs`: whether to recompute its outputs too; None for the selection's option."""
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
         kept = {step.number(value) for value in saved if value in step.numbered.number}
-        leaving = set[int]() if outputs else kept_outputs(graph, members)
-        marked = {op for op, at in zip(members, operations, strict=True) if Names.RECOMPUTE in at.attributes}
-        own = self._own(segment, members, leaving - kept, marked) if self.attempt.own_outputs else {}
-        kept |= leaving - own.keys()
+        live_out = set[int]() if outputs else kept_outputs(graph, members)
+        marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
+        own = self._own(segment, members, live_out - kept, marked) if self.attempt.own_outputs else {}
+        kept |= live_out - own.keys()
         values = frozenset(
             value
             for op in members
             for value in graph.makes[op]
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
-        # Each segment for itself: nothing is known of where the next one begins.
-        how = Copying(
+        # Each segment is planned alone: the start of the next one is not known here.
+        copying = Copying(
             beside=self.attempt.beside, staged=self.staged, joined=False, permission=self.selection.permission
         )
-        plan = how.plan(step, Targets(dict.fromkeys(members, segment), values, own))
+        plan = copying.plan(step, Targets(dict.fromkeys(members, segment), values, own))
         forced = any(map(is_forced, operations)) or (outputs and bool(segment))
-        meant = frozenset(step.numbered.values_of(values))
-        again = {step.value(value): readers for value, readers in own.items() if value in values}
-        return Decision(segment, tuple(operations), meant, plan.groups, _why_not(plan, forced), again)
+        targets = frozenset(step.numbered.values_of(values))
+        own_outputs = {step.value(value): readers for value, readers in own.items() if value in values}
+        return Decision(segment, tuple(operations), targets, plan.groups, _why_not(plan, forced), own_outputs)
 
     def _own(
-        self, segment: str, members: Sequence[int], leaving: Iterable[int], marked: Container[int]
+        self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """Of what leaves a segment that which its own gradient reads, and who that is.
+        """The outputs of a segment that its own gradient reads, with these readers.
 
-        By scope, not by what they depend on: what stands between two segments is neither's.
+        Readers are selected by scope, not by dependence: an operation between two segments belongs to neither.
         """
         graph, inside, scope = self.step.graph, set(members), instance_name(segment)
-        found = dict[int, frozenset[int]]()
-        for value in leaving:
+        own_readers = dict[int, frozenset[int]]()
+        for value in live_out:
             own = [
                 reader
                 for reader in graph.readers[value]
                 if (graph.gradient[reader] and self.scopes.get(reader) == scope) or reader in inside
             ]
             if own and graph.maker[value] not in marked:
-                found[value] = frozenset(own)
-        return found
+                own_readers[value] = frozenset(own)
+        return own_readers
 
 
 def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
-    """A mark on the operation wins over the policy."""
+    """Whether the value is to be recomputed. A mark on the operation takes precedence over the policy."""
     mark = mark_of(step.value(value)) if marked else None
     return by_policy if mark is None else mark.recomputes
 
@@ -190,27 +193,27 @@ def _lives_on(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """What a forward operation outside of the segment reads, and what such a value is a view of.
+    """The values that a forward operation outside of the segment reads, and the owners of their storage.
 
-    Were they recomputed, each segment would need the one before it again.
+    They are kept, so that the recomputation of a segment does not depend on that of the segment before it.
     """
     inside = set(segment)
-    found = {
+    outputs = {
         value
         for value in graph.results_of(inside)
         if any(graph.forward[reader] and reader not in inside for reader in graph.readers[value])
     }
-    return found | {root for value in found if graph.maker[root := graph.root[value]] in inside}
+    return outputs | {root for value in outputs if graph.maker[root := graph.root[value]] in inside}
 
 
 def stays(graph: Graph, segment: Sequence[int]) -> set[int]:
-    """The results of a segment that are kept: its outputs, and what outlives the backward pass anyway."""
+    """The results of a segment that are kept: its outputs, and values that are live after the backward pass."""
     return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
 
 
 def _why_not(plan: Plan, forced: bool) -> str | None:
-    # A segment whose first values are needed at once is the last segment: all of it would have to be there at once.
-    ungated = next((one.reason for one in plan.kept if one.reason == NO_GATE), None)
+    # If the gradient needs the first values at once, it is the last segment: all copies would be live at once.
+    ungated = next((kept.reason for kept in plan.kept if kept.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
@@ -222,8 +225,8 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
 
 
 def explicit_mark(op: Operation) -> bool | None:
-    """Whether the user says that the operation is recomputed (True) or kept (False); None where nothing is said."""
+    """Whether a mark of the user recomputes (True) or keeps (False) the operation; None without a mark."""
     if Names.RECOMPUTE not in op.attributes:
         return None
-    said = [mark for result in op.results if (mark := mark_of(result)) is not None]
-    return any(mark.recomputes for mark in said) if said else None
+    marks = [mark for result in op.results if (mark := mark_of(result)) is not None]
+    return any(mark.recomputes for mark in marks) if marks else None

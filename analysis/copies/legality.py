@@ -1,4 +1,4 @@
-"""Which operations may run a second time, and which values need not be kept; in words where the answer is no."""
+"""Legality of recomputation: the reason that an operation must not run twice, or that a value stays live."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..step.step import Step
 
 
 def refused(step: Step, permission: Permission) -> frozenset[int]:
-    """The operations that may run once only."""
+    """The operations that must not run twice."""
     impure = step.graph.impure
     return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOTHING) -> str | None:
-    """Why the operation may not run a second time, however much it would save."""
+    """The reason that the operation must not run twice; None if it may."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
     if (reason := why_not_again(op, permission)) is not None:
@@ -30,7 +30,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NOT
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Why a value is there after the backward pass anyway; None where it need not be."""
+    """The reason that a value is live after the backward pass; None if it need not be."""
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.lives_on:
         return None

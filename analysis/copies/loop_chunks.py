@@ -1,8 +1,8 @@
-"""Loops that hold some carries in place of stacks: every so many, a chunk at a time run again; or in so many slots.
+"""Loops that save some carries in place of stacks: the carries of every n-th iteration, or in a fixed number of slots.
 
-That is for what the smallest cut of the body leaves: often the carry of each iteration, which is too much where loops
-are long. N slices are held between the loops before; after, the carries of each chunk, and the slices of one chunk; or
-the carries of each slot, and the slice of one iteration.
+This is for stacks that remain after the smallest cut of the body: often the carry of each iteration, which needs too
+many bytes if the loop is long. Before, N slices are live between the loops. After, the carries of each chunk and the
+slices of one chunk are live; or the carries of each slot, and the slice of one iteration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOT_LESS = "{words}, and what is run again from them, are {after} bytes, and its
 
 @dataclass(frozen=True)
 class Demand:
-    """What of a loop is needed: carries by number, those that iterations change, without the counter; and operations in
+    """The needed part of a loop: numbers of the carries that iterations change, without the counter, and operations in
     program order."""
 
     carries: tuple[int, ...]
@@ -48,30 +48,32 @@ class Demand:
 def demand(
     loop: CountedLoop, wanted: Iterable[SSAValue], results: Iterable[int], known: Collection[SSAValue] = ()
 ) -> Demand:
-    """What iterations need to make the wanted values of the body, and these results; values that are `known` are there
-    already."""
-    given = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
-    carries, found, seen = set(results) - given, set[Operation](), set[SSAValue]()
+    """The part of the loop that computes the wanted values of the body and these results.
+
+    `known`: values that are available, and need not be computed.
+    """
+    invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
+    carries, operations, visited = set(results) - invariant, set[Operation](), set[SSAValue]()
     pending = [*wanted, *(loop.yielded[index] for index in carries)]
     while pending:
         value = pending.pop()
-        if value in seen or value in known:
+        if value in visited or value in known:
             continue
-        seen.add(value)
+        visited.add(value)
         if isinstance(value, BlockArgument) and value.block is loop.block:
-            if value.index not in carries | given:
+            if value.index not in carries | invariant:
                 carries.add(value.index)
                 pending.append(loop.yielded[value.index])
-        elif isinstance(value, OpResult) and value.op.parent is loop.block and value.op not in found:
-            found.add(value.op)
+        elif isinstance(value, OpResult) and value.op.parent is loop.block and value.op not in operations:
+            operations.add(value.op)
             pending.extend(read_values(value.op))
-    return Demand(tuple(sorted(carries)), tuple(op for op in loop.block.ops if op in found))
+    return Demand(tuple(sorted(carries)), tuple(op for op in loop.block.ops if op in operations))
 
 
 @dataclass(frozen=True)
 class Held(ABC):
-    """A link whose stacks `dropped` are not held any more, but some carries. `again`: what makes their slices from
-    these."""
+    """A link that saves carries in place of the stacks `dropped`. `again`: the part of the loop that recomputes their
+    slices from the carries."""
 
     link: Link
     dropped: tuple[Stack, ...]
@@ -80,32 +82,32 @@ class Held(ABC):
     @property
     @abstractmethod
     def after_bytes(self) -> int:
-        """Of all that is held at a time."""
+        """Peak bytes of saved carries and recomputed slices."""
 
     @property
     @abstractmethod
     def iterations(self) -> int:
-        """How many are run once more."""
+        """Number of iterations that are repeated."""
 
     @property
     @abstractmethod
     def words(self) -> str:
-        """Which carries are held."""
+        """A description of the saved carries, for messages."""
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
-        """The carries that are held: those that iterations change."""
+        """Numbers of the saved carries: those that iterations change."""
         return self.again.carries
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Of what is not held any more."""
-        gone = {stack.index for stack in self.dropped}
-        return tuple(reading for reading in self.link.readings if reading.stack.index in gone)
+        """The readings of dropped stacks."""
+        dropped = {stack.index for stack in self.dropped}
+        return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the later loop begins with what was written last."""
+        """Whether the reading loop begins with the slice that was written last."""
         return self.readings[0].written.scale < 0
 
     @property
@@ -114,12 +116,12 @@ class Held(ABC):
 
     @property
     def slice_bytes(self) -> int:
-        """Of one iteration."""
+        """Bytes of the slices of one iteration."""
         return self.before_bytes // self.link.writer.trips
 
     @property
     def carry_bytes(self) -> int:
-        """Of one checkpoint."""
+        """Bytes of the saved carries of one iteration."""
         return sum(value_bytes(self.link.writer.block.args[index]) for index in self.checkpoints)
 
     @property
@@ -127,7 +129,7 @@ class Held(ABC):
         return sum(map(flops, self.again.operations)) * self.iterations
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
-        """Why the loops stay as they are; None where that holds less."""
+        """The reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
         writer, reader = self.link.writer, self.link.reader
         if any(why_impure(op) for loop in (writer, reader) for op in loop.block.ops):
             return EFFECTS
@@ -138,9 +140,9 @@ class Held(ABC):
         if {reading.written for reading in self.readings} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
         # Constants of the body are free.
-        kept = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
-        if kept:
-            return NOT_AGAIN.format(name=name_of(kept[0]))
+        once = [op for op in self.again.operations if (op.operands or op.regions) and not may_repeat(op)]
+        if once:
+            return NOT_AGAIN.format(name=name_of(once[0]))
         if self.after_bytes >= self.before_bytes:
             return NOT_LESS.format(words=self.words, after=self.after_bytes, before=self.before_bytes)
         return None
@@ -148,24 +150,24 @@ class Held(ABC):
 
 @dataclass(frozen=True)
 class Chunks(Held):
-    """The carries are held every so many iterations, and a chunk of these is run again at a time."""
+    """Carries are saved every `every` iterations; the iterations in between, a chunk, are recomputed together."""
 
     every: int
 
     @property
     def whole(self) -> int:
-        """How many chunks have all their iterations."""
+        """Number of complete chunks."""
         return self.link.writer.trips // self.every
 
     @property
     def rest(self) -> int:
-        """How many iterations the last chunk has that has not all."""
+        """Number of iterations in the incomplete last chunk; 0 if there is none."""
         return self.link.writer.trips - self.whole * self.every
 
     @property
     @override
     def after_bytes(self) -> int:
-        """Of all checkpoints, that of the rest too, and of the slices of one chunk."""
+        """Bytes of all checkpoints, including that of the incomplete chunk, and of the slices of one chunk."""
         return (self.whole + (self.rest > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
@@ -181,20 +183,20 @@ class Chunks(Held):
 
 @dataclass(frozen=True)
 class Slots(Held):
-    """The carries are held in slots, which are filled anew while the later loop runs."""
+    """Carries are saved in slots, which are refilled while the reading loop runs."""
 
     slots: int
 
     @property
     @override
     def after_bytes(self) -> int:
-        """Of all slots, of the carry at which the later loop begins, and of the slices of one iteration."""
+        """Bytes of all slots, of the carry at which the reading loop begins, and of the slices of one iteration."""
         return (self.slots + 1) * self.carry_bytes + self.slice_bytes
 
     @property
     @override
     def iterations(self) -> int:
-        """But for those that the loop runs itself; and each once more for its slices."""
+        """Repeated advances, without those of the writing loop itself, plus one repetition of each for its slices."""
         trips = self.link.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 
@@ -205,14 +207,18 @@ class Slots(Held):
 
     @override
     def why_not(self, may_repeat: MayRepeat) -> str | None:
-        found = super().why_not(may_repeat)
-        return FORWARDS if found is None and not self.is_reversed else found
+        reason = super().why_not(may_repeat)
+        return FORWARDS if reason is None and not self.is_reversed else reason
 
 
 def held_of(link: Link, block: Block, schedule: Schedule) -> Held | None:
-    """What is held of the link then; None where no stack is for this one reader."""
-    others = [one for one in links_of(block) if one.writer.op is link.writer.op and one.reader.op is not link.reader.op]
-    shared = {reading.stack.index for one in others for reading in one.readings}
+    """The carries to save for the link under the schedule; None if this loop is the only reader of no stack."""
+    others = [
+        other
+        for other in links_of(block)
+        if other.writer.op is link.writer.op and other.reader.op is not link.reader.op
+    ]
+    shared = {reading.stack.index for other in others for reading in other.readings}
     dropped = tuple(stack for stack in link.stacks if stack.index in link.only_read - shared)
     if not dropped:
         return None
@@ -226,7 +232,7 @@ def held_of(link: Link, block: Block, schedule: Schedule) -> Held | None:
 
 
 def _slots(most: Slots, schedule: Schedule) -> Slots:
-    """As many as are asked for, or as fit; one at least."""
+    """Limit the slots to the number or the bytes of the schedule; at least one."""
     fit = schedule.slots
     if schedule.bytes is not None:
         fit = (schedule.bytes - most.slice_bytes) // max(1, most.carry_bytes) - 1
@@ -234,13 +240,14 @@ def _slots(most: Slots, schedule: Schedule) -> Slots:
 
 
 NEARLY = 1.02
-"""A number of iterations that divides the loop's needs no loops for a rest, and is taken where it costs hardly more."""
+"""A chunk size that divides the trip count needs no loops for an incomplete chunk. It is preferred up to this factor of
+the least bytes."""
 
 
 def _min_chunks(link: Link, dropped: tuple[Stack, ...], again: Demand) -> Chunks:
-    """Those that hold the fewest bytes; of nearly the same, those without a rest."""
-    trips, like = link.writer.trips, Chunks(link, dropped, again, 1)
-    carry, slices = like.carry_bytes, like.slice_bytes
+    """The chunk size with the fewest bytes; among nearly equal ones, a size that divides the trip count."""
+    trips, chunks = link.writer.trips, Chunks(link, dropped, again, 1)
+    carry, slices = chunks.carry_bytes, chunks.slice_bytes
     held = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
     least = min(held.values())
     even = [every for every in held if trips % every == 0 and held[every] <= NEARLY * least]

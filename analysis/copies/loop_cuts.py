@@ -1,8 +1,8 @@
-"""What a loop keeps for the loop that reads its stacks: the smallest set of stacks from which the others are computed.
+"""The smallest set of stacks that a loop keeps for a reading loop, such that the other stacks can be recomputed.
 
-The body of the loop that writes is a graph of values; a value that is kept costs a slice in each iteration. What every
-iteration knows costs nothing: the counter, constants, what the loop does not change and is there anyway. The smallest
-set may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut.
+The body of the writing loop is a graph of values; a kept value costs a slice per iteration. Values that are available
+in every iteration cost nothing: the counter, constants, and live values that the loop does not change. The smallest set
+may be the carry, as with `jax.checkpoint` around the body, or a cheaper cut.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ..step.storage import value_bytes
 MayRepeat = Callable[[Operation], bool]
 
 TIES = 16
-"""Of sets of equal size, one that holds what the writing loop reads anyway lowers the peak while it runs: such bytes
-count a sixteenth less."""
+"""Bytes of values that the writing loop reads from outside count one part in `TIES` less: among sets of equal size, one
+that consists of such values lowers the peak of that loop."""
 
 SMALLEST = "no smaller set of stacks makes those that the later loop reads"
 NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
@@ -40,9 +40,13 @@ READ_WHOLE = "what it hands on to a later loop is not written, or not read, slic
 
 @dataclass(frozen=True)
 class LoopCut:
-    """`again`: the operations of the writing body that the reading body repeats, in program order. `kept`: values of
-    the writing body, and the stacks that hold them already; `new`: values that get one. `dropped`: the stacks that
-    nobody reads any more."""
+    """A cut of the writing body between kept and recomputed values.
+
+    again: the operations of the writing body that the reading body repeats, in program order.
+    kept: values of the writing body, and the existing stacks that hold them.
+    new: values that get a new stack.
+    dropped: the stacks without readers after the cut.
+    """
 
     link: Link
     again: tuple[Operation, ...]
@@ -60,34 +64,34 @@ class LoopCut:
 
     @property
     def kept_bytes(self) -> int:
-        """Of all stacks that are held for the reading loop then."""
-        gone = {stack.index for stack in self.dropped}
-        return self.new_bytes + sum(stack.bytes for stack in self.link.stacks if stack.index not in gone)
+        """Bytes of all stacks that the reading loop reads after the cut."""
+        dropped = {stack.index for stack in self.dropped}
+        return self.new_bytes + sum(stack.bytes for stack in self.link.stacks if stack.index not in dropped)
 
     @property
     def extra_flops(self) -> int:
-        """Of all iterations."""
-        groups = len({one.written for one in self.replaced})
+        """FLOPs of the repeated operations in all iterations."""
+        groups = len({reading.written for reading in self.replaced})
         return sum(flops(op) for op in self.again) * groups * self.link.reader.trips
 
     @property
     def why_not(self) -> str | None:
-        """Why the loops are left as they are; None where the cut is worth it."""
+        """The reason to leave the loops unchanged; None if the cut saves enough."""
         saved = self.dropped_bytes - self.new_bytes
         return None if saved > WORTH_IT * self.dropped_bytes else SMALLEST
 
     @property
     def replaced(self) -> tuple[Reading, ...]:
-        """The readings of what is not kept."""
-        gone = {stack.index for stack in self.dropped}
-        return tuple(reading for reading in self.link.readings if reading.stack.index in gone)
+        """The readings of dropped stacks."""
+        dropped = {stack.index for stack in self.dropped}
+        return tuple(reading for reading in self.link.readings if reading.stack.index in dropped)
 
 
 def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """The smallest set of stacks. Nothing is dropped where no other set is smaller.
+    """The smallest set of stacks. Nothing is dropped if no other set is smaller.
 
-    price: in FLOPs for a byte, what a byte that is not kept is worth: the set for which bytes at this price and FLOPs
-    together are least, a minimum cut with the work on the edges from what is there (Picard, 1976).
+    price: the value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead: a minimum cut
+    with the FLOPs on the edges from the available values (Picard, 1976).
     """
     writer = link.writer
     optional = [stack for stack in link.stacks if stack.index in link.only_read]
@@ -95,30 +99,30 @@ def loop_cut(link: Link, may_repeat: MayRepeat, price: Fraction | None = None) -
     for stack in optional:
         flow.add(stack.slice)
     kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.priced(price))
-    stays = set[int]()
+    staying = set[int]()
     by_value = {
-        seen_through(stack.slice): stack for stack in sorted(link.standing, key=lambda one: _is_held(one, link))
+        seen_through(stack.slice): stack for stack in sorted(link.standing, key=lambda stack: _is_held(stack, link))
     }
     standing, new = list[tuple[SSAValue, Stack]](), list[SSAValue]()
     for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
         stack = by_value.get(seen_through(value))
         if stack is not None:
-            stays.add(stack.index)
+            staying.add(stack.index)
             standing.append((value, stack))
         elif not _is_given(value, writer):
             new.append(value)
-    dropped = tuple(stack for stack in optional if stack.index not in stays)
+    dropped = tuple(stack for stack in optional if stack.index not in staying)
     again = flow.closure([stack.slice for stack in dropped], kept)
     return LoopCut(link, again, tuple(standing), tuple(new), dropped)
 
 
 def _is_held(stack: Stack, link: Link) -> bool:
-    """Whether the stack is there anyway: of several that hold one value it is the one to read."""
+    """Whether the stack is kept in any case. Of several stacks of one value such a stack is read."""
     return stack.index in link.outputs or stack.index not in link.only_read
 
 
 class _Flow:
-    """The values that what is wanted is computed from, as `min_cut` wants them."""
+    """The dependence graph of the stacked values, as input of `min_cut`."""
 
     def __init__(self, link: Link, may_repeat: MayRepeat):
         self.needs = dict[SSAValue, tuple[SSAValue, ...]]()
@@ -127,25 +131,25 @@ class _Flow:
         self._order = Order.of(link.writer.block)
         self._constants = self._order.constants
         staying = [stack for stack in link.standing if stack.index not in link.only_read]
-        self._free = {one for stack in staying for one in (stack.slice, seen_through(stack.slice))}
+        self._free = {value for stack in staying for value in (stack.slice, seen_through(stack.slice))}
 
     def order_of(self, value: SSAValue) -> tuple[int, int]:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
 
     def priced(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
-        """Of keeping each value, and of computing it again; of an operation with several results each its share."""
+        """The cost to keep each value, and to recompute it; the results of an operation share its cost equally."""
         if price is None:
-            given = (value for value in self.cost if _is_given(value, self._link.writer))
+            from_outside = (value for value in self.cost if _is_given(value, self._link.writer))
             return {value: size * TIES for value, size in self.cost.items()} | {
-                value: self.cost[value] * (TIES - 1) for value in given
+                value: self.cost[value] * (TIES - 1) for value in from_outside
             }, {}
         cost = {value: size * price.numerator for value, size in self.cost.items()}
         made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._link.writer))
-        often = self._link.reader.trips * price.denominator
-        return cost, {value: flops(value.op) * often // len(value.op.results) for value in made}
+        factor = self._link.reader.trips * price.denominator
+        return cost, {value: flops(value.op) * factor // len(value.op.results) for value in made}
 
     def add(self, value: SSAValue) -> None:
-        """The value and all that it is computed from."""
+        """Add the value and its transitive operands."""
         pending = [value]
         while pending:
             value = pending.pop()
@@ -168,12 +172,12 @@ class _Flow:
     def _needs(self, value: SSAValue) -> tuple[SSAValue, ...] | None:
         writer = self._link.writer
         if not _is_inside(value, writer) or isinstance(value, BlockArgument):
-            return () if self._is_there(value) else None
+            return () if self._is_available(value) else None
         assert isinstance(value, OpResult)
         return tuple(read_values(value.op)) if value in self._constants or self._may_repeat(value.op) else None
 
-    def _is_there(self, value: SSAValue) -> bool:
-        """Whether the reading loop knows it and nothing has to be kept for that."""
+    def _is_available(self, value: SSAValue) -> bool:
+        """Whether the value is available in the reading loop at no cost."""
         writer = self._link.writer
         if value is writer.block.args[writer.counter]:
             return True
@@ -181,7 +185,7 @@ class _Flow:
         return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
 
     def _lives_on(self, value: SSAValue) -> bool:
-        """Whether somebody reads it in the reading loop or later."""
+        """Whether the value is live at the reading loop: it has a use in the loop or later."""
         block, reader = self._link.writer.op.parent, self._link.reader.op
         assert block is not None, "a loop stands in a block"
         order = Order.of(block)
@@ -189,20 +193,20 @@ class _Flow:
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
     def closure(self, wanted: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
-        """What makes the wanted values from those that are kept, in program order."""
-        found, pending = set[Operation](), list(wanted)
+        """The operations that compute the wanted values from the kept ones, in program order."""
+        operations, pending = set[Operation](), list(wanted)
         while pending:
             value = pending.pop()
             if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._link.writer):
                 continue
-            if value.op not in found:
-                found.add(value.op)
+            if value.op not in operations:
+                operations.add(value.op)
                 pending.extend(read_values(value.op))
-        return tuple(sorted(found, key=self._order.position.__getitem__))
+        return tuple(sorted(operations, key=self._order.position.__getitem__))
 
 
 def given(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """What the value of the body is outside of the loop; None for what the loop computes."""
+    """The value outside of the loop that a loop-invariant value of the body equals; None if the loop computes it."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if _is_inside(value, loop) else value
@@ -219,14 +223,14 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
 
 
 def seen_through(value: SSAValue) -> SSAValue:
-    """The value that it looks at, where it holds the same elements in the same order."""
+    """Look through reshapes to the value with the same elements in the same order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value
 
 
 def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, str]]:
-    """Loops of the block that hand something on to a backward loop and no stack, with the reason."""
+    """Loops of the block that pass tensors but no stacks to a backward loop, with the reason."""
     linked = {link.writer.op for link in links_of(block)}
     for op in block.ops:
         if (
@@ -239,7 +243,7 @@ def left_alone(block: Block, crossings: Crossings) -> Iterator[tuple[Operation, 
 
 
 def _readers(value: SSAValue) -> Iterator[Operation]:
-    """Later loops that get a tensor from this one, and do not change it."""
+    """Later loops that read a tensor of rank 2 or more without changing it."""
     if not isinstance(value, OpResult) or not is_tensor(value.type) or len(value.type.get_shape()) < 2:
         return
     for use in value.uses:

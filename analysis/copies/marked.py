@@ -1,4 +1,4 @@
-"""From the marks on the operations of a step to a plan: what they ask for, and where they ask for nothing."""
+"""Plan the recomputation of marked operations, and report marks without effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .legality import why_not_recomputable, why_stays
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
-    """Marks on operations that must not run twice, and why."""
+    """Marks on operations that must not run twice, with the reason."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
@@ -34,24 +34,27 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 @part("plan")
 def plan_of_marks(step: Step, how: Copying, without: Iterable[Operation] = ()) -> Plan:
-    """The plan that the marks ask for, those on `without` left out."""
-    targets, spoken_of = _targets(step, frozenset(without))
-    return how.plan(step, completed(step, targets, spoken_of))
+    """Plan the marked operations, except for those in `without`."""
+    targets, marked = _targets(step, frozenset(without))
+    return how.plan(step, completed(step, targets, marked))
 
 
-def completed(step: Step, targets: Targets, spoken_of: Collection[int]) -> Targets:
-    """With what goes along with the targets: what is made of them for the backward pass alone, and views of them."""
+def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
+    """Add values computed from the targets for the backward pass alone, and views of targets.
+
+    `marked`: operations with attributes of their own, which are not added.
+    """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
-    made = with_residuals(step.graph, targets, demanded, spoken_of)
-    return with_views(step.graph, made, spoken_of)
+    residual_targets = with_residuals(step.graph, targets, demanded, marked)
+    return with_views(step.graph, residual_targets, marked)
 
 
 def _targets(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozenset[int]]:
-    """Marked forward values; marks outside every segment form one of their own. And of which operations is spoken."""
-    segments, values, spoken_of = dict[int, str](), set[int](), set[int]()
+    """The marked forward values, and all operations with a mark. Marks outside of segments form one segment, ""."""
+    segments, values, marked = dict[int, str](), set[int](), set[int]()
     for index, op in enumerate(step.phases.order.operations):
-        if op not in without and not _SAID.isdisjoint(op.attributes):
-            spoken_of.add(index)
+        if op not in without and not _MARKS.isdisjoint(op.attributes):
+            marked.add(index)
         if not step.graph.forward[index]:
             continue
         segment = op.attributes.get(Names.SEGMENT)
@@ -61,24 +64,24 @@ def _targets(step: Step, without: frozenset[Operation]) -> tuple[Targets, frozen
             segments.setdefault(index, "")
             made = zip(step.graph.makes[index], op.results, strict=True)
             values.update(number for number, result in made if is_to_recompute(result))
-    return Targets(segments, frozenset(values)), frozenset(spoken_of)
+    return Targets(segments, frozenset(values)), frozenset(marked)
 
 
-_SAID = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
+_MARKS = frozenset({Names.RECOMPUTE, Names.CHECKPOINT})
 
 
 def without_effect(step: Step, plan: Plan) -> Iterator[Remark]:
-    """What the plan keeps although it was asked for, and why."""
+    """Remarks on marked values that the plan keeps, with the reason."""
     return (_left_alone(step, kept) for kept in plan.kept)
 
 
 def _left_alone(step: Step, kept: Kept) -> Remark:
-    what = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
-    return Remark(step.operation(kept.operation), f"{what} is not recomputed: {kept.reason}")
+    subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
+    return Remark(step.operation(kept.operation), f"{subject} is not recomputed: {kept.reason}")
 
 
 def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
-    """Marked results that stay, while their operation is copied for the sake of another result: which, and why."""
+    """Marked results that are kept although their operation is copied for another result: operation, index, reason."""
     graph, replaced = step.graph, plan.replaced
     for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
         op = step.operation(number)

@@ -1,1 +1,1 @@
-"""Bytes over time: the timeline in any order, schedules, peaks, and a model of what XLA makes of a step."""
+"""Bytes over time: timelines of any order, schedules, peaks, and a memory model of XLA:CPU."""

@@ -1,4 +1,4 @@
-"""A step in the order of an executor that starts operations as soon as they can run (`planning/orders.py`)."""
+"""The eager schedule of a step: operations start as soon as their operands are available (`planning/orders.py`)."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def eager(phases: Phases) -> Phases:
 
 
 def eager_timeline(function: FuncOp, phases: Phases) -> Timeline:
-    """Live bytes over the eager schedule; its `peak_bytes` is what rule R8 speaks of."""
+    """Live bytes over the eager schedule; rule R8 compares its `peak_bytes` with that of the program order."""
     return timeline(function, eager(phases))

@@ -1,4 +1,4 @@
-"""What a report says of the storages of a timeline. Nothing here counts, and nothing that counts asks for it."""
+"""Labels of the storages of a timeline, for reports only; the byte counts do not depend on them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..step.phases import Phases
 
 @dataclass(frozen=True)
 class Buffer:
-    """One storage, however many views it has. `first` and `last` are positions in program order, both inclusive.
+    """One storage with all of its views. `first` and `last` are positions in program order, both inclusive.
 
-    `name` and `source`: as `value_name` and `source_of` say them, "" where the program does not.
+    `name` and `source`: as in `value_name` and `source_of`; "" if unknown.
     """
 
     label: str
@@ -36,18 +36,18 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Labels:
-    """`segments`: of the operations that do not say theirs themselves."""
+    """Phases and segments for labels. `segments`: the segments of operations without a segment attribute."""
 
     phases: Phases | None = None
     segments: Mapping[Operation, str] = field(default_factory=dict[Operation, str])
 
     @classmethod
     def of(cls, phases: Phases | None) -> Labels:
-        """With the segments that `segments=auto` finds."""
+        """Labels with the segments of `segments=auto`."""
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
-        """The storage that the operation makes; `value`: which result it is, where that is known."""
+        """The label of a storage that the operation makes; `value`: the result, if known."""
         return Buffer(
             label=name_of(op),
             phase="" if self.phases is None else self.phases.phase[op],
@@ -61,13 +61,13 @@ class Labels:
         )
 
     def segment_of(self, op: Operation) -> str:
-        """What the operation says itself, else what was found; "" outside of all."""
+        """The segment in the attribute of the operation, else in `segments`; "" outside of segments."""
         stated = op.attributes.get(Names.SEGMENT)
         return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
-    """What the model calls the value (`recompute.name`), else the program (`%h`), else the path of the location."""
+    """The name of the value in the model (`recompute.name`), else its SSA name (`%h`), else the location's path."""
     stated = op.attributes.get(Names.NAME)
     if isinstance(stated, StringAttr):
         return stated.data
@@ -76,12 +76,12 @@ def value_name(op: Operation, value: SSAValue | None = None) -> str:
 
 
 def source_of(op: Operation) -> str:
-    """`file:line:col` as the operation's own location says it."""
+    """`file:line:col` from the location of the operation; "" if it has none."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
 
 
 def described(op: Operation) -> str:
-    """The operation and its result: `stablehlo.tanh %h (train.py:41:9)`, as far as the program says."""
+    """The operation, its result and its source: `stablehlo.tanh %h (train.py:41:9)`; unknown parts are left out."""
     words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
     return " ".join(filter(None, words))

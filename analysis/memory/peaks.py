@@ -1,4 +1,4 @@
-"""What a step needs at its peak on each kind of executor, as it is and once a plan is carried out."""
+"""Peak bytes of a step on each kind of executor, for the unchanged step and under a plan."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ from .xla.planned import Plain
 
 @dataclass(frozen=True)
 class Peaks:
-    """Bytes of temporaries at their peak: in program order, for an executor that starts what it can, and by the model
-    of XLA:CPU, which is asked when somebody wants to know. `in_update`: the update needs the most, in program order.
+    """Peak bytes of temporaries.
+
+    in_order: in program order.
+    eager: in the eager schedule.
+    in_update: whether the peak in program order is in the update.
+    xla: by the model of XLA:CPU, computed on first access by `ask_xla`.
     """
 
     in_order: int
@@ -42,7 +46,7 @@ class Peaks:
 
     @classmethod
     def written(cls, function: FuncOp, step: Step) -> Peaks:
-        """Of a step as it stands."""
+        """The peaks of a step without further changes."""
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     @property
@@ -50,7 +54,7 @@ class Peaks:
         return self.eager <= EAGER_SHARE * self.in_order
 
     def said(self) -> Iterator[str]:
-        """R8: both numbers, where they are far apart."""
+        """R8: a remark with both peaks if they are far apart."""
         if not self.is_steady:
             yield (
                 f"an executor that starts operations as soon as it can needs {self.eager} bytes at its peak, and "
@@ -65,9 +69,10 @@ class Peaks:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The peaks of a step under plans, before one of them is carried out.
+    """Predict the peaks of a step under plans, without rewriting it.
 
-    `ordered`, `staggered`: what the target keeps, and whether early parts of segments are held back.
+    ordered: whether the target keeps the order that barriers enforce.
+    staggered: whether early parts of segments are delayed.
     """
 
     graph: Graph
@@ -77,18 +82,18 @@ class Forecast:
 
     @classmethod
     def of(cls, function: FuncOp, step: Step, ordered: bool = True, staggered: bool = True) -> Forecast:
-        """Raises `Refusal` for dynamic shapes, when XLA is asked."""
-        read = list[Plain]()
+        """A forecast for the function. Its XLA peaks raise `Refusal` for dynamic shapes."""
+        cache = list[Plain]()
 
         def plain() -> Plain:
-            if not read:
-                read.append(Plain.of(function, step.phases.order))
-            return read[0]
+            if not cache:
+                cache.append(Plain.of(function, step.phases.order))
+            return cache[0]
 
         return cls(step.graph, plain, ordered, staggered)
 
     def read(self) -> Forecast:
-        """The same for a function that is changed from now on."""
+        """Read the function now, so that later changes of it do not affect the forecast."""
         self.plain()
         return self
 
@@ -96,21 +101,21 @@ class Forecast:
         return self.of_program(carried_out(self.graph, Plan()))
 
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
-        """`segments`: of operations, those of which early parts are held back."""
+        """The peaks under a plan. `segments`: the segments of operations whose early parts are delayed."""
         program = carried_out(self.graph, plan, self.ordered)
         if self.ordered and self.staggered:
-            program = self._held_back(program, segments)
+            program = self._delay_early_parts(program, segments)
         return self.of_program(program)
 
-    def _held_back(self, program: Rewritten, segments: Mapping[int, str]) -> Rewritten:
+    def _delay_early_parts(self, program: Rewritten, segments: Mapping[int, str]) -> Rewritten:
         graph = as_graph(self.graph, program)
-        there = {
-            op: segments[one.origin]
-            for op, one in enumerate(program.operations)
-            if one.origin in segments and not one.is_new and graph.forward[op]
+        segment_of = {
+            op: segments[instruction.origin]
+            for op, instruction in enumerate(program.operations)
+            if instruction.origin in segments and not instruction.is_new and graph.forward[op]
         }
-        parts = early_parts(graph, there)
-        return held_back(graph, program, [HoldingBack(one.operations[0], one.waiting) for one in parts])
+        parts = early_parts(graph, segment_of)
+        return held_back(graph, program, [HoldingBack(early.operations[0], early.waiting) for early in parts])
 
     def of_program(self, program: Rewritten) -> Peaks:
         return Peaks.of(as_graph(self.graph, program), lambda: self.plain().peak_bytes(program))

@@ -1,9 +1,8 @@
-"""How many bytes are alive at each operation of a step, in program order: the count of `planning/evaluate.py`, told
-with names.
+"""Live bytes at each operation of a step, in program order: the counts of `planning/evaluate.py` with labels.
 
 Model `order`: every result is stored, views share the storage of their operand, a storage is freed after its last
-reader. Temporaries are what is neither an argument nor a result of the function; constants, and what is computed from
-constants alone, cost nothing.
+reader. Temporaries are the storages other than arguments and results of the function; constants, and values computed
+from constants alone, cost nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .labels import Buffer, Labels
 
 @dataclass(frozen=True)
 class Timeline:
-    """`live_bytes[i]`: temporaries alive while operation i runs, `inner_bytes[i]` of its regions included."""
+    """`live_bytes[i]`: bytes of live temporaries while operation i runs, including `inner_bytes[i]` of its regions."""
 
     operations: tuple[str, ...]
     phases: tuple[str, ...]
@@ -47,7 +46,7 @@ class Timeline:
 
     @property
     def device_bytes(self) -> int:
-        """Arguments, results and temporaries; a result in a donated argument's place counts once."""
+        """Bytes of arguments, results and temporaries; a result in the place of a donated argument counts once."""
         return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
 
 
@@ -71,15 +70,15 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     )
 
 
-def _buffers(values: Sequence[SSAValue], found: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:
-    for number, size, first, last in found.rows():
+def _buffers(values: Sequence[SSAValue], storages: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:
+    for number, size, first, last in storages.rows():
         owner = values[number].owner
-        assert isinstance(owner, Operation), "what counts is made by operations"
+        assert isinstance(owner, Operation), "temporaries are results of operations"
         yield labels.buffer(owner, size, first, last, values[number])
 
 
 def aliased_bytes(function: FuncOp, block: Block) -> int:
-    """Bytes of the arguments in whose place a result is written (`tf.aliasing_output`)."""
+    """Bytes of the arguments that are donated for a result (`tf.aliasing_output`)."""
     return sum(value_bytes(argument) for argument in block.args if _is_aliased(function, argument))
 
 

@@ -1,1 +1,1 @@
-"""What a user may ask for, and which operations and values that is; `selection.py` lists the ways to say it."""
+"""Resolve the options of a user (`options/selection.py`) to operations, values and segments of a step."""

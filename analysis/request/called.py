@@ -1,9 +1,9 @@
-"""Segments that are marked where a function is called, and how the name of a scope spells them.
+"""Segments that are marked at the call of a function, and their encoding as the name of a scope.
 
-    jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in the segment `block`, whose outputs go too
-    jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        kept, though it is inside
+    jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in segment `block`; its outputs are recomputed too
+    jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside of the segment, but saved
 
-A framework opens such a scope around the call, each with a number of its own; `recompute-take-scopes` turns them into
+A framework opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
 attributes.
 """
 
@@ -16,7 +16,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What is said of the operations of a call: they are a segment, they are all run again, or they are kept."""
+    """Treatment of the operations of a call: they form a segment, all are recomputed, or all are saved."""
 
     SEGMENT = "recompute"
     AGAIN = "recompute.again"
@@ -25,13 +25,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Switches:
-    """What MindSpore's `Cell.recompute` and Paddle's `recompute` say of one segment.
+    """Options of one segment, as in MindSpore's `Cell.recompute` and Paddle's `recompute`.
 
-    output_recompute: what leaves it is recomputed too.
-    mp_comm_recompute: its collectives may be repeated, on all devices alike, but those that gather parameters.
-    parallel_optimizer_comm_recompute: those that gather parameters may be repeated: all-gathers of what is an argument.
-    recompute_slice_activation: what it reads is sharded over the devices of a mesh while it is kept.
-    preserve_rng_state: operations that draw from a hidden state are never repeated; with False they may draw anew.
+    output_recompute: recompute the outputs of the segment too.
+    mp_comm_recompute: collectives may be repeated on all devices alike, except those that gather parameters.
+    parallel_optimizer_comm_recompute: collectives that gather parameters (all-gathers of an argument) may be repeated.
+    recompute_slice_activation: shard the inputs of the segment over the devices of a mesh while they are saved.
+    preserve_rng_state: never repeat operations that draw from a hidden state; with False they may draw anew.
     """
 
     output_recompute: bool = False
@@ -46,7 +46,7 @@ DEFAULT = Switches()
 
 @dataclass(frozen=True)
 class Called:
-    """One call: the name of the function, a number that no other call has, and what is said of it."""
+    """One call: the name of the function, the unique number of the call, and the treatment of its operations."""
 
     name: str
     number: int
@@ -59,12 +59,12 @@ _CALLED = re.compile(r"(recompute(?:\.again|\.save)?):([\w.]+)@(\d+)((?:[+-]\w+)
 
 
 def spelled(called: Called) -> str:
-    """The name of its scope: what differs from the defaults is told."""
+    """The name of the scope of a call; only switches that differ from their defaults are written."""
     name = _NOT_IN_A_NAME.sub("_", called.name).strip("_") or "function"
-    return f"{called.kind.value}:{name}@{called.number}{''.join(_told(called.switches))}"
+    return f"{called.kind.value}:{name}@{called.number}{''.join(_changed_switches(called.switches))}"
 
 
-def _told(switches: Switches) -> Iterator[str]:
+def _changed_switches(switches: Switches) -> Iterator[str]:
     for field in fields(switches):
         value = getattr(switches, field.name)
         if value != field.default:
@@ -72,12 +72,12 @@ def _told(switches: Switches) -> Iterator[str]:
 
 
 def read(scope: str) -> Called | None:
-    """The call whose scope it is; None for every other scope. Raises `ValueError` for a switch that nobody knows."""
+    """Parse the name of a scope; None if it marks no call. Raises `ValueError` for an unknown switch."""
     if (match := _CALLED.fullmatch(scope)) is None:
         return None
-    kind, name, number, told = match.groups()
-    said = {switch[1:]: switch[0] == "+" for switch in re.findall(r"[+-]\w+", told)}
-    known = {field.name for field in fields(Switches)}
-    if unknown := said.keys() - known:
-        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; known are {', '.join(sorted(known))}")
-    return Called(name, int(number), Kind(kind), Switches(**said))
+    kind, name, number, switch_text = match.groups()
+    switches = {switch[1:]: switch[0] == "+" for switch in re.findall(r"[+-]\w+", switch_text)}
+    valid_names = {field.name for field in fields(Switches)}
+    if unknown := switches.keys() - valid_names:
+        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; known are {', '.join(sorted(valid_names))}")
+    return Called(name, int(number), Kind(kind), Switches(**switches))

@@ -1,10 +1,11 @@
-"""Segments between named values, by data flow: Paddle's `RecomputeOptimizer` with `checkpoints`.
+"""Segments between named values, by data flow, as in Paddle's `RecomputeOptimizer` with `checkpoints`.
 
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
-What leads to a checkpoint and to none before it is its segment: the part in front of the first checkpoint is one, each
-of two parallel branches is one, the tail after the last checkpoint is none. The order in which checkpoints are named,
-and naming one twice, mean nothing. Masks and local derivatives belong where the operation beside them does.
+The segment of a checkpoint consists of the operations that it depends on and that no earlier checkpoint depends on. The
+operations in front of the first checkpoint form a segment, each of two parallel branches does, the tail after the last
+checkpoint does not. The order and repetition of names do not matter. Masks and local derivatives join the segment of
+the forward operation that reads the same values.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from .names import is_named, named_by, names_of
 class NoSuchCheckpoint(BadSelection):
     """A checkpoint that names no value of the forward pass."""
 
-    def __init__(self, name: str, known: Iterable[str]):
-        close = get_close_matches(name, list(known), n=1)
+    def __init__(self, name: str, candidates: Iterable[str]):
+        close = get_close_matches(name, list(candidates), n=1)
         hint = f"; did you mean '{close[0]}'?" if close else "; name forward values, such as %h0 or attn/tanh"
         super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The segment of each operation that is in one; the checkpoints, which are kept; what was ignored, and why."""
+    """The segment of each operation that is in one, the checkpoints (`kept`), and a remark per ignored checkpoint."""
 
     segment: Mapping[Operation, str]
     kept: frozenset[SSAValue]
@@ -42,18 +43,18 @@ class Segments:
 
 def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
     """Cut the forward pass at the checkpoints. Raises `NoSuchCheckpoint`."""
-    found = dict[Operation, list[SSAValue]]()
+    values_of_op = dict[Operation, list[SSAValue]]()
     remarks = list[Remark]()
     for name, values in named_values(phases, checkpoints).items():
-        if not values and (why := _why_ignored(phases, name)) is not None:
-            remarks.append(Remark(phases.order.operations[0], f"checkpoint '{name}' is ignored: {why}"))
+        if not values and (reason := _why_ignored(phases, name)) is not None:
+            remarks.append(Remark(phases.order.operations[0], f"checkpoint '{name}' is ignored: {reason}"))
         elif not values:
-            raise NoSuchCheckpoint(name, _known(phases))
+            raise NoSuchCheckpoint(name, _forward_names(phases))
         for value in values:
-            assert isinstance(value.owner, Operation), "arguments are no named values"
-            found.setdefault(value.owner, []).append(value)
-    kept = frozenset(value for values in found.values() for value in values)
-    segment = _segments(phases, sorted(found, key=phases.order.position.__getitem__))
+            assert isinstance(value.owner, Operation), "named values are results of operations"
+            values_of_op.setdefault(value.owner, []).append(value)
+    kept = frozenset(value for values in values_of_op.values() for value in values)
+    segment = _segments(phases, sorted(values_of_op, key=phases.order.position.__getitem__))
     _add_companions(phases, segment, kept)
     return Segments(
         {op: f"segment{number}" for op, number in sorted_by_position(phases, segment)}, kept, tuple(remarks)
@@ -65,7 +66,7 @@ def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list
 
 
 def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
-    """The forward values of each name: results by their SSA names, otherwise all results of operations."""
+    """Map each name to forward values: results with that SSA name, otherwise all results of operations of that name."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     exact = dict[str | None, list[SSAValue]]()
     for op in forward:
@@ -78,7 +79,7 @@ def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValu
 
 
 def _why_ignored(phases: Phases, name: str) -> str | None:
-    """Why a name that exists can be no checkpoint."""
+    """The reason that an existing name cannot be a checkpoint; None if the name does not exist."""
     bare = name.removeprefix("%")
     if any(argument.name_hint == bare for argument in phases.order.block.args):
         return "it is an argument of the function, which is there anyway"
@@ -90,12 +91,12 @@ def _why_ignored(phases: Phases, name: str) -> str | None:
     return None
 
 
-def _known(phases: Phases) -> list[str]:
+def _forward_names(phases: Phases) -> list[str]:
     return [name for op in phases.order.operations if phases.is_forward(op) for name in names_of(op)]
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
-    """What leads to each checkpoint, without what leads to an earlier one."""
+    """Number the operations that each checkpoint depends on and no earlier checkpoint depends on."""
     segment = dict[Operation, int]()
     for number, checkpoint in enumerate(checkpoints):
         stack = [checkpoint]
@@ -108,9 +109,10 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
 
 
 def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSAValue]) -> None:
-    """Operations that only the backward pass reads join the operation that reads the same values, or makes theirs.
+    """Add forward operations with backward readers only to the segment of a forward reader of the same operands.
 
-    What reads a checkpoint alone does not belong to what made it: there the next segment begins, or the tail.
+    Without such a reader the segment that makes the operands is used. An operation that reads only a checkpoint does
+    not join the segment of the checkpoint: the next segment, or the tail, begins there.
     """
     order = phases.order
     only_backward = set[Operation]()
@@ -121,22 +123,22 @@ def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSA
         if all(phases.is_gradient(reader) or reader in only_backward for reader in readers):
             only_backward.add(op)
     for op in order.operations:
-        if op in only_backward and (number := _beside(phases, op, segment, only_backward, kept)) is not None:
+        if op in only_backward and (number := _companion_segment(phases, op, segment, only_backward, kept)) is not None:
             segment[op] = number
 
 
-def _beside(
+def _companion_segment(
     phases: Phases, op: Operation, segment: Mapping[Operation, int], only_backward: Set[Operation], kept: Set[SSAValue]
 ) -> int | None:
     order = phases.order
-    beside = [
+    readers = [
         reader
         for operand in op.operands
         for reader in order.readers(operand)
         if phases.is_forward(reader) and reader not in only_backward
     ]
-    if beside:
-        nearest = min(beside, key=lambda reader: abs(order.position[reader] - order.position[op]))
+    if readers:
+        nearest = min(readers, key=lambda reader: abs(order.position[reader] - order.position[op]))
         return segment.get(nearest)
-    made = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in segment]
-    return max((segment[owner] for owner in made if isinstance(owner, Operation)), default=None)
+    makers = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in segment]
+    return max((segment[owner] for owner in makers if isinstance(owner, Operation)), default=None)

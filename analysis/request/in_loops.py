@@ -1,4 +1,4 @@
-"""Which operations in the bodies of loops a selection lets run again: the segments, marks and policies of the rest."""
+"""Operations in loop bodies that a selection allows to repeat, by the segments, marks and policies of other code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .policies import saves_of
 
 
 def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
-    """The test of one operation in the body of a loop below `root`. Raises `UnknownPolicy`."""
+    """Return a predicate on the operations of the loop bodies below `root`. Raises `UnknownPolicy`."""
     operations = every_operation(root)
     is_chosen, policy = _chosen(operations, selection), saves_of(selection)
     excluded = {op for text in selection.exclude for op in saved_by(parse_chain(text), operations)}
@@ -41,7 +41,7 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
 
 
 def asked_whole(op: Operation, selection: Selection) -> bool:
-    """Whether somebody has asked for the whole loop to run again: it stands in a segment that was named."""
+    """Whether the loop as a whole is to run again: the selection or an attribute puts it in a named segment."""
     if Names.SEGMENT in op.attributes:
         return True
     if selection.segments in ("auto", "none") or selection.checkpoints is not None:
@@ -54,7 +54,10 @@ def _is_kept(op: Operation) -> bool:
 
 
 def _chosen(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
-    """Whether the selection's segments hold the operation. What states its segment anywhere speaks for the others."""
+    """Predicate: whether a segment of the selection contains the operation.
+
+    With `auto`, operations without a segment attribute are excluded as soon as any operation has one.
+    """
     pattern = selection.segments
     if selection.checkpoints is not None:
         return _never
@@ -74,7 +77,7 @@ def _never(op: Operation) -> bool:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Views, casts, constants, the slice of an iteration and single numbers travel along."""
+    """Whether the operation is repeated with its readers: views, casts, constants, slices of a stack and scalars."""
     return is_constant(op) or is_cast(op) or name_of(op) in _SHAPES or all(map(_is_number, op.results))
 
 

@@ -1,11 +1,11 @@
 """Chains of operations along def-use edges, some of which are saved: Paddle's `refined_ops_patterns`.
 
-    "main:stablehlo.dot_general"                                    every product is saved
+    "main:stablehlo.dot_general"                                    every dot product is saved
     "main:stablehlo.dot_general; num:1"                             the first one of each segment
     "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
 
 `pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the one
-before it. What `main` matches is saved, in at most `num` chains of each segment (-1: in all).
+before it. The results of the operations that `main` matches are saved, in at most `num` chains per segment (-1: all).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...rules.names import name_of
 
 
 class BadChain(BadSelection):
-    """A pattern that cannot be read."""
+    """A pattern that cannot be parsed."""
 
     def __init__(self, text: str, why: str):
         super().__init__(
@@ -31,7 +31,7 @@ class BadChain(BadSelection):
 
 @dataclass(frozen=True)
 class Chain:
-    """Operation names, shell-style patterns among them; `num` chains at most, -1 for all."""
+    """Operation names or shell-style patterns; `num`: the maximum number of chains per segment, -1 for all."""
 
     pre: tuple[str, ...]
     main: tuple[str, ...]
@@ -44,7 +44,7 @@ class Chain:
 
 
 def parse_chain(text: str) -> Chain:
-    """Read one pattern. Raises `BadChain`."""
+    """Parse one pattern. Raises `BadChain`."""
     parts = dict[str, str]()
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, colon, value = (piece.strip() for piece in part.partition(":"))
@@ -65,31 +65,31 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _number(text: str, number: str) -> int:
     try:
-        found = int(number)
+        count = int(number)
     except ValueError:
-        found = -2
-    if found < -1:
+        count = -2
+    if count < -1:
         raise BadChain(text, f"num is a number of chains, or -1 for all, not '{number}'")
-    return found
+    return count
 
 
 def saved_by(chain: Chain, segment: Sequence[Operation]) -> set[Operation]:
     """The operations of the segment that the chain saves; matches are taken in program order and do not overlap."""
     inside, saved, used = set(segment), set[Operation](), set[Operation]()
-    found = 0
+    matched_chains = 0
     for start in segment:
-        if 0 <= chain.num <= found:
+        if 0 <= chain.num <= matched_chains:
             break
         match = next((m for m in _matches(start, chain.names, inside) if not used.intersection(m)), None)
         if match is not None:
             used.update(match)
             saved.update(match[len(chain.pre) : len(chain.pre) + len(chain.main)])
-            found += 1
+            matched_chains += 1
     return saved
 
 
 def _matches(op: Operation, names: Sequence[str], inside: Collection[Operation]) -> Iterator[tuple[Operation, ...]]:
-    """Chains inside the segment that begin with the operation."""
+    """Chains inside of the segment that begin with `op`."""
     if op not in inside or not fnmatchcase(name_of(op), names[0]):
         return
     if len(names) == 1:

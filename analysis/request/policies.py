@@ -1,6 +1,6 @@
-"""Which operations of a segment a policy saves: those of `jax.checkpoint_policies` by their names, and functions.
+"""Policies that choose the saved operations of a segment: those of `jax.checkpoint_policies` by name, or a function.
 
-Source of the names and of what they save: the JAX documentation of `jax.checkpoint_policies`.
+Source of the names and their meaning: the JAX documentation of `jax.checkpoint_policies`.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ SAVEABLE: dict[str, Saves] = {
     "save_any_names_but_these": _any_name_but,
     "save_anything_except_these_names": _not_named,
 }
-# Saved values that carry the mark `offload`, for whoever can move them to the host.
+# Policies whose saved values get the mark `offload`: they may be moved to the host.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
 NAMING = frozenset(name for name, saves in SAVEABLE.items() if saves in (is_named, _any_name_but, _not_named))
 
 
 class UnknownPolicy(BadSelection):
-    """A policy that nobody has heard of."""
+    """The name of a policy that does not exist."""
 
     def __init__(self, name: str):
         close = get_close_matches(name, SAVEABLE, n=1)
@@ -79,7 +79,7 @@ class UnknownPolicy(BadSelection):
 
 
 def saves(policy: str) -> Saves:
-    """The test of a policy. Raises `UnknownPolicy`."""
+    """The predicate of a policy. Raises `UnknownPolicy`."""
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
@@ -87,11 +87,11 @@ def saves(policy: str) -> Saves:
 
 @dataclass(frozen=True)
 class SelectionByFunction(Selection):
-    """A selection that saves the operations of a segment of which `saveable` says so, in place of a named policy."""
+    """A selection that saves the operations that satisfy `saveable`, in place of a named policy."""
 
     saveable: Saves = _nothing
 
 
 def saves_of(selection: Selection) -> Saves:
-    """The test that a selection means. Raises `UnknownPolicy`."""
+    """The predicate of the selection's policy. Raises `UnknownPolicy`."""
     return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)

@@ -1,4 +1,4 @@
-"""The segments that a selection means in a step, and what it saves inside of them."""
+"""Resolve a selection to the segments of a step and the values that it saves inside of them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ from .segments import find_segments
 
 @dataclass(frozen=True)
 class Resolved:
-    """`members`: the operations of each segment, in program order. `saved`: what is kept, though it is inside.
+    """Segments and saved values of a selection.
 
-    `offloaded` is the part of it that may be moved to the host. `skipped`: segments that the user leaves alone.
+    members: the operations of each segment, in program order.
+    skipped: the segments that the user excludes from recomputation.
+    saved: values inside of segments that are saved.
+    offloaded: the saved values that may be moved to the host.
     """
 
     members: Mapping[str, tuple[Operation, ...]]
@@ -38,9 +41,9 @@ class Resolved:
 
 
 def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str] | None = None) -> Resolved:
-    """Find the segments and what is saved inside of them. Raises `BadSelection`.
+    """Find the segments and the values saved inside of them. Raises `BadSelection`.
 
-    `given`: the segments of the operations, in place of those that the selection finds.
+    `given`: the segment of each operation, which replaces the segments of the selection.
     """
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
     if given is not None:
@@ -52,7 +55,7 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         segment_of = find_segments(phases, selection.segments)
     members = _grouped(_members(segment_of), 0 if given is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
-    # What is repeated iteration by iteration is not copied as a whole besides.
+    # A loop that is recomputed iteration by iteration must not be copied as a whole too.
     saved |= {op for op in segment_of if is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
     return Resolved(
@@ -60,24 +63,24 @@ def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str]
         skipped=_skipped(tuple(members), selection.skip),
         saved=values | kept,
         offloaded=values if selection.policy in OFFLOADING else frozenset(),
-        remarks=(*remarks, *_unmatched(phases, members, selection), *_not_heard(phases)),
+        remarks=(*remarks, *_unmatched(phases, members, selection), *_ignored_inside_regions(phases)),
     )
 
 
 def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, ...]]:
-    found = dict[str, list[Operation]]()
+    operations_of = dict[str, list[Operation]]()
     for op, segment in segment_of.items():
-        found.setdefault(segment, []).append(op)
-    return {segment: tuple(operations) for segment, operations in found.items()}
+        operations_of.setdefault(segment, []).append(op)
+    return {segment: tuple(operations) for segment, operations in operations_of.items()}
 
 
 def _grouped(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
-    """The segments in program order, in so many groups of nearly equal size. Raises `BadSelection`."""
+    """Join consecutive segments into `count` groups of nearly equal size (0: no grouping). Raises `BadSelection`."""
     if not count:
         return members
     if not 0 < count <= len(members):
-        there = f"{len(members)} segments: {', '.join(members)}" if members else "a forward pass without names"
-        raise BadSelection(f"{count} segments cannot be made of {there}")
+        available = f"{len(members)} segments: {', '.join(members)}" if members else "a forward pass without names"
+        raise BadSelection(f"{count} segments cannot be made of {available}")
     names = list(members)
     bounds = [round(index * len(names) / count) for index in range(count + 1)]
     groups = [names[start:end] for start, end in pairwise(bounds)]
@@ -91,8 +94,8 @@ def _range(names: Sequence[str]) -> str:
 def _skipped(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
-            known = f"the {len(names)} are numbered from 0: {', '.join(names)}"
-            raise BadSelection(f"there is no segment {number} to skip; {known}")
+            valid = f"the {len(names)} are numbered from 0: {', '.join(names)}"
+            raise BadSelection(f"there is no segment {number} to skip; {valid}")
     return frozenset(names[number] for number in numbers)
 
 
@@ -103,18 +106,18 @@ def _saved(operations: Sequence[Operation], selection: Selection) -> Iterator[Op
         yield from saved_by(parse_chain(text), operations)
 
 
-def _not_heard(phases: Phases) -> Iterator[Remark]:
-    """Segments and marks inside of what is copied as a whole or not at all, such as a loop."""
+def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
+    """Remarks on segments and marks inside of an operation that is copied as a unit, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):
             continue
         inside = every_operation(op)[1:]
-        quiet = is_repeated_inside(op)
-        segment = next((one.attributes[Names.SEGMENT] for one in inside if Names.SEGMENT in one.attributes), None)
-        if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes and not quiet:
+        repeated_inside = is_repeated_inside(op)
+        segment = next((inner.attributes[Names.SEGMENT] for inner in inside if Names.SEGMENT in inner.attributes), None)
+        if isinstance(segment, StringAttr) and Names.SEGMENT not in op.attributes and not repeated_inside:
             yield Remark(op, INSIDE.format(segment=segment.data, holder=name_of(op)))
-        marked = next((one for one in inside if Names.RECOMPUTE in one.attributes), None)
-        if marked is not None and Names.RECOMPUTE not in op.attributes and not quiet:
+        marked = next((inner for inner in inside if Names.RECOMPUTE in inner.attributes), None)
+        if marked is not None and Names.RECOMPUTE not in op.attributes and not repeated_inside:
             yield Remark(marked, MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op)))
 
 
@@ -130,7 +133,7 @@ MARK_INSIDE = (
 
 
 def _unmatched(phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection) -> Iterator[Remark]:
-    """Patterns that match nothing: they are said, and the rest of the request works."""
+    """Remarks on patterns that match nothing; the other options still apply."""
     first = phases.order.operations[0]
     inside = [op for operations in members.values() for op in operations]
     for option, names in (("names", selection.names), ("save", selection.save)):

@@ -1,4 +1,4 @@
-"""Which forward operations belong together: the named scopes of the model, one instance for each time they are run."""
+"""Find the segments of the forward pass: the named scopes of the model, one instance for each execution of a scope."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class NoSuchSegment(BadSelection):
-    """A pattern that no scope matches; `known` are the scopes that exist."""
+    """A pattern that no scope matches; `known`: the existing scopes."""
 
     pattern: str
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        exist = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
-        return f"no segment matches '{self.pattern}'; the scopes are: {exist}"
+        scopes = ", ".join(self.known) if self.known else "none: the locations name no scope (see jax.named_scope)"
+        return f"no segment matches '{self.pattern}'; the scopes are: {scopes}"
 
 
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     """The segment instance of each forward operation that is in one.
 
-    `pattern` is `auto`, `none` (marks alone say what is recomputed, and what states its segment itself), or a
-    shell-style pattern for a scope's path or its last name (`block*`, `model/layer?`). Raises `NoSuchSegment`.
+    `pattern` is `auto`, `none` (only marks and segment attributes count), or a shell-style pattern for the path or the
+    last name of a scope (`block*`, `model/layer?`). Raises `NoSuchSegment`.
     """
     stated = _stated(phases, "auto" if pattern == "none" else pattern)
     if pattern == "none" or (stated and pattern == "auto"):
@@ -48,26 +48,26 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
     segment_path = {op: prefix for op, path in paths.items() if (prefix := chosen(path)) is not None}
     if not segment_path and not stated and pattern != "auto" and not any(map(chosen, _inner_paths(phases))):
         raise NoSuchSegment(pattern, scope_names(phases))
-    found = numbered_repetitions(segment_path) | stated
-    return {op: found[op] for op in phases.order.operations if op in found}
+    names = numbered_repetitions(segment_path) | stated
+    return {op: names[op] for op in phases.order.operations if op in names}
 
 
 def inner_scopes(phases: Phases, pattern: str) -> list[str]:
-    """Of the scopes inside of forward loops and branches those that match."""
+    """The scopes inside of forward loops and branches that match the pattern."""
     chosen = _matching(pattern)
-    found = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
-    return ["/".join(prefix) for prefix in found]
+    matches = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
+    return ["/".join(prefix) for prefix in matches]
 
 
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
-    """The segments that the operations name, where nothing else is said of segments; None where something is."""
+    """The segments of `find_segments`; None if the selection states segments or checkpoints of its own."""
     if selection.segments != "auto" or selection.checkpoints is not None:
         return None
     return find_segments(phases, "auto")
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
-    """The scope of each gradient operation that is in one, named as its segment is: of several instances the first."""
+    """The scope of each gradient operation, named like the first instance of the forward segment."""
     forward, chosen = _paths(phases), _matching(pattern)
     if pattern == "auto":
         chosen = _auto(forward)
@@ -76,14 +76,14 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """The name of the scope that a segment is an instance of: `layer#1` is `layer` once more."""
+    """The name of the scope that a segment is an instance of: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 
 def _stated(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Segments that the operations name themselves, and that are meant: what is said wins over locations.
+    """Segments from attributes of the operations, filtered by the pattern; they take precedence over locations.
 
-    Of nested segments the innermost is an operation's segment; a pattern for an outer one means those inside of it too.
+    The innermost of nested segments counts; a pattern for an outer segment selects the segments inside of it too.
     """
     attributes = ((op, op.attributes.get(Names.SEGMENT)) for op in phases.order.operations if phases.is_forward(op))
     stated = {op: segment.data for op, segment in attributes if isinstance(segment, StringAttr)}
@@ -98,7 +98,7 @@ def scope_names(phases: Phases) -> tuple[str, ...]:
 
 
 def _paths(phases: Phases) -> dict[Operation, Path]:
-    """Scope paths of the forward operations; the called functions where nothing is scoped."""
+    """Scope paths of the forward operations; names of called functions if no operation has a scope."""
     scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
     scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
     return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
@@ -107,14 +107,14 @@ def _paths(phases: Phases) -> dict[Operation, Path]:
 def _inner_paths(phases: Phases) -> list[Path]:
     """Scope paths of the operations inside of forward loops and branches."""
     outer = [op for op in phases.order.operations if op.regions and phases.is_forward(op)]
-    found = dict.fromkeys(scope_of(one.location).path for op in outer for one in every_operation(op)[1:])
-    return [path for path in found if path]
+    paths = dict.fromkeys(scope_of(inner.location).path for op in outer for inner in every_operation(op)[1:])
+    return [path for path in paths if path]
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Descend while one scope, entered once, holds nearly all operations; every scope of that level is a segment.
+    """Descend while one scope, entered once, contains nearly all operations; every scope of that level is a segment.
 
-    A scope that is entered again and again is a layer already, however much it holds.
+    A scope that is entered repeatedly is a layer, whatever its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:
@@ -141,25 +141,25 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
 
 
 def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
-    """Name the segment of each operation; repetitions of a scope are numbered, `layer`, `layer#1`, ..."""
+    """Name the segment of each operation; repetitions of a scope get a number: `layer`, `layer#1`, ..."""
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
-    named = dict[Operation, str]()
+    name_of_op = dict[Operation, str]()
     for path, operations in members.items():
         for op, repetition in zip(operations, _repetitions(operations), strict=True):
-            named[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
-    return {op: named[op] for op in segment_path}
+            name_of_op[op] = "/".join(path) + (f"#{repetition}" if repetition else "")
+    return {op: name_of_op[op] for op in segment_path}
 
 
 def _repetitions(operations: Sequence[Operation]) -> list[int]:
-    """For each operation of a scope, in which repetition of the scope it runs.
+    """For each operation of a scope, the index of the repetition of the scope that it runs in.
 
-    Most operations (by place in the source) of a scope that is entered n times occur n times. A repetition starts at
-    the first operation that does so; an operation that occurs m * n times, such as the first of a loop inside of the
-    scope, starts one at every m-th occurrence. Constants say nothing: called functions share their locations. Nor does
-    what stands in a called function, which may be called twice in the scope. Where all that occurs n times lies between
-    operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
+    Most operations (by source location) of a scope that is entered n times occur n times. A repetition starts at the
+    first such operation; an operation that occurs m * n times, such as the first of a loop inside of the scope, starts
+    one at every m-th occurrence. Constants are ignored, since called functions share their locations. Operations of
+    called functions are ignored too, since the scope may call a function twice. If all operations that occur n times
+    lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered once.
     """
     numbers = LocationNumbers()
     places = [None if not op.operands else (name_of(op), numbers.of(op.location)) for op in operations]
@@ -172,15 +172,15 @@ def _repetitions(operations: Sequence[Operation]) -> list[int]:
     if times > 1 and _lies_between(times, [occurrences[place] for place in places if place is not None]):
         return [0] * len(places)
     start = next(place for place in places if place is not None and occurrences[place] % times == 0)
-    every = occurrences[start] // times
-    seen, found = 0, list[int]()
+    occurrences_per_repetition = occurrences[start] // times
+    starts, repetitions = 0, list[int]()
     for place in places:
-        seen += place == start
-        found.append(max(seen - 1, 0) // every)
-    return found
+        starts += place == start
+        repetitions.append(max(starts - 1, 0) // occurrences_per_repetition)
+    return repetitions
 
 
 def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
-    """Whether operations that occur once stand in front of all that occur so many times, and others behind them."""
+    """Whether operations that occur once stand both before and after all operations that occur `times` times."""
     first, last = occurrences.index(times), len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]

@@ -1,4 +1,4 @@
-"""Checkpoints that the step itself states, `func.func @step(…) attributes {recompute.checkpoints = ["h0", "h1"]}`."""
+"""Checkpoints in an attribute of the step, `func.func @step(…) attributes {recompute.checkpoints = ["h0", "h1"]}`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..step.functions import functions_of
 
 
 def state_checkpoints(function: FuncOp, names: list[str]) -> None:
-    """Add to what the function states."""
-    listed = dict.fromkeys([*stated_checkpoints(function), *names])
-    function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, listed))
+    """Append names to the checkpoints in the attribute of the function."""
+    checkpoints = dict.fromkeys([*stated_checkpoints(function), *names])
+    function.attributes[Names.CHECKPOINTS] = ArrayAttr(map(StringAttr, checkpoints))
 
 
 def stated_checkpoints(function: FuncOp) -> list[str]:
     stated = function.attributes.get(Names.CHECKPOINTS)
-    listed = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
-    return [name.data for name in listed if isinstance(name, StringAttr)]
+    entries = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
+    return [name.data for name in entries if isinstance(name, StringAttr)]
 
 
 def as_stated(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """The selection with the checkpoints that the steps of the module state, where it says nothing of segments.
+    """Add the checkpoints in the attributes of the module's steps to the selection.
 
-    Where it does, that counts, and a remark says so.
+    A selection with segments or checkpoints of its own takes precedence, and is returned with a remark.
     """
     stating = [function for function in functions_of(module) if stated_checkpoints(function)]
     if not stating:

@@ -1,4 +1,4 @@
-"""What a segment says of its collectives and of its random operations, handed on to these."""
+"""Propagate the switches of a segment to its collectives and its random operations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...rules.permission import HIDDEN_STATE
 _GATHERS = frozenset({"stablehlo.all_gather"})
 
 
-def switches_in(said: Mapping[str, Attribute]) -> dict[str, bool]:
-    """Those that a segment sets, by the names of their attributes."""
-    stated = ((name, said.get(name)) for name in _SWITCHES)
+def switches_in(attributes: Mapping[str, Attribute]) -> dict[str, bool]:
+    """The switches that the attributes of a segment set, by attribute name."""
+    stated = ((name, attributes.get(name)) for name in _SWITCHES)
     return {name: bool(value.value.data) for name, value in stated if isinstance(value, IntegerAttr)}
 
 
@@ -30,7 +30,7 @@ _SWITCHES = (
 
 
 def hand_on(operations: Iterable[Operation], switches: Mapping[str, bool]) -> None:
-    """Write onto the operations of a segment what is said of them. What they say of themselves stays."""
+    """Write the switches of a segment as attributes onto its operations. Existing attributes stay."""
     for op in operations:
         if switches.get(Names.SLICE_ACTIVATION):
             op.attributes.setdefault(Names.SLICE_ACTIVATION, BoolAttr.from_bool(True))
@@ -42,7 +42,7 @@ def hand_on(operations: Iterable[Operation], switches: Mapping[str, bool]) -> No
 
 
 def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
-    """Whether running the operation twice is allowed; None where nothing is said of it."""
+    """Whether the switches allow the operation to run twice; None if no switch applies to it."""
     if is_collective(op):
         of_parameters = name_of(op) in _GATHERS and any(map(_is_of_an_argument, op.operands))
         kind = Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE if of_parameters else Names.MP_COMM_RECOMPUTE
@@ -53,7 +53,7 @@ def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
 
 
 def _is_of_an_argument(value: object) -> bool:
-    """Whether it is an argument, or one value of one argument in another form: cast, reshaped, cut."""
+    """Whether the value is an argument, or derived from one by operations with a single operand: casts, reshapes."""
     while not isinstance(value, BlockArgument):
         owner = getattr(value, "owner", None)
         if not isinstance(owner, Operation) or len(owner.operands) != 1 or owner.regions or is_collective(owner):

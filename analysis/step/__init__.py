@@ -1,1 +1,1 @@
-"""A function that holds a training step, read: its order, phases, scopes, marks, storages, and the graph of it all."""
+"""Facts about a training step: program order, phases, scopes, marks, storages, loops, and its graph."""

@@ -1,4 +1,4 @@
-"""When the regions of two operations hold the same bytes: a step has the same small loop many times over."""
+"""Keys of operations whose regions need the same bytes: a step may contain many copies of one small loop."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """Equal for operations whose regions hold equally many bytes, as long as the types live whose ids are in it.
+    """A key that is equal for operations whose regions need equally many bytes.
 
-    What counts is the names, who reads what, and the types; and of values from outside whether they come from
-    `constants`, or are `strided`. Attributes do not.
+    It contains operation names, use-def edges and types, and for captured values whether they are in `constants` or in
+    `strided`; no attributes. It contains ids of types, and is valid as long as these types live.
     """
-    seen = dict[int, int]()
-    told = list[object]()
+    numbers = dict[int, int]()
+    key = list[object]()
 
-    def tell(value: SSAValue) -> None:
-        if (number := seen.get(id(value))) is None:
-            # A value from outside.
-            seen[id(value)] = number = len(seen)
-            told.extend((id(value.type), value in constants, value in strided))
-        told.append(number)
+    def add_use(value: SSAValue) -> None:
+        if (number := numbers.get(id(value))) is None:
+            # A captured value.
+            numbers[id(value)] = number = len(numbers)
+            key.extend((id(value.type), value in constants, value in strided))
+        key.append(number)
 
-    def make(value: SSAValue) -> None:
-        seen[id(value)] = len(seen)
-        told.append(id(value.type))
+    def add_def(value: SSAValue) -> None:
+        numbers[id(value)] = len(numbers)
+        key.append(id(value.type))
 
-    def visit(one: Operation) -> None:
-        told.extend((name_of(one), len(one.operands), len(one.results), len(one.regions)))
-        for operand in one.operands:
-            tell(operand)
-        for result in one.results:
-            make(result)
-        for block in chain.from_iterable(region.blocks for region in one.regions):
-            told.append(len(block.args))
+    def visit(current: Operation) -> None:
+        key.extend((name_of(current), len(current.operands), len(current.results), len(current.regions)))
+        for operand in current.operands:
+            add_use(operand)
+        for result in current.results:
+            add_def(result)
+        for block in chain.from_iterable(region.blocks for region in current.regions):
+            key.append(len(block.args))
             for argument in block.args:
-                make(argument)
+                add_def(argument)
             for inner in block.ops:
                 visit(inner)
-            told.append(None)
+            key.append(None)
 
     visit(op)
-    return tuple(told)
+    return tuple(key)

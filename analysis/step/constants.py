@@ -1,4 +1,4 @@
-"""Values that are computed from constants alone: they can be made anywhere, so they cost no memory and gate nothing."""
+"""Values that are computed from constants alone: they can be made anywhere, so they cost no memory and need no gate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .order import Order
 
 
 def constants_only(order: Order, outside: Iterable[SSAValue] = ()) -> frozenset[SSAValue]:
-    """The values of a block that come from constants alone; `outside` are those that its region may capture."""
-    found = set(outside)
-    if not found:
+    """The values of a block that are computed from constants alone; `outside`: captured constants."""
+    constants = set(outside)
+    if not constants:
         return order.constants
-    order.add_constants(found)
-    return frozenset(found)
+    order.add_constants(constants)
+    return frozenset(constants)

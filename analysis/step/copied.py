@@ -1,4 +1,4 @@
-"""Which operations are copies."""
+"""Predicates: operations that are copies, and loops with recomputed operations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def is_copy(op: Operation) -> bool:
 
 
 def is_repeated_inside(op: Operation) -> bool:
-    """Whether it is a loop of which another loop repeats operations: its body has originals of copies."""
+    """Whether another loop recomputes operations of this loop: its body contains originals of copies."""
     inside = every_operation(op)[1:] if op.regions else []
-    return any(Names.ID in one.attributes and not is_copy(one) for one in inside)
+    return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)

@@ -1,9 +1,9 @@
-"""Loops that count: a carry that starts at a constant, grows by one, and ends the loop at a constant.
+"""Counted loops: a carry starts at a constant, grows by one, and ends the loop at a constant.
 
     %n, %r = stablehlo.while(%i = 0, %x = %a) cond { %i < 8 } do { …; return %i + 1, … }
 
-The number of an iteration runs from 0 to `trips` - 1; what a loop computes from its counter by sums and differences
-with constants is `scale * number + offset`, an `Affine`. That is how `lax.scan` and `lax.fori_loop` are lowered.
+The number of an iteration runs from 0 to `trips` - 1. Values that the loop computes from its counter by sums and
+differences with constants are `scale * number + offset`, an `Affine`. `lax.scan` and `lax.fori_loop` lower to them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...rules.names import name_of
 from ...support.type_guards import is_unsigned
 
 LARGEST = 2**31 - 1
-"""Counters are integers of at least 32 bits, and nothing that is computed from one leaves these bounds."""
+"""Counters are integers of at least 32 bits; values computed from one must stay within these bounds."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Affine:
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
-        """Whether it takes each of 0 … trips - 1 once while the number runs from 0 to trips - 1."""
+        """Whether it takes each value 0 … trips - 1 once while the number runs from 0 to trips - 1."""
         return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
 
 
@@ -62,23 +62,23 @@ class CountedLoop:
 
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
-        """What the body hands on to the next iteration."""
+        """The values that the body yields to the next iteration."""
         last = self.block.last_op
-        assert last is not None, "verified: a body ends"
+        assert last is not None, "verified: a body has a terminator"
         return tuple(last.operands)
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is written on the loop, nor where its regions end."""
+        """Whether neither the loop nor the terminators of its regions have foreign attributes; see `is_bare`."""
         ends = (region.block.last_op for region in self.op.regions)
         return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
 
     def is_invariant(self, index: int) -> bool:
-        """Whether this carry is in each iteration what it is before the loop."""
+        """Whether the loop carries this value unchanged."""
         return self.yielded[index] is self.block.args[index]
 
     def affine(self, value: SSAValue) -> Affine | None:
-        """The value as a function of the iteration's number; None for what is not known to be one."""
+        """The value as an affine function of the iteration's number; None if it is not known to be one."""
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
         if isinstance(value, BlockArgument):
@@ -107,8 +107,8 @@ class CountedLoop:
         found = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
         return found if all(abs(found.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
 
-    def _is_never_negative(self, what: Affine) -> bool:
-        return all(what.at(number) >= 0 for number in (0, self.trips - 1))
+    def _is_never_negative(self, index: Affine) -> bool:
+        return all(index.at(number) >= 0 for number in (0, self.trips - 1))
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})
@@ -120,13 +120,12 @@ def _is_index(value: SSAValue) -> bool:
 
 
 def is_bare(op: Operation) -> bool:
-    """Whether all that is written on the operation is ours: what others write would be lost with it, and the proof
-    sees that."""
+    """Whether all attributes of the operation are of this dialect: a rewrite would drop others, and the proof fails."""
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
 def scalar_integer(value: SSAValue) -> int | None:
-    """What a constant holds that is one integer."""
+    """The integer of a scalar integer constant; None for any other value."""
     op = value.op if isinstance(value, OpResult) else None
     if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
@@ -135,7 +134,7 @@ def scalar_integer(value: SSAValue) -> int | None:
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
-    """The operation as a loop that counts up to a constant, and runs at least once; None for any other."""
+    """The operation as a counted loop with at least one iteration; None for any other operation."""
     if not isinstance(op, WhileOp) or (compared := _comparison(op)) is None:
         return None
     argument, bound = compared
@@ -147,7 +146,7 @@ def counted_loop(op: Operation) -> CountedLoop | None:
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
-    """The carry, as the condition sees it, that is compared with a constant that it must be less than."""
+    """The argument of the condition that must be less than a constant, and that constant."""
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None
@@ -161,7 +160,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
 
 
 def _bound(op: WhileOp, value: SSAValue) -> int | None:
-    """The constant that the counter is compared with: in the condition, or carried unchanged."""
+    """The constant bound of the counter: defined in the condition, or carried unchanged."""
     if isinstance(value, BlockArgument) and value.block is op.cond.block:
         last = op.body.block.last_op
         unchanged = last is not None and last.operands[value.index] is op.body.block.args[value.index]

@@ -1,11 +1,11 @@
 """Links between two loops that cross from a forward pass to its gradient: the only ones that a rewrite pairs.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
-    …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder: no gradient lies between them
+    …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
-Another forward loop reads a stack at once: recomputing it there saves nothing, and the copy would not belong to the
-gradient. The same holds for loops that compute metrics, and for loops of the optimizer.
+A forward loop reads a stack soon after it is written: recomputing the stack there saves nothing, and the copy would not
+belong to the gradient. The same holds for loops that compute metrics, and for loops of the optimizer.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .stacks import Link, links_of
 class Crossings:
     """The links of one function that cross from forward to backward.
 
-    Every differentiation in reverse wraps a path in one more `transpose`, so that the gradient of a gradient, and a
-    gradient inside of a loss, have crossings of their own. Where no operation of the function has a direction, loops
-    that read their stacks from the last iteration to the first are taken for backward loops.
+    Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient, and a
+    gradient inside of a loss, have crossings of their own. If no operation of the function has a direction, loops that
+    read their stacks from the last iteration to the first are assumed to be backward loops.
     """
 
     def __init__(self, block: Block, outputs: bool = False):
-        """`outputs`: as in `Selection`; a stack that a forward loop reads is computed again too."""
+        """`outputs`: as in `Selection`; recompute stacks that a forward loop reads, too."""
         function = block.parent_op()
         self._outputs = outputs
         operations = () if function is None else every_operation(function)
-        self._is_told = any(_has_direction(op) for op in operations)
+        self._has_directions = any(_has_direction(op) for op in operations)
 
     def links_of(self, block: Block) -> list[Link]:
         """The links of the block that cross, in the order of `stacks.links_of`.
@@ -54,13 +54,13 @@ class Crossings:
 
     def is_gradient(self, link: Link) -> bool:
         """Whether the reading loop is one gradient deeper than the writing loop."""
-        if self._is_told:
+        if self._has_directions:
             return self.may_cross(link.writer.op, link.reader.op)
         return link.reader.trips < 2 or any(reading.written.scale < 0 for reading in link.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
         """Whether `reader` is one gradient deeper than `writer`; true where no operation has a direction."""
-        return not self._is_told or _depth(reader) > _depth(writer)
+        return not self._has_directions or _depth(reader) > _depth(writer)
 
 
 def _with_outputs(link: Link, outputs: frozenset[int]) -> Link:
@@ -76,16 +76,15 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 
 
 def _depth(op: Operation) -> int:
-    """The number of reverse differentiations around the operation. Without a direction of its own it is that of the
-    enclosing operation."""
-    at: Operation | None = op
-    while at is not None:
-        if (stated := ATTRIBUTE.direction(at)) is not None:
+    """The number of reverse differentiations around the operation; the enclosing operation's if it has no direction."""
+    enclosing: Operation | None = op
+    while enclosing is not None:
+        if (stated := ATTRIBUTE.direction(enclosing)) is not None:
             return _DEPTHS[stated]
-        if (depth := transpositions(path_of(at.location))) is not None:
+        if (depth := transpositions(path_of(enclosing.location))) is not None:
             return depth
         for source in sources():
-            if source not in (ATTRIBUTE, JAX_PATH) and (direction := source.direction(at)) is not None:
+            if source not in (ATTRIBUTE, JAX_PATH) and (direction := source.direction(enclosing)) is not None:
                 return _DEPTHS[direction]
-        at = at.parent_op()
+        enclosing = enclosing.parent_op()
     return 0

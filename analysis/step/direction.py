@@ -1,4 +1,4 @@
-"""On which side of the turn from forward to backward an operation of a training step runs, as far as it is told."""
+"""The direction of differentiation, forward or backward, of an operation of a training step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """The value is how errors put it."""
+    """The values are the wording in error messages."""
 
     NONE = "neither direction"
     FORWARD = "the forward pass"

@@ -1,10 +1,10 @@
-"""What exchanges values between devices and does nothing else, where all devices come alike.
+"""Operations whose only effects are collectives that all devices execute equally often and in the same order.
 
     func.func { stablehlo.while (8 times) { sdy.manual_computation { stablehlo.all_reduce } } }
 
-A collective may stand where it stands, or run in another loop as well, as long as all devices come there equally often
-and in the same order: in functions, bodies per device, and loops that run so many times on each. In a branch, or in a
-loop that ends when a value says so, they need not.
+A collective may be repeated only if all devices execute it equally often and in the same order. This holds in
+functions, per-device bodies, and loops with a constant trip count. It need not hold in a branch, or in a loop with a
+data-dependent trip count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .counted_loops import counted_loop
 
 
 def has_other_effects(op: Operation) -> bool:
-    """Whether it does more than to compute, and to exchange what all devices bring alike."""
+    """Whether the operation has effects other than collectives that all devices execute alike."""
     if why_impure(op) is None:
         return False
     if is_collective(op):
@@ -40,36 +40,36 @@ NOT_ALIKE = (
 
 
 def why_not_again(op: Operation, permission: Permission) -> str | None:
-    """Why running it twice is not allowed, where all devices come alike; None where it is."""
+    """The reason that the operation must not run twice, or None. Assumes that all devices execute it alike."""
     reason = permission.why_not(op)
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):
         return reason
     if _is_alike(op) and not has_other_effects(op):
         return None if permission.collectives else WITH_COLLECTIVES
-    unlike = next((one for one in every_operation(op) if _is_unlike(one)), None)
-    if unlike is not None:
+    operations = every_operation(op)
+    if any(map(_is_unlike, operations)):
         return NOT_ALIKE
-    other = next((one for one in every_operation(op) if not one.regions and has_other_effects(one)), None)
-    return reason if other is None else f"{name_of(other)} in it: {why_impure(other)}"
+    impure = next((inner for inner in operations if not inner.regions and has_other_effects(inner)), None)
+    return reason if impure is None else f"{name_of(impure)} in it: {why_impure(impure)}"
 
 
 def holds_collective(op: Operation) -> bool:
-    """Whether it is one, or holds one at some depth."""
+    """Whether the operation is a collective, or contains one at any depth."""
     return any(map(is_collective, every_operation(op)))
 
 
 def all_come_alike(block: Block) -> bool:
-    """Whether all devices come to the block equally often, and in the same order."""
-    around = block.parent_op()
-    while around is not None and not isinstance(around, FuncOp):
-        if not _is_alike(around):
+    """Whether all devices execute the block equally often, and in the same order."""
+    enclosing = block.parent_op()
+    while enclosing is not None and not isinstance(enclosing, FuncOp):
+        if not _is_alike(enclosing):
             return False
-        around = around.parent_op()
+        enclosing = enclosing.parent_op()
     return True
 
 
 def _is_unlike(op: Operation) -> bool:
-    """Whether it holds collectives to which devices need not come alike."""
+    """Whether the operation contains collectives that devices need not execute alike."""
     return bool(op.regions) and not is_collective(op) and not _is_alike(op) and holds_collective(op)
 
 

@@ -1,4 +1,4 @@
-"""From the operations of a block to a graph of numbers, and back from its numbers to operations and values."""
+"""Convert the operations of a block to a graph of integers, with maps back to operations and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .storage import Storages, storages, value_bytes
 
 @dataclass(frozen=True)
 class Numbered:
-    """A graph, and the operations and values behind its numbers."""
+    """A graph, and the operations and values that its numbers stand for. `strided`: values not stored row by row."""
 
     graph: Graph
     operations: Sequence[Operation]
@@ -48,17 +48,22 @@ def graph_of(
     bare: bool = False,
     costs: CostsOf | None = None,
 ) -> Numbered:
-    """The graph of a block in this order. `phase`: of each operation; none where nothing is known.
+    """The graph of a block in this order.
 
-    The two after it: values from around the block that come from constants, and that do not lie row by row. `bare`:
-    what only who plans asks for is left out. `costs`: what planners keep low; None for FLOPs. Raises `Refusal` for
-    storages of unknown size, and for operations without a cost.
+    Args:
+        phase: the phase of each operation; None if unknown.
+        constants_outside: captured values that are computed from constants alone.
+        strided_outside: captured values that are not stored row by row.
+        bare: omit the fields that only planners read.
+        costs: the recomputation costs that planners minimise; None for FLOPs.
+
+    Raises `Refusal` for storages of unknown size, and for operations without a cost.
     """
     constants, shared = constants_only(order, constants_outside), storages(order, strided_outside)
     operations, reads = order.operations, order.reads
     values = _values(order, reads)
     number = {value: index for index, value in enumerate(values)}
-    # By identity, which values are hashed by anyway: ints are looked up several times as fast.
+    # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
     index = {id(value): index for index, value in enumerate(values)}
     made = [[index[id(result)] for result in op.results] for op in operations]
     inner = _InnerBytes(constants, shared)
@@ -83,7 +88,7 @@ def graph_of(
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    """What comes from outside, then the results."""
+    """Values from outside of the block, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
     made = set(map(id, results))
     outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
@@ -91,18 +96,18 @@ def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]
 
 
 def _makers(made: Sequence[Sequence[int]], values: int) -> tuple[int, ...]:
-    found = [OUTSIDE] * values
+    maker = [OUTSIDE] * values
     for op, results in enumerate(made):
         for value in results:
-            found[value] = op
-    return tuple(found)
+            maker[value] = op
+    return tuple(maker)
 
 
 def _roots(index: Mapping[int, int], values: Sequence[SSAValue], shared: Storages) -> tuple[int, ...]:
-    found = list(range(len(values)))
+    roots = list(range(len(values)))
     for value, root in shared.root.items():
-        found[index[id(value)]] = index[id(root)]
-    return tuple(found)
+        roots[index[id(value)]] = index[id(root)]
+    return tuple(roots)
 
 
 def _looks_at(op: Operation) -> SSAValue | None:
@@ -110,15 +115,15 @@ def _looks_at(op: Operation) -> SSAValue | None:
 
 
 def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storages) -> tuple[int, ...]:
-    """Bytes of each value. What costs nothing may be of unknown size."""
-    known = dict[int, tuple[Attribute, int]]()
-    found = list[int]()
+    """Bytes of each value. Arguments, views and constants may have an unknown size, which counts as 0."""
+    sized_types = dict[int, tuple[Attribute, int]]()
+    sizes = list[int]()
     for value in values:
         if shared.lies_on_host(value):
-            found.append(0)
+            sizes.append(0)
             continue
         type_ = value.type
-        if (entry := known.get(id(type_))) is None:
+        if (entry := sized_types.get(id(type_))) is None:
             try:
                 entry = type_, value_bytes(value)
             except Refusal:
@@ -126,35 +131,36 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
                     raise
                 entry = type_, 0
             else:
-                known[id(type_)] = entry
-        found.append(entry[1])
-    return tuple(found)
+                sized_types[id(type_)] = entry
+        sizes.append(entry[1])
+    return tuple(sizes)
 
 
 @dataclass(frozen=True)
 class _InnerBytes:
-    """What regions hold: of operations that are alike the first is counted."""
+    """Bytes inside of regions, cached for operations with equal `region_key`."""
 
     constants: Set[SSAValue]
     shared: Storages
-    known: dict[Key, int] = field(default_factory=dict[Key, int])
+    cache: dict[Key, int] = field(default_factory=dict[Key, int])
 
     def of(self, op: Operation) -> int:
         if not region_storage(op):
             return 0
         key = region_key(op, self.constants, self.shared.strided)
-        if (found := self.known.get(key)) is None:
-            found = self.known[key] = inner_bytes(op, self.constants, self.shared)
-        return found
+        if (size := self.cache.get(key)) is None:
+            size = self.cache[key] = inner_bytes(op, self.constants, self.shared)
+        return size
 
 
 def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> int:
-    """What the regions of a loop or a branch need at their peak beyond the results of the operation.
+    """Peak bytes of the regions of a loop or a branch beyond the results of the operation.
 
     The results of a loop stand for the carry of the running iteration: at the start the initial values are copied into
-    them. What an iteration yields is the next carry, and is alive together with the running one. What a branch yields
-    becomes the results. The first region of `scf.while` has a carry of its own, which may have other types: it is alive
-    until the region has handed on what becomes the results. The regions of a reduction see scalars, and need nothing.
+    them. The values that an iteration yields are the next carry, and are live together with the running one. The values
+    that a branch yields become the results. The first region of `scf.while` has a carry of its own, which may have
+    other types: it is live until the region has yielded the values that become the results. The regions of a reduction
+    have scalar arguments, and need no memory.
     """
     if all(result in constants for result in op.results):
         return 0
@@ -167,7 +173,7 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 
 
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
-    """Peak of a region's block; what its terminator hands on, from that operand on, is counted, copies included."""
+    """Peak bytes of a region's block; with the terminator's operands from number `hands_on` on, and their copies."""
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
     alive = live_bytes(inside.graph, returned_too=True)
@@ -177,10 +183,10 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
 
 
 def _yield_copies(inside: Numbered, handed_on: Iterable[SSAValue]) -> int:
-    """Bytes that the terminator must copy: arguments, views, what comes from outside, and what is yielded twice.
+    """Bytes that the terminator must copy: arguments, views, constants, captured values, and repeated operands.
 
-    What the block has stored itself becomes the next carry, or the result, as it is. Constants are no temporaries, but
-    a carry is.
+    A value whose storage the block allocates becomes the next carry, or the result, without a copy. Constants are not
+    temporaries, but a carry is.
     """
     graph, moved, copied = inside.graph, set[SSAValue](), 0
     for value in handed_on:

@@ -1,15 +1,15 @@
-"""A guess where the forward pass ends, for steps whose operations tell no phase and that come without a hint.
+"""Guess the end of the forward pass, for steps without phase information and without a hint.
 
     %h = convolution(%x, %w)     read by the next block, and again by the gradient
     ...
     %turn = dot_general(...)     the forward pass ends: from here on residuals are read again, the last one first
 
-The turn is where the bytes of values that have been read and will be read again are largest, or behind it, where the
-newest of these values is the next to be read. It is believed where most of them are read again in reverse order. The
-loss is the first scalar of floats among the results that leaves something to be the gradient; where a turn is believed,
-it also needs at least half of what is computed before it, and at most half of what reads residuals again. Without such
-a scalar, the deepest operation in front of the turn stands for the loss. In both cases the function has to return
-values of the types of its arguments, as parameters and their updates are.
+The turn is the position with the most bytes of values that have been read and will be read again, or the first later
+position at which the newest of these values is read next. It is accepted if most of these values are read again in
+reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; given a
+turn, it must also depend on at least half of the operations before the turn, and on at most half of the operations that
+read residuals again. Without such a scalar, the deepest operation in front of the turn stands for the loss. In both
+cases the function must return values of the types of its arguments, as parameters and their updates are.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from .phases_by_results import late_operations, needed, phases_by_results, retur
 
 @dataclass(frozen=True)
 class Guess:
-    """The end of the forward pass: a result by its number in `hint`, or the operation `turn`."""
+    """The end of the forward pass: a primal result by its number in `hint`, or the operation `turn`."""
 
     hint: PhaseHint
     turn: Operation | None = None
 
 
 def guessed_phases(function: FuncOp) -> Guess | None:
-    """None where an operation tells its phase, or nothing looks like a training step."""
+    """Guess the end of the forward pass; None if an operation has a phase, or the function is no training step."""
     operations = every_operation(function)
-    if len(function.body.blocks) != 1 or any(map(_tells, operations)):
+    if len(function.body.blocks) != 1 or any(map(_has_phase_source, operations)):
         return None
     order = Order.of(function.body.block)
     if not order.operations:
@@ -67,46 +67,46 @@ def guessed_phases(function: FuncOp) -> Guess | None:
 
 @dataclass(frozen=True)
 class _Turn:
-    """Positions: of the deepest operation in front of the turn, and of those behind it that read residuals again."""
+    """Positions: the deepest operation in front of the turn, and the operations behind it that read residuals again."""
 
     deepest: int
     readers: frozenset[int]
 
     def allows(self, order: Order, loss: int) -> bool:
-        """Whether the operation that makes a scalar may make the loss."""
+        """Whether the operation at position `loss` may make the loss."""
         needs, before = needed(order, [loss]), needed(order, [self.deepest])
         return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
 
 
 def _turn(order: Order) -> _Turn | None:
-    """None where no turn is believed."""
+    """Find the turn; None if no position is accepted."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:
         changes[reads[0] + 1] += size
         changes[reads[-1] + 1] -= size
-    alive = list(accumulate(changes))
-    if not any(alive):
+    live_bytes = list(accumulate(changes))
+    if not any(live_bytes):
         return None
-    behind = alive.index(max(alive))
+    behind = live_bytes.index(max(live_bytes))
     while True:
-        again = _crossing(spans, behind)
-        # The newest of them is to be read first: what is read before it, as at the end of a residual block, is still
-        # read by the forward pass.
-        newest = max(range(len(again)), key=lambda index: again[index][1])
+        crossing = _crossing(spans, behind)
+        # The backward pass reads the newest value first. A value that is read before it, as at the end of a residual
+        # block, is still read by the forward pass.
+        newest = max(range(len(crossing)), key=lambda index: crossing[index][1])
         if newest == 0:
             break
-        behind = again[newest - 1][0] + 1
-    steps = [later - sooner for (_, sooner), (_, later) in pairwise(again)]
+        behind = crossing[newest - 1][0] + 1
+    steps = [later - sooner for (_, sooner), (_, later) in pairwise(crossing)]
     if sum(step < 0 for step in steps) <= len(steps) / 2:
         return None
     depth = _depths(order)
     deepest = max(range(behind), key=lambda index: (depth[index], index))
-    return _Turn(deepest, frozenset(read for _, number in again for read in spans[number][1] if read >= behind))
+    return _Turn(deepest, frozenset(read for _, number in crossing for read in spans[number][1] if read >= behind))
 
 
 def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
-    """The values that are read in front of a position and from it on: where they are read next, and their number."""
+    """The values that are read both before and from a position on: the position of the next read, and the number."""
     return sorted(
         (next(read for read in reads if read >= behind), number)
         for number, (_, reads) in enumerate(spans)
@@ -115,8 +115,10 @@ def _crossing(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple
 
 
 def _read_again(order: Order) -> list[tuple[int, list[int]]]:
-    """The values of operations, in program order, that more than one operation reads: their bytes, and the positions of
-    the readers. What comes from constants alone, and what the terminator reads, does not count."""
+    """Bytes and reader positions of the values that more than one operation reads, in program order.
+
+    Constants and reads by the terminator do not count.
+    """
     last = len(order.operations) - 1
     readers = [list[int]() for _ in order.operations]
     for index, makers in enumerate(order.producers[:last]):
@@ -141,28 +143,30 @@ def _depths(order: Order) -> list[int]:
 def _leaves_a_gradient(order: Order, hint: PhaseHint) -> bool:
     try:
         _, late = late_operations(order, hint, ())
-        found = phases_by_results(order, hint)
+        phase = phases_by_results(order, hint)
     except Refusal:
         return False
-    return bool(late) or "gradient" in found.values()
+    return bool(late) or "gradient" in phase.values()
 
 
 def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:
-    """Whether a result that is no scalar has the type of an argument."""
+    """Whether a non-scalar result has the type of an argument."""
     tensors = {argument.type for argument in order.block.args if _rank(argument) > 0}
     return any(value.type in tensors for value in returned)
 
 
 def _is_most_of(order: Order, returned: Sequence[SSAValue]) -> bool:
-    """Whether at least half of the arguments of floats that are no scalars have a result of their type, each its own:
-    a single result may be an image that a network makes of an image."""
-    arguments = Counter(each.type for each in order.block.args if _rank(each) > 0 and _is_float(each))
-    results = Counter(each.type for each in returned if _rank(each) > 0)
+    """Whether at least half of the non-scalar float arguments have a distinct result of the same type.
+
+    A single result of the type of an argument is not enough: a network may map an image to an image.
+    """
+    arguments = Counter(arg.type for arg in order.block.args if _rank(arg) > 0 and _is_float(arg))
+    results = Counter(value.type for value in returned if _rank(value) > 0)
     return 2 * (arguments & results).total() >= max(arguments.total(), 2)
 
 
-def _tells(op: Operation) -> bool:
-    """Whether an operation has a path of JAX, or a source knows its direction."""
+def _has_phase_source(op: Operation) -> bool:
+    """Whether the operation has a JAX path, or a source knows its direction."""
     return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
 
 

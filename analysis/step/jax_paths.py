@@ -1,11 +1,11 @@
-"""What a location says of an operation: its named scopes, the functions it was called through, its direction.
+"""Parse JAX's location paths: the named scopes of an operation, the functions it was called through, its direction.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 
     jit(step)/jvp(model)/block0/tanh              forward, scope model/block0
     jit(step)/transpose(jvp(model))/block0/mul    backward, the same scope
     jit(step)/jvp(block0)/jit(_where)/select_n    forward, in block0, through the function _where
-    jit(step)/jvp(transpose(jvp(block0)))/mul     forward: a gradient of which the gradient is taken
+    jit(step)/jvp(transpose(jvp(block0)))/mul     forward: a gradient that is differentiated again
     jit(step)/sub                                 neither
 """
 
@@ -22,7 +22,7 @@ from ...support.locations import parts_of
 from .direction import Direction
 
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
-# Parts that JAX and we put in; nobody's scopes.
+# Parts that JAX and this library insert; not scopes of the user.
 _PLUMBING = frozenset({"checkpoint", "rematted_computation", "recompute"})
 _CALLS = frozenset({"jit", "pjit"})
 
@@ -41,21 +41,21 @@ NOWHERE = Scope((), (), Direction.NONE)
 
 def path_of(location: Attribute) -> str:
     """The operation's path in its location, or "" when it has none."""
-    seen, ahead = set[int](), [location]
-    while ahead:
-        part = ahead.pop()
+    visited, pending = set[int](), [location]
+    while pending:
+        part = pending.pop()
         if isinstance(part, NameLoc) and not part.desc.data.endswith(":"):
             if part.desc.data:
                 return part.desc.data
-        elif isinstance(part, NameLoc | FusedLoc) and id(part) not in seen:
-            # `"while:"("…/while"(…))`: JAX puts the kind of a call around the path.
-            seen.add(id(part))
-            ahead.extend(reversed(parts_of(part)))
+        elif isinstance(part, NameLoc | FusedLoc) and id(part) not in visited:
+            # `"while:"("…/while"(…))`: JAX wraps the path in the kind of the call.
+            visited.add(id(part))
+            pending.extend(reversed(parts_of(part)))
     return ""
 
 
 def split_path(path: str) -> list[str]:
-    """The parts between slashes that are not inside parentheses."""
+    """Split a path at the slashes outside of parentheses."""
     parts, depth = list[str](), 0
     for piece in path.split("/"):
         if depth:
@@ -67,7 +67,7 @@ def split_path(path: str) -> list[str]:
 
 
 def unwrap(part: str) -> tuple[list[str], str]:
-    """`transpose(jvp(block0))` is `["transpose", "jvp"], "block0"`."""
+    """Split wrappers from a part: `transpose(jvp(block0))` gives `["transpose", "jvp"], "block0"`."""
     wrappers = list[str]()
     while match := _WRAPPER.match(part):
         wrappers.append(match[1])
@@ -76,7 +76,7 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """The outermost differentiation decides: the gradient that a loss contains is part of its forward pass."""
+    """The direction of the outermost differentiation: a gradient inside of a loss is part of the forward pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
     outermost = next(wrapper for wrapper in wrappers if wrapper in _DIFFERENTIATIONS)
@@ -87,20 +87,20 @@ _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 
 
 def parse_path(path: str) -> Scope:
-    """Read one path; the last part is the operation itself."""
-    around, _, last = path.rpartition("/")
-    # A slash inside of parentheses parts nothing: `jvp(model/block0)`.
-    is_apart = ")" not in last and around.count("(") == around.count(")")
-    return _read(around if is_apart else "/".join(split_path(path)[:-1]))
+    """Parse one path; the last part is the operation itself."""
+    scope, _, last = path.rpartition("/")
+    # A slash inside of parentheses is no separator: `jvp(model/block0)`.
+    is_split = ")" not in last and scope.count("(") == scope.count(")")
+    return _parse_scope(scope if is_split else "/".join(split_path(path)[:-1]))
 
 
-# Without the operation: those of a scope share one entry, so that large steps fit.
+# Keyed without the operation, so that all operations of a scope share one entry and large steps fit.
 @lru_cache(maxsize=100_000)
-def _read(around: str) -> Scope:
-    if not around:
+def _parse_scope(scope: str) -> Scope:
+    if not scope:
         return NOWHERE
     scopes, functions, direction = list[str](), list[str](), Direction.NONE
-    for index, part in enumerate(split_path(around)):
+    for index, part in enumerate(split_path(scope)):
         wrappers, inner = unwrap(part)
         if direction is Direction.NONE:
             direction = _direction(wrappers)
@@ -119,10 +119,10 @@ def scope_of(location: Attribute) -> Scope:
 
 @lru_cache(maxsize=100_000)
 def transpositions(path: str) -> int | None:
-    """How many gradients deep the path stands; None where it tells of no differentiation.
+    """The number of reverse differentiations around the path; None for a path without a differentiation.
 
-    What `jax.checkpoint` or a copy of ours computes again stands in the backward pass, and belongs to the forward pass
-    that it repeats.
+    Operations that `jax.checkpoint` or a copy recomputes are in the backward pass, but have the depth of the forward
+    pass that they repeat.
     """
     if not _DIFFERENTIATED.search(path):
         return None
@@ -146,22 +146,24 @@ def as_backward(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def as_read_by(path: str, reader: str) -> str:
-    """The path of a copy that a loop at `reader` makes: backward where the reader is, which may be inside of a loss.
+    """The path of a copy inside of the loop at `reader`: backward at the depth of the reader, possibly inside a loss.
 
     `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
     `jvp()/while/body/transpose(jvp())/recompute/sin`.
     """
     parts, readers = split_path(path), split_path(reader)
-    at = next((index for index, (part, other) in enumerate(zip(parts, readers, strict=False)) if part != other), None)
-    if at is None or "transpose" not in (wrappers := unwrap(readers[at])[0]):
+    split_index = next(
+        (index for index, (part, other) in enumerate(zip(parts, readers, strict=False)) if part != other), None
+    )
+    if split_index is None or "transpose" not in (wrappers := unwrap(readers[split_index])[0]):
         return as_backward(path)
-    wrapped = f"transpose({parts[at]})" if wrappers[0] == "transpose" else readers[at]
-    return "/".join([*parts[:at], wrapped, "recompute", *parts[at + 1 :]])
+    wrapped = f"transpose({parts[split_index]})" if wrappers[0] == "transpose" else readers[split_index]
+    return "/".join([*parts[:split_index], wrapped, "recompute", *parts[split_index + 1 :]])
 
 
 @lru_cache(maxsize=100_000)
 def as_forward(path: str) -> str:
-    """The path in the forward pass of what `jax.checkpoint` computes again.
+    """The forward path of an operation that `jax.checkpoint` recomputes.
 
     `transpose(jvp(block0))/jvp(block0)/checkpoint/rematted_computation/tanh` -> `jvp(block0)/tanh`.
     """

@@ -1,11 +1,11 @@
-"""What the attribute `recompute.recompute` asks for, result by result.
+"""Marks: the policy for each result of an operation in the attribute `recompute.recompute`.
 
     {recompute.recompute = true}                      every result: must_recompute
     {recompute.recompute = "prefer_save"}             every result: a policy
     {recompute.recompute = [false, "must_recompute"]} one entry for each result
-    {recompute.recompute = [false, unit]}             of the second result nothing is said
+    {recompute.recompute = [false, unit]}             the second result has no mark
 
-The names are those of PyTorch's `CheckpointPolicy`; `offload` is a kept value that somebody may move to the host.
+The names are those of PyTorch's `CheckpointPolicy`; `offload` is a saved value that may be moved to the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...dialects.recompute import Names
 
 
 class Policy(Enum):
-    """What happens to one value. `MUST` wins over everything; `PREFER` gives way where nothing is saved."""
+    """The policy for one value. `MUST` always applies; `PREFER` is dropped if it does not reduce memory."""
 
     MUST_SAVE = "must_save"
     PREFER_SAVE = "prefer_save"
@@ -37,7 +37,7 @@ class Policy(Enum):
 
 
 def mark_of(value: SSAValue) -> Policy | None:
-    """The mark of one result; None where nothing is said. Arguments carry none."""
+    """The mark of one result; None for unmarked results and for arguments."""
     if not isinstance(value.owner, Operation):
         return None
     mark = value.owner.attributes.get(Names.RECOMPUTE)
@@ -48,9 +48,9 @@ def mark_of(value: SSAValue) -> Policy | None:
 
 
 def say(value: SSAValue, mark: Attribute) -> None:
-    """Mark one result of an operation. What is said of it already, nearer to the value, is left as it is.
+    """Mark one result of an operation, unless it has a mark already.
 
-    On a call a mark without a list would be said of all that the call does.
+    On a call the mark is always a list entry: a mark without a list would apply to all operations of the callee.
     """
     op = value.owner
     assert isinstance(op, Operation), "results of operations are marked"
@@ -59,21 +59,21 @@ def say(value: SSAValue, mark: Attribute) -> None:
     if len(op.results) == 1 and not isinstance(op, CallOp):
         op.attributes[Names.RECOMPUTE] = mark
         return
-    entries = [*cast(ArrayAttr[Attribute], op.attributes.get(Names.RECOMPUTE, _nothing_said(op)))]
+    entries = [*cast(ArrayAttr[Attribute], op.attributes.get(Names.RECOMPUTE, _no_marks(op)))]
     entries[op.results.index(value)] = mark
     op.attributes[Names.RECOMPUTE] = ArrayAttr(entries)
 
 
-def _nothing_said(op: Operation) -> ArrayAttr[Attribute]:
+def _no_marks(op: Operation) -> ArrayAttr[Attribute]:
     return ArrayAttr([UnitAttr()] * len(op.results))
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
-    """The marks of an operation as a list, one entry for each result, in which those that are `kept` say so."""
+    """The marks of an operation as a list with one entry per result; the `kept` results are marked as saved."""
     mark = op.attributes[Names.RECOMPUTE]
-    said = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
+    entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
-        BoolAttr.from_bool(False) if value in kept else entry for value, entry in zip(op.results, said, strict=True)
+        BoolAttr.from_bool(False) if value in kept else entry for value, entry in zip(op.results, entries, strict=True)
     )
 
 
@@ -89,7 +89,7 @@ def is_to_recompute(value: SSAValue) -> bool:
 
 
 def is_demanded(value: SSAValue) -> bool:
-    """Whether the result, by its own mark, is recomputed with all that the backward pass alone makes of it."""
+    """Whether the mark of the result is `must_recompute` by name: operations for the backward pass alone follow it."""
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
         return False

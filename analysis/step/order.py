@@ -1,4 +1,4 @@
-"""Program order as numbers. xDSL's `is_before_in_block` walks the block each time; this walks it once."""
+"""Positions of the operations of a block. xDSL's `is_before_in_block` walks the block at each query; this does once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Order:
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Another order of the block's operations, in which each still comes after what it reads."""
-        listed = tuple(operations)
-        return cls(block, listed, {op: index for index, op in enumerate(listed)})
+        """Another order of the block's operations; every operation must come after the definitions that it reads."""
+        ordered = tuple(operations)
+        return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 
     def owner_here(self, op: Operation) -> Operation | None:
-        """The operation of this block that is `op` or holds it in a region."""
+        """The operation of this block that is `op` or contains it in a region."""
         current: Operation | None = op
         while current is not None and current not in self.position:
             current = current.parent_op()
@@ -43,39 +43,39 @@ class Order:
 
     @cached_property
     def reads(self) -> tuple[tuple[SSAValue, ...], ...]:
-        """For each operation what it and its regions read, each value once; see `read_values`."""
+        """For each operation the values that it and its regions read, without duplicates; see `read_values`."""
         return tuple([tuple(read_values(op)) for op in self.operations])
 
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation the positions of those that make what it reads."""
-        # By identity, which values are hashed by anyway: ints are looked up several times as fast.
+        """For each operation the positions of the operations that define the values it reads."""
+        # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
         maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
         return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
 
     @cached_property
     def constants(self) -> frozenset[SSAValue]:
-        """The values that come from constants alone."""
-        found = set[SSAValue]()
-        self.add_constants(found)
-        return frozenset(found)
+        """The values that are computed from constants alone."""
+        values = set[SSAValue]()
+        self.add_constants(values)
+        return frozenset(values)
 
-    def add_constants(self, found: set[SSAValue]) -> None:
-        """Add them to those from outside of the block that do so."""
+    def add_constants(self, values: set[SSAValue]) -> None:
+        """Extend a set of captured constants with the values of this block that are computed from constants alone."""
         for op, read in zip(self.operations, self.reads, strict=True):
-            # Nearly every operation reads something else first, and is done with then.
-            is_constant = all(map(found.__contains__, read))
+            # The first operand of most operations is no constant, so the test ends early.
+            is_constant = all(map(values.__contains__, read))
             if is_constant and why_impure(op) is None:
-                found.update(op.results)
+                values.update(op.results)
 
     def readers(self, value: SSAValue) -> list[Operation]:
         """Operations of this block that read the value, themselves or in their regions, in program order."""
-        found = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
-        return sorted(found, key=self.position.__getitem__)
+        owners = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
+        return sorted(owners, key=self.position.__getitem__)
 
 
 def read_values(op: Operation) -> list[SSAValue]:
-    """The operands, and what its regions read from outside of it, each once, in order of reading."""
+    """The operands, then the values that the regions capture, without duplicates, in order of use."""
     operands = list(op.operands)
     if not op.regions:
         is_once = len(operands) < 2 or (len(operands) == 2 and operands[0] is not operands[1])
@@ -86,14 +86,14 @@ def read_values(op: Operation) -> list[SSAValue]:
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """What the regions of an operation read from outside of it, each once, in order of reading."""
+    """The values that the regions of an operation capture, without duplicates, in order of use."""
     values, inside = dict[SSAValue, None](), set[SSAValue]()
     _add_inner(op, values, inside)
     return [value for value in values if value not in inside]
 
 
 def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -> None:
-    """What the regions of an operation read and make, at every depth."""
+    """Add the values that the regions of an operation read and define, at every depth."""
     for region in op.regions:
         for block in region.blocks:
             made.update(block.args)
@@ -105,5 +105,5 @@ def _add_inner(op: Operation, read: dict[SSAValue, None], made: set[SSAValue]) -
 
 
 def producers(op: Operation) -> list[Operation]:
-    """The operations that make what `op` reads."""
+    """The operations that define the values that `op` reads."""
     return [value.op for value in read_values(op) if isinstance(value, OpResult)]

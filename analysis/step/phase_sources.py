@@ -1,9 +1,9 @@
-"""Who tells in which direction an operation runs. A frontend that does not write JAX's paths adds a source of its own:
+"""Sources of the direction of an operation. A frontend that does not write JAX's paths registers its own source:
 
     register_source("acme", PhaseSource(direction_of, lambda op: "the attribute acme.pass"))
 
-The sources are asked in the order of the table. The first that knows is believed, and where a later one knows better
-that is an error: a wrong guess would be a wrong claim about memory.
+The sources are queried in the order of the table. The first answer counts; a different answer of a later source is an
+error, since a wrong direction gives wrong memory estimates.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """`direction`: of an operation, `Direction.NONE` for one that is in neither, None where the source does not know.
-    It is asked of every operation, so it must be quick. `cite`: where it says so, in words for errors.
+    """One source of directions.
+
+    direction: the direction of an operation, `Direction.NONE` for neither direction, None if the source does not know.
+        It is called for every operation, so it must be fast.
+    cite: the origin of the answer, as text for error messages.
     """
 
     direction: Callable[[Operation], Direction | None]
@@ -41,14 +44,14 @@ _DIRECTIONS = {
 
 
 def stated_phase(op: Operation) -> str | None:
-    """The phase that the attribute `recompute.phase` says; a gradient region says it by its name."""
+    """The phase in the attribute `recompute.phase`; "gradient" for a gradient region without it."""
     if (stated := op.attributes.get(_PHASE)) is None:
         return "gradient" if op.name == _GRADIENT else None
     return stated.data if isinstance(stated, StringAttr) else None
 
 
 def _of_attribute(op: Operation) -> Direction | None:
-    # Nearly every operation has neither; this is asked of each.
+    # Fast path: nearly every operation has neither.
     if _PHASE not in op.attributes and op.name != _GRADIENT:
         return None
     stated = stated_phase(op)
@@ -56,7 +59,7 @@ def _of_attribute(op: Operation) -> Direction | None:
 
 
 def _of_jax_path(op: Operation) -> Direction | None:
-    """A path without `jvp` says nothing."""
+    """The direction of the path; None for a path without `jvp`."""
     direction = scope_of(op.location).direction
     return None if direction is _NOTHING else direction
 
@@ -68,9 +71,9 @@ BUILT_IN = frozenset(_sources)
 
 
 def register_source(name: str, source: PhaseSource) -> None:
-    """Ask this source too, after those that are there; a later one of the same name replaces an earlier.
+    """Append a source to the table, or replace the registered source of the same name.
 
-    `ValueError` for the name of a built-in source.
+    Raises `ValueError` for the name of a built-in source.
     """
     if name in BUILT_IN:
         raise ValueError(f"name: the source '{name}' is built in and cannot be registered anew")
@@ -79,7 +82,7 @@ def register_source(name: str, source: PhaseSource) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Forget, on leaving, what was registered inside."""
+    """Remove, on exit, the sources that were registered inside of the context."""
     before = dict(_sources)
     try:
         yield
@@ -89,35 +92,35 @@ def registrations_undone() -> Generator[None]:
 
 
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
-    """The table as it is now."""
+    """The registered sources, in order."""
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)
 
 
-def directions_of(operations: Sequence[Operation], asked: Iterable[PhaseSource]) -> dict[Operation, Direction]:
-    """What the sources say together. Raises `Refusal` where they disagree, and for gradients of gradients."""
-    found = dict[Operation, Direction]()
-    before, nested = list[PhaseSource](), Direction.NESTED
-    for source in asked:
-        says = source.direction
+def directions_of(operations: Sequence[Operation], phase_sources: Iterable[PhaseSource]) -> dict[Operation, Direction]:
+    """Combine the sources. Raises `Refusal` if they disagree, and for gradients of gradients."""
+    directions = dict[Operation, Direction]()
+    earlier, nested = list[PhaseSource](), Direction.NESTED
+    for source in phase_sources:
+        query = source.direction
         for op in operations:
-            if (said := says(op)) is None:
+            if (direction := query(op)) is None:
                 continue
-            if said is not found.setdefault(op, said) or said is nested:
-                _check(op, found[op], before, said, source)
-        before.append(source)
-    return {op: found.get(op, _NOTHING) for op in operations}
+            if direction is not directions.setdefault(op, direction) or direction is nested:
+                _check(op, directions[op], earlier, direction, source)
+        earlier.append(source)
+    return {op: directions.get(op, _NOTHING) for op in operations}
 
 
 def _check(
-    op: Operation, known: Direction, before: Sequence[PhaseSource], said: Direction, source: PhaseSource
+    op: Operation, first: Direction, earlier: Sequence[PhaseSource], direction: Direction, source: PhaseSource
 ) -> None:
-    if said is Direction.NESTED:
+    if direction is Direction.NESTED:
         nested = f"{source.cite(op)} is a gradient of a gradient"
         raise Refusal(op, f"{nested}; only first-order gradients are supported")
-    if Direction.NONE not in (known, said):
-        raise Refusal(op, f"{who_says(op, before)} says {known.value}, {source.cite(op)} says {said.value}")
+    if Direction.NONE not in (first, direction):
+        raise Refusal(op, f"{who_says(op, earlier)} says {first.value}, {source.cite(op)} says {direction.value}")
 
 
-def who_says(op: Operation, asked: Iterable[PhaseSource]) -> str | None:
-    """The source that is believed, in words; None where none knows."""
-    return next((source.cite(op) for source in asked if source.direction(op) is not None), None)
+def who_says(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
+    """Cite the source that determines the direction; None if no source knows it."""
+    return next((source.cite(op) for source in phase_sources if source.direction(op) is not None), None)

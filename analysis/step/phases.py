@@ -1,16 +1,16 @@
-"""When each operation of a training step runs: primal, residual, gradient or update.
+"""The phase of each operation of a training step: primal, residual, gradient or update.
 
-    primal     forward in time, and a result of the step that is known before the gradient (the loss) needs it
-    residual   forward in time, computed only for the backward pass: masks, local derivatives
-    gradient   backward: needs a cotangent
+    primal     forward pass, ancestor of a result that exists before the gradient (the loss)
+    residual   forward pass, computed only for the backward pass: masks, local derivatives
+    gradient   backward pass: depends on a cotangent
     update     after the gradient, not needed by it: the optimizer
 
-"Ancestors of the loss" would not do: masks and derivatives are no ancestors, and run in forward time all the same.
-Sources, in order: those of `phase_sources.py`, `recompute.phase` attributes first, then locations; then program
-position. They are checked against each other.
-Several gradients may stand one behind the other, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step begins
-at the first forward operation behind a gradient. Where every operation has the attribute, position says nothing, and
-they may alternate as in pipeline schedules.
+The forward pass is more than the ancestors of the loss: masks and local derivatives are no ancestors of it.
+Sources of phases, in order: `phase_sources.py` (`recompute.phase` attributes, then locations), then program position.
+They are checked against each other.
+A function may contain several gradients in sequence, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step
+begins at the first forward operation behind a gradient. If every operation has the attribute, position does not matter,
+and steps may alternate as in pipeline schedules.
 """
 
 from __future__ import annotations
@@ -53,61 +53,61 @@ class Phases:
         return self.phase[op] in BACKWARD
 
 
-def phases_now(known: Phases) -> Phases:
-    """The phases after operations were taken out of the block, and others put in that wait for the gradient."""
-    order = Order.of(known.order.block)
-    return Phases(order, {op: known.phase.get(op, "gradient") for op in order.operations})
+def phases_now(before: Phases) -> Phases:
+    """The phases after operations were removed from the block, and copies for the backward pass inserted."""
+    order = Order.of(before.order.block)
+    return Phases(order, {op: before.phase.get(op, "gradient") for op in order.operations})
 
 
 def phases(function: FuncOp, use_attributes: bool = True, structured: bool = False) -> Phases | None:
-    """Classify every operation, or None when nothing in the function is a gradient.
+    """Classify every operation; None if the function contains no gradient.
 
-    Raises `Refusal` when the sources disagree, for gradients of gradients, and for regions that are not flattened yet;
-    with `structured` each of them is one operation.
+    Raises `Refusal` if the sources disagree, for gradients of gradients, and for segment and gradient regions that are
+    not inlined yet. With `structured` each such region counts as one operation.
     """
     order = Order.of(single_block(function))
     if not structured:
         _check_flat(order)
-    asked = sources(use_attributes)
-    explicit = _explicit_phases(order) if use_attributes else {}
+    phase_sources = sources(use_attributes)
+    stated_phases = _explicit_phases(order) if use_attributes else {}
     constants = _constant_operations(order)
-    direction = _directions(order, constants, asked)
+    direction = _directions(order, constants, phase_sources)
     backward = [op for op in order.operations if direction[op] is Direction.BACKWARD]
     if not backward:
         return None
-    if (stated := _stated_phases(order, explicit)) is not None:
+    if (stated := _stated_phases(order, stated_phases)) is not None:
         return Phases(order, stated)
     starts = step_starts(order, direction)
     for op in (order.operations[start] for start in starts[1:]):
-        if op in explicit:
-            _refuse_position(order, direction, op, asked)
+        if op in stated_phases:
+            _refuse_position(order, direction, op, phase_sources)
     phase = dict[Operation, str]()
     for start, end in pairwise((*starts, len(order.operations))):
         phase |= _phases_between(order, direction, start, end)
-    for op, stated in explicit.items():
+    for op, stated in stated_phases.items():
         if op not in constants and (stated in FORWARD) != (phase[op] in FORWARD):
             raise Refusal(op, f"the attribute says phase '{stated}', program position says '{phase[op]}'")
-    return Phases(order, phase | explicit)
+    return Phases(order, phase | stated_phases)
 
 
 def _constant_operations(order: Order) -> frozenset[Operation]:
     """The operations that are computed from constants alone.
 
-    A compiler hoists them to wherever it likes: JAX divides two constants for the gradient of an inner loss under the
-    path of the outer gradient. So they have no phase of their own, and take that of what stands around them.
+    Compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner loss under the path
+    of the outer gradient. So they have no phase of their own, and take that of the surrounding operations.
     """
     values = constants_only(order)
     return frozenset(op for op in order.operations if op.results and all(result in values for result in op.results))
 
 
 def _directions(
-    order: Order, constants: Collection[Operation], asked: Sequence[PhaseSource]
+    order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """What the sources say of each operation; of constants only where nothing else is backward."""
-    found = directions_of([op for op in order.operations if op not in constants], asked)
-    if Direction.BACKWARD not in found.values():
-        return directions_of(order.operations, asked)
-    return {op: found.get(op, Direction.NONE) for op in order.operations}
+    """The direction of each operation by the sources; of constants only if no other operation is backward."""
+    direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
+    if Direction.BACKWARD not in direction.values():
+        return directions_of(order.operations, phase_sources)
+    return {op: direction.get(op, Direction.NONE) for op in order.operations}
 
 
 _FLATTENED_BY = {"recompute.segment": "recompute-inline-segments", "recompute.gradient": "recompute-inline-gradient"}
@@ -124,29 +124,29 @@ def _explicit_phases(order: Order) -> dict[Operation, str]:
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, str]) -> dict[Operation, str] | None:
-    """The phases of a function where all are stated, or None. Terminators and what comes from constants may go without.
+    """The phases of a function if all are stated, else None. Terminators and constants need no attribute.
 
-    Such constants run when their first reader does.
+    A constant without an attribute takes the phase of its first reader.
     """
     if not explicit:
         return None
     *operations, terminator = order.operations
-    silent = [op for op in operations if op not in explicit]
-    if not _constant_operations(order).issuperset(silent):
+    unmarked = [op for op in operations if op not in explicit]
+    if not _constant_operations(order).issuperset(unmarked):
         return None
-    found = {terminator: "update"} | dict(explicit)
-    for op in reversed(silent):
+    phase = {terminator: "update"} | dict(explicit)
+    for op in reversed(unmarked):
         readers = [reader for result in op.results for reader in order.readers(result)]
-        found[op] = found[min(readers, key=order.position.__getitem__)] if readers else "primal"
-    return found
+        phase[op] = phase[min(readers, key=order.position.__getitem__)] if readers else "primal"
+    return phase
 
 
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
-    """Where each step of a function with several gradients begins, one behind the other: at the first operation, and at
-    every forward operation that follows a backward one.
+    """The start positions of the steps of a function with several gradients in sequence.
 
-    Not where later gradients read again most of what the gradient reads of its forward pass: these are further
-    gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    A step starts at the first operation, and at every forward operation that follows a backward one. There is no start
+    if later gradients read most residuals of the preceding gradient again: these are further gradients of the same
+    forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
     """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
@@ -159,30 +159,29 @@ def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[
 
 
 def _is_differentiated_again(order: Order, direction: Mapping[Operation, Direction], start: int, end: int) -> bool:
-    """Whether gradients from `end` on read half of the bytes that the forward pass of the operations from `start` to
-    `end` makes for its own gradient."""
-    read, again = 0, 0
+    """Whether gradients from `end` on read at least half of the residual bytes of the step from `start` to `end`."""
+    read_bytes, read_later_bytes = 0, 0
     for op in order.operations[start:end]:
         if direction[op] is not Direction.BACKWARD:
             for result in op.results:
-                readers = [each for each in order.readers(result) if direction[each] is Direction.BACKWARD]
+                readers = [reader for reader in order.readers(result) if direction[reader] is Direction.BACKWARD]
                 if result in order.constants or not readers or order.position[readers[0]] >= end:
                     continue
                 size = type_bytes(result.type) or 0
-                read += size
-                again += size if order.position[readers[-1]] >= end else 0
-    return 0 < read <= 2 * again
+                read_bytes += size
+                read_later_bytes += size if order.position[readers[-1]] >= end else 0
+    return 0 < read_bytes <= 2 * read_later_bytes
 
 
 def _refuse_position(
-    order: Order, direction: Mapping[Operation, Direction], op: Operation, asked: Sequence[PhaseSource]
+    order: Order, direction: Mapping[Operation, Direction], op: Operation, phase_sources: Sequence[PhaseSource]
 ) -> None:
-    """Raises `Refusal`: some phases are stated, and a forward operation follows a gradient operation."""
+    """Raise `Refusal`: some phases are stated, and a forward operation follows a gradient operation."""
     first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
-        f"sources disagree: {who_says(op, asked)} puts {name_of(op)} in the forward pass, but it stands "
-        f"after the gradient operation {name_of(first)}, by {who_says(first, asked)}; "
+        f"sources disagree: {who_says(op, phase_sources)} puts {name_of(op)} in the forward pass, but it stands "
+        f"after the gradient operation {name_of(first)}, by {who_says(first, phase_sources)}; "
         "a step with several gradients needs one function each, or recompute.gradient regions, or "
         f"{Names.PHASE} on every operation",
     )
@@ -191,7 +190,7 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, str]:
-    """The phases of one step. Without a gradient all of it is forward."""
+    """The phases of one step. Without a gradient all operations are forward."""
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
     boundary = next(backward, end)
@@ -211,29 +210,31 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Backward operations, and what stands after the boundary without direction but is needed by one of them."""
-    found, needed = set[Operation](), set[int]()
+    """Backward operations, and operations without direction after the boundary that a backward operation needs."""
+    gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]
         if index in needed or direction[op] is Direction.BACKWARD:
-            found.add(op)
+            gradient.add(op)
             needed.update(order.producers[index])
-    return found
+    return gradient
 
 
 def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: int) -> set[Operation]:
-    """Forward operations of a step that a result which exists before its gradient needs: a result of the function, or a
-    value that a later step reads. All, if there is no such result."""
+    """Forward operations of a step that its early results depend on; all of them if there is no early result.
+
+    An early result is defined before the gradient, and is a result of the function or read by a later step.
+    """
     *_, terminator = order.operations
     early = [made for value in terminator.operands if start <= (made := order.definition(value)) < boundary]
     early += [made for index in range(end, len(order.operations) - 1) for made in order.producers[index]]
     stack = [made for made in early if start <= made < boundary]
     if not stack:
         return set(order.operations[start:boundary])
-    found = set[int]()
+    ancestors = set[int]()
     while stack:
         index = stack.pop()
-        if index not in found:
-            found.add(index)
+        if index not in ancestors:
+            ancestors.add(index)
             stack.extend(made for made in order.producers[index] if made >= start)
-    return {order.operations[index] for index in found}
+    return {order.operations[index] for index in ancestors}

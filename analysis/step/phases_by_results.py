@@ -1,17 +1,18 @@
-"""Phases by structure, for programs whose operations say nothing: which results are the forward pass's is enough.
+"""Phases by data flow, for operations without phase information, from the numbers of the primal results.
 
     results 0 = loss, 1 = new weights              primal-results=0
 
-What the loss needs is primal. What stands in front of the last such operation and is not needed by it was computed for
-the backward pass: residual. What stands behind it is gradient, up to the last operation that reads a forward value, and
-update from there on. By what they need alone, local derivatives and gradients could not be told apart: where the seed
-of the gradient was folded into a constant, `1 - y²` needs no more of the backward pass than `2 (y - t) / n` does.
+The ancestors of the loss are primal. Other operations in front of the last ancestor are residual: they are computed for
+the backward pass. Operations behind it are gradient, up to the last operation that reads a forward value, and update
+from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the gradient is folded
+into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
 
-A value that is returned nowhere may be named in place of a result: primal-values=%loss. Operations that only the primal
-results need, and that stand behind the gradient (a loss that is computed last), are to be moved in front of it first
-(`late_operations`). Of a result that is a tuple the elements are counted.
+A value that is not returned may be named in place of a result: primal-values=%loss. Operations that only the primal
+results need, and that stand behind the gradient (a loss that is computed last), must first be moved in front of it
+(`late_operations`). The results are the elements of a tuple if the function returns a single tuple.
 
-Arguments that are cotangents say the same: what needs one is gradient, and the results that need none are primal.
+Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
+primal.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FORWARD = frozenset({"primal", "residual"})
 
 
 def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
-    """What the function returns; of a single tuple its elements."""
+    """The operands of the terminator, or the elements of its only operand if that is a tuple."""
     values = tuple(terminator.operands)
     if len(values) == 1 and isinstance(values[0], OpResult) and name_of(values[0].op) == "stablehlo.tuple":
         return tuple(values[0].op.operands)
@@ -40,9 +41,13 @@ def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
 
 
 def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -> tuple[int, list[int]]:
-    """The last operation whose value both the primal results and others need, and the operations behind it that only
-    the primal results need: none where most of the others stand behind these anyway, as in a step that computes its
-    loss before the gradient. `named`: the operations that the hint names. Raises `Refusal`."""
+    """Find primal operations that stand behind the gradient.
+
+    Returns the position of the last operation that both primal results and other operations need, and the positions of
+    the later operations that only primal results need. The list is empty if at most half of the other operations stand
+    between the two, as in a step that computes its loss before the gradient. `named`: the operations that the hint
+    names. Raises `Refusal`.
+    """
     primal = needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
     constants, last = order.constants, len(order.operations) - 1
     shared = [
@@ -64,7 +69,7 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
 
 def _counts(order: Order, reader: Operation) -> bool:
-    """Whether it does more than to hand values on to the caller."""
+    """Whether the operation computes: it is neither the terminator nor a tuple."""
     return reader is not order.operations[-1] and name_of(reader) != "stablehlo.tuple"
 
 
@@ -74,18 +79,18 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     values = returned_values(terminator)
     _check_number(terminator, "primal-results", hint.results, len(values))
     _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args))
-    listed = hint.results or (
+    numbers = hint.results or (
         () if named else [index for index, value in enumerate(values) if order.definition(value) not in backward]
     )
-    roots = [order.definition(values[index]) for index in listed]
+    roots = [order.definition(values[index]) for index in numbers]
     return [*roots, *(order.position[owner] for op in named if (owner := order.owner_here(op)) is not None)]
 
 
 def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] = ()) -> dict[Operation, str]:
-    """The phase of every operation that does not come from constants alone, but for the terminator.
+    """The phase of every operation except for constants and the terminator.
 
-    `named`: the operations that the hint names. Raises `Refusal` for numbers that do not exist, for a primal result
-    that needs a cotangent, and where locations say otherwise.
+    `named`: the operations that the hint names. Raises `Refusal` for numbers out of range, for a primal result that
+    depends on a cotangent, and for locations that contradict.
     """
     *operations, _ = order.operations
     backward = _behind_cotangents(order, hint.cotangents)
@@ -94,16 +99,16 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
         raise Refusal(order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient")
     end = max(primal, default=min(backward, default=len(operations)) - 1)
     constants = constants_only(order)
-    found = dict[Operation, str]()
+    phase = dict[Operation, str]()
     for index, op in enumerate(operations):
         if op.results and all(result in constants for result in op.results):
             continue
         if index in primal:
-            found[op] = "primal"
+            phase[op] = "primal"
         else:
-            found[op] = "residual" if index <= end and index not in backward else "gradient"
-    _state_update(order, found)
-    return found | _as_locations_say(order, found)
+            phase[op] = "residual" if index <= end and index not in backward else "gradient"
+    _mark_update(order, phase)
+    return phase | _corrections_by_locations(order, phase)
 
 
 def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int) -> None:
@@ -113,64 +118,67 @@ def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int
 
 
 def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
-    given = {order.block.args[number] for number in cotangents}
-    found = set[int]()
+    cotangent_values = {order.block.args[number] for number in cotangents}
+    dependents = set[int]()
     for index in range(len(order.operations) - 1):
-        if not given.isdisjoint(order.reads[index]) or not found.isdisjoint(order.producers[index]):
-            found.add(index)
-    return found
+        if not cotangent_values.isdisjoint(order.reads[index]) or not dependents.isdisjoint(order.producers[index]):
+            dependents.add(index)
+    return dependents
 
 
 def needed(order: Order, operations: Iterable[int]) -> set[int]:
-    """Positions of the operations, and of all that they need."""
-    found, stack = set[int](), [index for index in operations if index >= 0]
+    """Positions of the operations and of their transitive producers."""
+    ancestors, stack = set[int](), [index for index in operations if index >= 0]
     while stack:
         index = stack.pop()
-        if index not in found:
-            found.add(index)
+        if index not in ancestors:
+            ancestors.add(index)
             stack.extend(order.producers[index])
-    return found
+    return ancestors
 
 
-def _state_update(order: Order, found: dict[Operation, str]) -> None:
-    """Behind the last gradient operation that reads what the forward pass has made, the update begins."""
+def _mark_update(order: Order, phase: dict[Operation, str]) -> None:
+    """Change `gradient` to `update` behind the last gradient operation that reads a value of the forward pass."""
     behind = True
     for index in reversed(range(len(order.operations) - 1)):
         op = order.operations[index]
-        if found.get(op) != "gradient":
+        if phase.get(op) != "gradient":
             continue
-        reads_forward = any(found.get(order.operations[maker]) in _FORWARD for maker in order.producers[index])
+        reads_forward = any(phase.get(order.operations[maker]) in _FORWARD for maker in order.producers[index])
         behind = behind and (name_of(op) == "stablehlo.tuple" or not reads_forward)
         if not behind:
             return
-        found[op] = "update"
+        phase[op] = "update"
 
 
-def _as_locations_say(order: Order, found: Mapping[Operation, str]) -> dict[Operation, str]:
-    """Where both know something they must agree. Only what reads forward values alone, and is read by gradients alone,
-    may run on either side: there the locations are believed."""
-    asked = sources()
-    said = directions_of(order.operations, asked)
+def _corrections_by_locations(order: Order, phases: Mapping[Operation, str]) -> dict[Operation, str]:
+    """The phases that change because of the sources in `phase_sources.py`.
+
+    An operation that reads only forward values and has only gradient readers may be on either side: the sources decide.
+    Raises `Refusal` if they contradict the phase of any other operation.
+    """
+    phase_sources = sources()
+    directions = directions_of(order.operations, phase_sources)
     changed = dict[Operation, str]()
-    for op, phase in found.items():
-        direction = said[op]
+    for op, phase in phases.items():
+        direction = directions[op]
         forward = direction is Direction.FORWARD
         if direction is Direction.NONE or forward == (phase in _FORWARD):
             if direction is Direction.BACKWARD:
                 changed[op] = "gradient"
             continue
-        if phase == "primal" or not _is_between(order, op, found):
+        if phase == "primal" or not _is_between(order, op, phases):
             side = "forward pass" if phase in _FORWARD else "backward pass"
             raise Refusal(
                 op,
                 f"sources disagree: by the results that are said to be primal {name_of(op)} is of the {side}, and "
-                f"{who_says(op, asked)} says {direction.value}; list every result of the forward pass",
+                f"{who_says(op, phase_sources)} says {direction.value}; list every result of the forward pass",
             )
         changed[op] = "residual" if forward else "gradient"
     return changed
 
 
-def _is_between(order: Order, op: Operation, found: Mapping[Operation, str]) -> bool:
-    producers = (found.get(order.operations[index], "primal") for index in order.producers[order.position[op]])
-    readers = (found.get(reader, "update") for result in op.results for reader in order.readers(result))
-    return all(phase in _FORWARD for phase in producers) and all(phase == "gradient" for phase in readers)
+def _is_between(order: Order, op: Operation, phases: Mapping[Operation, str]) -> bool:
+    makers = (phases.get(order.operations[index], "primal") for index in order.producers[order.position[op]])
+    readers = (phases.get(reader, "update") for result in op.results for reader in order.readers(result))
+    return all(phase in _FORWARD for phase in makers) and all(phase == "gradient" for phase in readers)

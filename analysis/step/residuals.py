@@ -1,4 +1,4 @@
-"""What crosses from the forward into the backward pass: the values that a training step saves."""
+"""Residuals: the values that cross from the forward into the backward pass, and that a training step saves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .phases import Phases
 
 @dataclass(frozen=True)
 class Residual:
-    """A forward value that the backward pass reads. `via` says how it gets there; today always by a direct use."""
+    """A forward value that the backward pass reads. `via`: how it is read; always by a direct use today."""
 
     value: SSAValue
     position: int
@@ -20,7 +20,7 @@ class Residual:
 
 
 def residuals(phases: Phases) -> list[Residual]:
-    """Values made in forward time, not from constants alone, that a gradient or update operation reads."""
+    """Values of the forward pass, other than constants, that a gradient or update operation reads."""
     order = phases.order
     terminator = order.operations[-1]
     constants = constants_only(order)

@@ -1,9 +1,9 @@
-"""Stacks: what one loop writes, a slice in each iteration, and a later loop reads, a slice in each iteration.
+"""Stacks: tensors that one loop writes and a later loop reads, one slice per iteration.
 
     %r:3 = stablehlo.while(%i = 0, …, %s = %zeros) do { …; %s1 = dynamic_update_slice %s, %slice, %i, 0; … }
     …  stablehlo.while(%j = 0, …, %t = %r#2) do { …; %x = dynamic_slice %t, 7 - %j, 0; … }
 
-So do the residuals of a `lax.scan` reach its backward pass. A `Link` says which loop writes a stack and which reads.
+Residuals of a `lax.scan` reach its backward pass as stacks. A `Link` is a pair of a writing and a reading loop.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from .storage import value_bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """Result number `index` of a loop: iteration n writes `slice` at `place` of n in the first dimension, and each
-    place is written once. Bytes are those of the whole."""
+    """Result number `index` of a loop: iteration n writes `slice` at index `place(n)` of the first dimension.
+
+    Each index is written once. `bytes`: of the whole stack.
+    """
 
     loop: CountedLoop
     index: int
@@ -41,7 +43,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Reading:
-    """`op` reads one slice of the stack; in iteration n of `loop` the one that iteration `written(n)` has written."""
+    """`op` reads one slice of the stack: in iteration n of `loop` the slice that iteration `written(n)` wrote."""
 
     stack: Stack
     loop: CountedLoop
@@ -51,9 +53,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Link:
-    """A loop, and a later one that reads stacks of it. `standing`: all stacks that it writes. `only_read`: those of
-    which slices are read, here and in other loops, and nothing else is done with them. `outputs`: those that a forward
-    loop reads, where it is known which loops are forward."""
+    """A loop, and a later loop that reads stacks of it.
+
+    standing: all stacks that `writer` writes.
+    only_read: indices of the stacks whose only uses, in any loop, are reads of slices.
+    outputs: indices of the stacks that a forward loop reads, if the directions of loops are known.
+    """
 
     writer: CountedLoop
     reader: CountedLoop
@@ -64,25 +69,25 @@ class Link:
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
-        """Those that this loop reads."""
+        """The stacks that `reader` reads."""
         read = {reading.stack.index for reading in self.readings}
         return tuple(stack for stack in self.standing if stack.index in read)
 
 
 def links_of(block: Block) -> Iterator[Link]:
-    """The links between two loops of the block, in the order of the loops that write."""
+    """The links between two loops of the block, in the order of the writing loops."""
     loops = {op: loop for op in block.ops if (loop := counted_loop(op)) is not None}
     for writer in loops.values():
-        found = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
-        stacks = tuple(stack for stack in found if stack is not None)
+        candidates = (stack_of(writer, index) for index in range(len(writer.op.results)) if writer.is_bare)
+        stacks = tuple(stack for stack in candidates if stack is not None)
         readings = dict[Operation, list[Reading]]()
         only_read = frozenset(stack.index for stack in stacks if _sort_in(stack, loops, readings))
-        for op, listed in readings.items():
-            yield Link(writer, loops[op], tuple(listed), stacks, only_read)
+        for op, own_readings in readings.items():
+            yield Link(writer, loops[op], tuple(own_readings), stacks, only_read)
 
 
 def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[Reading]]) -> bool:
-    """Sort the readings of the stack in by the loops that read; whether that is all that is done with it."""
+    """Add the readings of the stack to `readings`, by reading loop. Return whether it has readings and no other use."""
     is_all, is_read = True, False
     for source, user in _users(stack.value, loops):
         holder = user.parent_op()
@@ -97,7 +102,7 @@ def _sort_in(stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dic
 
 
 def stack_of(loop: CountedLoop, index: int) -> Stack | None:
-    """The stack that a carry of the loop is; None where it is none."""
+    """Carry number `index` of the loop as a stack; None if it is no stack."""
     update, argument = loop.yielded[index], loop.block.args[index]
     op = update.op if isinstance(update, OpResult) else None
     if (
@@ -107,8 +112,8 @@ def stack_of(loop: CountedLoop, index: int) -> Stack | None:
         or not is_bare(op)
     ):
         return None
-    looks = [*argument.uses, *loop.op.cond.block.args[index].uses, *update.uses]
-    if len(looks) > 2:  # Somebody else reads what earlier iterations have written.
+    uses = [*argument.uses, *loop.op.cond.block.args[index].uses, *update.uses]
+    if len(uses) > 2:  # Another operation reads slices of earlier iterations.
         return None
     shape, part = shape_of(argument), shape_of(op.update)
     if shape[:1] != (loop.trips,) or part != (1, *shape[1:]) or not _start_at_zero(op.start_indices[1:]):
@@ -122,9 +127,9 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 
 
 def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
-    """Who does something with the value, or with what holds the same elements; and as what it is seen there.
+    """The users of the value or of a reshape of it, each with the value that it uses.
 
-    Where a loop hands it on unchanged, that is who reads it in the regions.
+    If a loop carries the value unchanged, the users are those inside of its regions.
     """
     for use in list(value.uses):
         op, loop = use.operation, loops.get(use.operation)
@@ -144,7 +149,7 @@ def _in_regions(reader: CountedLoop, index: int) -> Iterator[tuple[SSAValue, Ope
 
 
 def keeps_order(op: Operation) -> bool:
-    """Whether the result holds the elements of the operand in the same order, and no others."""
+    """Whether the result has exactly the elements of the operand, in the same order."""
     if isinstance(op, BroadcastInDimOp):
         dimensions = list(op.broadcast_dimensions.get_values())
         return dimensions == sorted(dimensions) and value_bytes(op.operand) == value_bytes(op.result)
@@ -173,5 +178,5 @@ def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue)
 
 
 def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:
-    """Whether no index is moved to be within bounds."""
+    """Whether all indices are within the bounds of the stack, so that none is clamped."""
     return all(0 <= place.at(number) < stack.loop.trips for number in (0, reader.trips - 1))

@@ -1,4 +1,4 @@
-"""A classified function as a graph, with the way back to its operations and values."""
+"""A function with phases as a graph, with maps back to its operations and values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .phases import Phases
 
 @dataclass(frozen=True)
 class Step:
-    """A classified function; valid until it is changed."""
+    """A function with phases and its graph; valid until the function is changed."""
 
     phases: Phases
     numbered: Numbered = field(repr=False)
 
     @classmethod
     def of(cls, phases: Phases, bare: bool = False, costs: CostsOf | None = None) -> Step:
-        """`bare` and `costs` as in `graph_of`, and its `Refusal`."""
+        """Build the graph. `bare` and `costs` as in `graph_of`. Raises `Refusal` as `graph_of` does."""
         return cls(phases, graph_of(phases.order, phases.phase, bare=bare, costs=costs))
 
     @property

@@ -1,4 +1,4 @@
-"""Which values share one storage. A reshape or a transpose is another way to look at its operand, not a copy of it."""
+"""Storages that several values share. A reshape or a transpose is a view of its operand, not a copy of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from ...support.type_guards import is_shaped
 from .order import Order
 
 DYNAMIC = "recomputation needs static shapes"
-"""Said of a value whose extents are not known."""
+"""The remedy for a value of unknown extents."""
 
 
 @dataclass(frozen=True)
 class Storages:
-    """`root`: the value that owns the storage of each value. Values from outside the block own theirs.
+    """The storages of the values of a block.
 
-    `strided`: values that do not lie row by row. `on_host`: those that own storage of the host's.
+    root: the value that owns the storage of each view. All other values, captured ones included, own theirs.
+    strided: values that are not stored row by row.
+    on_host: owners of storage in host memory.
     """
 
     root: Mapping[SSAValue, SSAValue]
@@ -66,8 +68,8 @@ def rank_of(value: SSAValue) -> int:
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
     """Follow views to the value that owns the storage.
 
-    A reshape of something that does not lie row by row (a transpose, a broadcast) has to copy, and owns its result.
-    `strided_outside` are such values that the block may capture.
+    A reshape of a strided value (a transpose, a broadcast) copies, and owns its result. `strided_outside`: strided
+    values that the block may capture.
     """
     root = dict[SSAValue, SSAValue]()
     strided, on_host = set(strided_outside), set[SSAValue]()

@@ -1,7 +1,7 @@
-"""Values of which it is not known that they lie in the memory of the device: such a value is not moved to the host.
+"""Values that are not known to be in device memory: such a value is not moved to the host.
 
-A value lies where its operands lie. An operation of unknown effect may put it anywhere, and so may an attribute that
-names a memory or where to compute.
+A value is in the memory of its operands. An operation of unknown effect may put it into any memory, and so may an
+attribute that names a memory or a place to compute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MEMORY_KIND = "mhlo.memory_kind"
 
 
 def unplaced_values(function: FuncOp, order: Order) -> frozenset[SSAValue]:
-    """The arguments and results in a flat function of which the memory is unknown, or not that of the device."""
+    """The arguments and results of a flat function whose memory is unknown or not the device memory."""
     unplaced = set(_unplaced_arguments(function))
     for op in order.operations:
         if not is_from_host(op) and (_moves(op) or any(operand in unplaced for operand in read_values(op))):
@@ -40,10 +40,10 @@ def unplaced_values(function: FuncOp, order: Order) -> frozenset[SSAValue]:
 
 
 def _unplaced_arguments(function: FuncOp) -> list[SSAValue]:
-    listed = function.arg_attrs
-    if listed is None or not isa(listed, ArrayAttr[DictionaryAttr]):
+    entries = function.arg_attrs
+    if entries is None or not isa(entries, ArrayAttr[DictionaryAttr]):
         return []
-    pairs = zip(function.body.block.args, (each.data for each in listed.data), strict=True)
+    pairs = zip(function.body.block.args, (entry.data for entry in entries.data), strict=True)
     return [argument for argument, attributes in pairs if not _is_on_device(attributes)]
 
 

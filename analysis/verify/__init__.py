@@ -1,1 +1,1 @@
-"""What must hold of a step: dominance, the invariants of copies and tokens, and that it reads what was planned."""
+"""Verify a step: dominance, the invariants of copies and tokens, and that it reads the copies of its plan."""

@@ -1,4 +1,4 @@
-"""Every operand is defined before it is read. xDSL's verifier does not look."""
+"""Verify that every operand is defined before it is read. xDSL's verifier does not check this."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...support.diagnostics import Refusal
 def verify_dominance(module: ModuleOp) -> None:
     """Raise a `Refusal` at the first operation that reads a value before its definition, or from outside its scope.
 
-    Blocks are taken in the order of their region, which is exact for regions of one block; the working form has no
-    others. A region with several blocks is checked block by block, values of the earlier blocks being visible.
+    Blocks are checked in the order of their region, and values of earlier blocks are visible. This is exact for regions
+    with one block; the passes work on no others.
     """
     _check_operation(module, set())
 
 
 def _check_operation(op: Operation, visible: set[int]) -> None:
-    """`visible`: values by identity, which they are hashed by anyway: ints are looked up several times as fast."""
+    """`visible`: the ids of the visible values; integers are several times as fast to look up as values."""
     isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
     for region in op.regions:
         _check_region(region, set() if isolated else visible)

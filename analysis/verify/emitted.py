@@ -1,7 +1,7 @@
-"""Whether a program reads what its plan says, use by use: a check of what was emitted, by the attributes of the copies.
+"""Verify each use of an emitted program against its plan, by the attributes of the copies.
 
-For whoever reads a value, forward operations excepted, the plan names the latest copy group in front of the reader that
-replaces the value, or the original. `apply_plan` put the copies there; nothing of its book-keeping is used here.
+A reader of a value, other than a forward operation, must read the copy of the latest copy group in front of it that
+replaces the value, or the original if there is none. The check is independent of the bookkeeping of `apply_plan`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..step.order import read_values
 from ..step.step import Step
 
 Source = tuple[int, int] | SSAValue
-"""A copy, by the id and the number that it carries; or an original value."""
+"""A copy, by its id and its copy number; or an original value."""
 
 
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
-    """Operations of the step, which has its copies now and is not cleaned up yet, that read something else."""
+    """Operations that read other values than planned. The step must have its copies, and not be cleaned up yet."""
     graph = step.graph
     replacing = dict[int, list[CopyGroup]]()
     for group in plan.groups:
@@ -38,10 +38,12 @@ def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
 
 def _difference(step: Step, value: int, group: CopyGroup | None, read: SSAValue) -> str | None:
     expected, index = _expected(step, value, group)
-    actual, at = _source(read)
-    if actual == expected and at == index:
+    actual, actual_index = _source(read)
+    if actual == expected and actual_index == index:
         return None
-    return f"{_words(step, value)}: the plan says {_named(expected)}, and it reads {_named(actual)}"
+    return (
+        f"{_describe(step, value)}: the plan says {_describe_source(expected)}, and it reads {_describe_source(actual)}"
+    )
 
 
 def _expected(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, int]:
@@ -53,7 +55,7 @@ def _expected(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, 
 
 
 def _source(value: SSAValue) -> tuple[Source, int]:
-    """What a value is, behind the tokens that delay it."""
+    """Look through `recompute.depend` to the copy or the original value."""
     while isinstance(value, OpResult) and name_of(value.op) == "recompute.depend":
         value = value.op.operands[value.index]
     if isinstance(value, OpResult) and Names.COPY in value.op.attributes:
@@ -62,14 +64,14 @@ def _source(value: SSAValue) -> tuple[Source, int]:
 
 
 def _number(op: Operation, name: str) -> int:
-    stated = op.attributes.get(name)
-    return stated.value.data if isinstance(stated, IntegerAttr) else -1
+    attribute = op.attributes.get(name)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else -1
 
 
-def _words(step: Step, value: int) -> str:
+def _describe(step: Step, value: int) -> str:
     maker = step.graph.maker[value]
     return f"a value of {step.graph.names[maker]}" if maker >= 0 else "a value from outside"
 
 
-def _named(source: Source) -> str:
+def _describe_source(source: Source) -> str:
     return f"copy {source[1]} of id {source[0]}" if isinstance(source, tuple) else "the original"

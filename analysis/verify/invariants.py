@@ -1,6 +1,6 @@
-"""What holds after recomputation, and cannot be seen in the numbers: a saving that is not there computes the same.
+"""Invariants of a step with copies. The results do not reveal a violation: without savings they are the same.
 
-Each check yields `(operation, what is wrong)`; `recompute-verify` reports the first as an error.
+Each check yields `(operation, message)`; `recompute-verify` reports the first violation as an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Violation = tuple[Operation, str]
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A function with copies, and what the checks need to know of it."""
+    """A function with copies, and cached facts for the checks."""
 
     step: Step
 
@@ -40,7 +40,7 @@ class Recomputed:
 
     @cached_property
     def originals(self) -> dict[tuple[object, ...], int]:
-        """The place in program order of each original, by segment and id."""
+        """The position of each original, by segment and id."""
         return {
             _identity(op): index
             for index, op in enumerate(self.phases.order.operations)
@@ -52,29 +52,29 @@ class Recomputed:
         return [op for op in self.phases.order.operations if is_copy(op)]
 
     def delays(self, value: SSAValue) -> Operation | None:
-        """The barrier or depend that makes the value."""
+        """The barrier or depend that defines the value; None for any other definition."""
         owner = value.owner
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
 
 
 def violations(step: Step) -> Iterator[Violation]:
-    """Everything that is wrong with the copies of a function, in the order of the checks below."""
+    """All violations of a function with copies, in the order of `CHECKS`."""
     function = Recomputed(step)
     for check in CHECKS:
         yield from check(function)
 
 
-def _copies_incomplete(function: Recomputed) -> Iterator[Violation]:
-    """A copy says so, says of what, and which copy it is; without that the next CSE may merge it."""
-    together = (Names.DUPLICATED, Names.COPY, Names.ID)
+def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
+    """A copy has all attributes of copies: without them the next CSE may merge it with its original."""
+    required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
-        missing = [name for name in together if name not in op.attributes]
+        missing = [name for name in required if name not in op.attributes]
         if missing and (Names.DUPLICATED in op.attributes or Names.COPY in op.attributes):
             yield op, f"this copy of {name_of(op)} lacks the attribute '{missing[0]}'"
 
 
-def _originals_read(function: Recomputed) -> Iterator[Violation]:
-    """R3: no gradient operation reads an original that was to be recomputed, unless it comes from constants alone."""
+def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
+    """R3: no gradient operation reads an original that is marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
         if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
@@ -87,7 +87,7 @@ def _originals_read(function: Recomputed) -> Iterator[Violation]:
 
 
 def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
-    """Gradient operations that read the value, also behind a token or a barrier."""
+    """Gradient operations that read the value, directly or through a token or a barrier."""
     for reader in function.phases.order.readers(value):
         if not function.phases.is_gradient(reader):
             continue
@@ -99,30 +99,30 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
                 yield from _gradient_readers(function, delayed)
 
 
-def _copies_twice(function: Recomputed) -> Iterator[Violation]:
-    """R2: one copy per segment instance and operation."""
-    seen = set[tuple[object, ...]]()
+def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
+    """R2: at most one copy per segment instance, operation and copy number."""
+    keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = tuple(op.attributes.get(name) for name in (Names.SEGMENT, Names.ID, Names.COPY))
-        if key in seen:
+        if key in keys:
             yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
-        seen.add(key)
+        keys.add(key)
 
 
-def _copies_outside(function: Recomputed) -> Iterator[Violation]:
+def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
     """A copy belongs to the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
             yield op, f"this copy of {name_of(op)} stands in phase '{function.phases.phase[op]}', not in the gradient"
 
 
-def _copies_ungated(function: Recomputed) -> Iterator[Violation]:
-    """R7: a copy reads copies, constants, and values that wait for a gradient; nothing that is there before."""
+def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
+    """R7: a copy reads only copies, constants, and values that wait for a gradient."""
     for op in function.copies:
         for value in read_values(op):
             if value in function.constants or _waits(function, value):
                 continue
-            yield op, f"this copy of {name_of(op)} reads {_words(value)} without waiting for a gradient"
+            yield op, f"this copy of {name_of(op)} reads {_describe(value)} without waiting for a gradient"
 
 
 def _waits(function: Recomputed, value: SSAValue) -> bool:
@@ -145,7 +145,7 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
 
 
 def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Made in the backward pass, not from constants alone, and not a delayed forward value."""
+    """Whether the value is made in the backward pass, is no constant, and is not a delayed forward value."""
     while (delay := function.delays(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner
@@ -157,28 +157,31 @@ def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
     )
 
 
-def _gates_idle(function: Recomputed) -> Iterator[Violation]:
-    """A token that nobody waits for, or that waits for no gradient; a barrier whose gradient legs nobody reads."""
+def _unused_gates(function: Recomputed) -> Iterator[Violation]:
+    """Each token has users and waits for a gradient value; each barrier has a used result for a gradient value."""
     for op in function.phases.order.operations:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
                 yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
             elif op.results[0].first_use is None:
                 yield op, "nobody waits for this token"
-        elif name_of(op) in FORWARDS and _held_back(function, op):
+        elif name_of(op) in FORWARDS and _delayed_copies(function, op):
             gates = gates_of(function, op)
-            legs = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
-            if legs and all(leg.first_use is None for leg in legs):
+            gradient_results = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
+            if gradient_results and all(leg.first_use is None for leg in gradient_results):
                 yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
 
 
-def _gates_early(function: Recomputed) -> Iterator[Violation]:
-    """R7: a gradient value that needs nothing from behind the originals could be there in the forward pass, and so the
-    copies. Cotangents that are arguments are there when the caller says so."""
+def _early_gates(function: Recomputed) -> Iterator[Violation]:
+    """R7: copies wait for a gradient value that depends on operations after their originals.
+
+    Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt: the caller
+    determines when they exist.
+    """
     for op in function.phases.order.operations:
-        if name_of(op) not in FORWARDS or not (held := _held_back(function, op)):
+        if name_of(op) not in FORWARDS or not (delayed := _delayed_copies(function, op)):
             continue
-        after = max(function.originals.get(_identity(copy), -1) for copy in held)
+        after = max(function.originals.get(_identity(copy), -1) for copy in delayed)
         makers = [owner for value in gates_of(function, op) if isinstance(owner := value.owner, Operation)]
         graph, places = function.step.graph, function.step.positions(makers)
         if not places or not graph.needs_cotangent.isdisjoint(places):
@@ -191,13 +194,13 @@ def _identity(op: Operation) -> tuple[object, ...]:
     return op.attributes.get(Names.SEGMENT), op.attributes.get(Names.ID)
 
 
-def _held_back(function: Recomputed, delay: Operation) -> list[Operation]:
-    """The copies that read what a depend or a barrier hands on, themselves or in their regions."""
+def _delayed_copies(function: Recomputed, delay: Operation) -> list[Operation]:
+    """The copies that read a result of a depend or a barrier, directly or in their regions."""
     readers = (reader for result in delay.results for reader in function.phases.order.readers(result))
     return [reader for reader in readers if is_copy(reader)]
 
 
-def _words(value: SSAValue) -> str:
+def _describe(value: SSAValue) -> str:
     owner = value.owner
     if not isinstance(owner, Operation):
         return f"argument {owner.args.index(value)}" if isinstance(value, BlockArgument) else "a value from outside"
@@ -207,11 +210,11 @@ def _words(value: SSAValue) -> str:
 
 
 CHECKS = (
-    _copies_incomplete,
-    _originals_read,
-    _copies_twice,
-    _copies_outside,
-    _copies_ungated,
-    _gates_idle,
-    _gates_early,
+    _incomplete_copies,
+    _reads_of_originals,
+    _duplicate_copies,
+    _misplaced_copies,
+    _ungated_copies,
+    _unused_gates,
+    _early_gates,
 )

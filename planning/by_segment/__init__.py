@@ -1,1 +1,1 @@
-"""The planner that recomputes segments: from what is to be recomputed to a plan, by rules, without a search."""
+"""The rule-based planner of segments: from target values to a plan, without a search."""

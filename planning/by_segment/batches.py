@@ -1,10 +1,10 @@
-"""Which copies of a segment run first, where one token for all of them would set too much loose at once.
+"""Split the copies of a segment into batches, if one token for all of them would release too many at once.
 
-A segment is often two computations that meet late: random bits, which run through many large values and leave a small
-mask, and the layer itself. An executor that starts what it can would run both side by side, the temporaries of both
-alive. So the part that runs through much more than it leaves comes first, and the rest waits for what it leaves. For
-two independent computations the order by (peak - what is left) is the best one: R. Sethi, J. D. Ullman, "The generation
-of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
+A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
+as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
+So the part whose peak exceeds its live-out bytes by far runs first, and the other part waits for its results. For two
+independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
+optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
 matrix factorization", 1987.
 """
 
@@ -18,10 +18,10 @@ from ..plan import Batch
 
 
 def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: bool = False) -> tuple[Batch, ...]:
-    """One batch, or two where the first holds back enough. `operations` are in program order.
+    """One batch, or two if delaying the second saves enough. `operations` are in program order.
 
-    `beside`: only where a part of the second could run beside the first, and is larger than what the second token
-    stores: a compiler that fuses may not have stored it at all.
+    `beside`: split only if a part of the second batch could run concurrently with the first, and is larger than the
+    values that the second token stores: a compiler that fuses may not have stored these at all.
     """
     inputs = graph.outside_of(operations)
     first = _first_to_run(graph, operations, inputs, freed_bytes)
@@ -31,12 +31,12 @@ def split(graph: Graph, operations: Sequence[int], freed_bytes: int, beside: boo
         return (Batch(tuple(operations), inputs),)
     early_inputs = graph.outside_of(early)
     late_inputs = tuple([value for value in inputs if value not in early_inputs])
-    awaited = tuple([value for value in _left(graph, early) if value not in graph.constants])
+    awaited = tuple([value for value in _live_out(graph, early) if value not in graph.constants])
     return Batch(early, early_inputs), Batch(late, late_inputs, awaited)
 
 
-def in_turn(graph: Graph, groups: Sequence[Sequence[int]], left: Set[int]) -> tuple[Batch, ...]:
-    """One batch for each group; each waits for what the one before it leaves, of the values `left` for good."""
+def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
+    """One batch per group; each waits for the results of the preceding group that are in `live_out`."""
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
     for group in groups:
@@ -45,12 +45,13 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], left: Set[int]) -> tu
         batches.append(Batch(tuple(group), inputs, awaited))
         read.update(inputs)
         read.update(made)
-        awaited = tuple([value for value in made if value in left and value not in graph.constants])
+        awaited = tuple([value for value in made if value in live_out and value not in graph.constants])
     return tuple(batches)
 
 
 def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> bool:
-    """Whether what of the later part needs nothing of the early one takes more than the early one leaves."""
+    """Whether the operations of the late part that are independent of the early part need more bytes than the early
+    part leaves live."""
     waiting = {value for value in graph.results_of(early) if value not in graph.constants}
     free = list[int]()
     for op in late:
@@ -62,15 +63,15 @@ def _runs_beside(graph: Graph, early: Sequence[int], late: Sequence[int]) -> boo
 
 
 def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Peak of the part run on its own, in program order, less what it leaves behind."""
-    peak, left = _run_bytes(graph, part)
-    return peak - left
+    """Peak bytes of the part run alone, in program order, less its live-out bytes."""
+    peak, live_out_bytes = _run_bytes(graph, part)
+    return peak - live_out_bytes
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Peak of the part run on its own, in program order, and what it leaves behind."""
+    """Peak bytes of the part run alone, in program order, and its live-out bytes."""
     root = graph.root
-    left = {root[value] for value in _left(graph, part)}
+    live_out = {root[value] for value in _live_out(graph, part)}
     made = set(graph.results_of(part)) - graph.constants
     last = {root[value]: op for op in part for value in graph.reads[op]}
     live = peak = 0
@@ -79,21 +80,21 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
         live += sum([graph.sizes[value] for value in owned])
         peak = max(peak, live + graph.inner_bytes[op])
         for storage in {*[root[value] for value in graph.reads[op]], *owned}:
-            if last.get(storage, op) == op and storage in made and storage not in left:
+            if last.get(storage, op) == op and storage in made and storage not in live_out:
                 live -= graph.sizes[storage]
-    return peak, sum(graph.sizes[storage] for storage in left if storage in made)
+    return peak, sum(graph.sizes[storage] for storage in live_out if storage in made)
 
 
 def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """What the part takes if nothing dies: its excess is never more, and this is found in no time."""
+    """An upper bound of `excess_bytes` that is fast to compute: the bytes of all results and of the largest region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner
 
 
 def _first_to_run(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
-    """The part that runs through most beyond what it leaves: all operations that need only some of the inputs.
+    """The part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the inputs.
 
-    Of a large segment the parts that need the fewest inputs are looked at, so that the work is in proportion to it.
+    Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
     """
     needs = _needed_inputs(graph, operations, inputs)
     best, most = set[int](), BATCH_SHARE * freed_bytes
@@ -120,8 +121,8 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
     return needs
 
 
-def _left(graph: Graph, part: Sequence[int]) -> list[int]:
-    """What somebody outside of the part reads."""
+def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
+    """The results of the part that operations outside of it read, other than updates."""
     inside = set(part)
     return [
         value

@@ -1,4 +1,4 @@
-"""What copies save: bytes that are freed, less bytes that are kept alive for the copies instead."""
+"""The benefit of copies: freed bytes, and pinned bytes, which stay live for the copies instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..graph import Graph
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Bytes of the storages that nobody reads from `before` on once readers of the `replaced` values read copies."""
+    """Bytes of the storages without readers from `before` on once readers of the `replaced` values read copies."""
     held = {graph.root[value] for value in inputs}
     recomputed = dict.fromkeys(replaced)
     roots = dict.fromkeys([graph.root[value] for value in recomputed])
@@ -24,7 +24,7 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Bytes of the inputs that would otherwise have died before the operation. Arguments never die."""
+    """Bytes of the inputs that would otherwise be dead at the operation. Arguments never die."""
     return sum(
         graph.sizes[root]
         for root in dict.fromkeys([graph.root[value] for value in inputs])

@@ -1,11 +1,11 @@
-"""Copies made anew in each backward pass, for a forward pass that is differentiated several times.
+"""Repeat copies in each backward pass, for a forward pass that is differentiated several times.
 
     (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
-                                    pull(h)       segment 1, segment 0 once more
+                                    pull(h)       segment 1, segment 0 again
 
-A plan copies each segment where the backward pass first enters it, and who reads the values later reads these copies.
-Where the backward pass comes back to a segment after it has worked on most of the others, the copies would be alive
-meanwhile as the originals were. `jax.checkpoint` computes a block again for each of its cotangents; so do these plans.
+A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
+backward pass returns to a segment after most of the others, the copies are live in between, as the originals were.
+`jax.checkpoint` recomputes a block for each of its cotangents; so do these plans.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .benefit import freed_bytes, pinned_bytes
 
 
 def in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """The plan with further copy groups where segments are entered again; the same plan where most are entered once."""
+    """Add copy groups where segments are entered again. The plan is unchanged if most segments are entered once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan
@@ -32,40 +32,41 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
     for group, starts in zip(plan.groups, visits, strict=True):
         for number, start in enumerate(starts[1:], 1):
             until = starts[number + 1] if number + 1 < len(starts) else len(graph)
-            again = _again(graph, group, start, until)
-            if again is None:
+            repeated = _repeat(graph, group, start, until)
+            if repeated is None:
                 continue
-            for op in again.operations:
+            for op in repeated.operations:
                 numbers[op] += 1
-            added.append(replace(again, numbers=tuple(numbers[op] for op in again.operations)))
+            added.append(replace(repeated, numbers=tuple(numbers[op] for op in repeated.operations)))
     groups = sorted([*plan.groups, *added], key=lambda group: group.before)
     return replace(plan, groups=tuple(groups))
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """For each group the readers at which the backward pass enters it: the first one, and those before which it has
-    read values of at least half of the other groups since the last reader."""
+    """For each group the readers at which the backward pass enters it.
+
+    These are its first reader, and each reader with reads of at least half of the other groups since the previous one.
+    """
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
-    latest, found, last = [-1] * len(groups), [list[int]() for _ in groups], -1
+    latest, visits, last = [-1] * len(groups), [list[int]() for _ in groups], -1
     for reader, number in reads:
         if number != last:
             others = sum(read > latest[number] for read in latest)
             if latest[number] < 0 or (others and 2 * others >= len(groups) - 1):
-                found[number].append(reader)
+                visits[number].append(reader)
         latest[number], last = reader, number
-    return found
+    return visits
 
 
 def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
-    """The gradient operations that read the group's copies of these values."""
+    """The gradient operations that read copies of these values from the group."""
     return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
 
 
-def _again(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
-    """The group once more in front of the reader `start`, for what is read from there on; None where nothing can hold
-    the copies back."""
+def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
+    """The copies of the group that are read from the reader `start` on, in front of it; None without a gate."""
     read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
     needed = set(read)
     operations = list[int]()

@@ -1,7 +1,7 @@
-"""Which parts of a segment an executor would run long before the segment: those that need no value from before it.
+"""Early parts of segments: operations that do not depend on preceding segments, and may run long before their own.
 
-The random bits of every layer depend on keys alone. An executor that goes through the program breadth first (XLA:CPU)
-makes those of all layers before the first layer, and keeps them alive; the layer's own input would have come in time.
+The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) makes those of all layers before
+the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .batches import excess_bytes
 
 @dataclass(frozen=True)
 class Early:
-    """`operations` of a segment that could run as soon as `inputs` are there, long before its own `awaited`."""
+    """`operations` of a segment that depend only on `inputs`, which exist long before other inputs, `awaited`."""
 
     segment: str
     operations: tuple[int, ...]
@@ -25,12 +25,12 @@ class Early:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """What a barrier in front of the part holds back, and what it waits for."""
+        """The operands of a barrier in front of the part: the values it waits for, and the values it delays."""
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
-    """The part of each segment that is worth holding back, and can wait where it stands.
+    """The part of each segment that is worth delaying, and can wait without being moved.
 
     `segment_of`: the segments of forward operations, in program order.
     """
@@ -38,19 +38,19 @@ def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[Early]:
     for op, segment in segment_of.items():
         members.setdefault(segment, []).append(op)
     turns = _turns(graph, segment_of)
-    return [one for segment, operations in members.items() for one in _early(graph, segment, operations, turns)]
+    return [early for segment, operations in members.items() for early in _early(graph, segment, operations, turns)]
 
 
 def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
-    """For each operation how many segments, one after the other, have run when its results are there."""
-    found = list[int]()
+    """For each operation the number of segments on the longest dependence path to its results."""
+    turns = list[int]()
     for op, producers in enumerate(graph.producers):
         if (own := segment_of.get(op)) is None:
-            found.append(max([found[producer] for producer in producers], default=0))
+            turns.append(max([turns[producer] for producer in producers], default=0))
         else:
-            before = [found[producer] - (segment_of.get(producer) == own) for producer in producers]
-            found.append(max(before, default=0) + 1)
-    return found
+            before = [turns[producer] - (segment_of.get(producer) == own) for producer in producers]
+            turns.append(max(before, default=0) + 1)
+    return turns
 
 
 def _early(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> Iterator[Early]:
@@ -66,13 +66,13 @@ def _early(graph: Graph, segment: str, operations: Sequence[int], turns: Sequenc
     part = [op for op in operations if waiting.isdisjoint(graph.makes[op]) and op not in graph.literals]
     if part and excess_bytes(graph, part) > BATCH_SHARE * _saved_bytes(graph, operations):
         awaited = tuple([value for value in inputs if turn[value] == last])
-        found = Early(segment, tuple(part), graph.outside_of(part), awaited)
-        # What it would wait for may come later in program order: waiting could be a cycle.
-        if part[0] > max(graph.maker[value] for value in found.waiting):
-            yield found
+        early = Early(segment, tuple(part), graph.outside_of(part), awaited)
+        # Waiting for values that are defined later in program order could create a cycle.
+        if part[0] > max(graph.maker[value] for value in early.waiting):
+            yield early
 
 
 def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:
-    """Bytes of the segment that the backward pass reads in the plain step."""
+    """Residual bytes of the segment without recomputation."""
     values = graph.results_of(operations)
     return sum(graph.sizes[value] for value in values if graph.root[value] == value and graph.gradient_readers[value])

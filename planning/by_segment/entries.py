@@ -1,4 +1,4 @@
-"""Entries of a segment that know nothing of each other, as of a layer run on two inputs, and when they are due."""
+"""Independent entries of a segment, as of a layer that runs on two inputs, and the places where they are needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..graph import OUTSIDE, Graph
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """Where the later entries of a segment are first needed, if all that was needed before them has been read by then.
+    """The first uses of the later entries of a segment whose earlier entries have no uses left by then.
 
-    `uses`: for each operation whose copy is needed, where that is first. An entry needs copies of the same operations
-    as the one before it: parts of one entry that happen to be unconnected stay together.
+    `uses`: the first use of each operation whose copy is needed. An entry must have the same operation names as the one
+    before it: unconnected parts of one entry stay together.
     """
     entry, used_up = Counter[str](), -1
     for part in sorted(_connected(graph, uses, is_inside), key=lambda part: min(map(uses.__getitem__, part))):
@@ -25,7 +25,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
 
 
 def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
-    """The operations of `uses`, those together that values connect."""
+    """The connected components of the operations of `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()
     for op in uses:
@@ -34,9 +34,9 @@ def _connected(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int],
 
 
 def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """For each operation inside another one that it is connected with, up to one that leads itself.
+    """A union-find forest of the operations inside: the parent of each operation; a root is its own parent.
 
-    Values of other segments connect their readers; arguments connect nothing, since every entry has the same weights.
+    Values of other segments connect their readers; arguments connect nothing, since all entries have the same weights.
     """
     leader, reader = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
@@ -51,13 +51,13 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _leader(leader: dict[int, int], op: int) -> int:
-    """The operation that stands for everything connected with `op`; ways are halved for whoever asks next."""
-    while (above := leader[op]) != op:
-        leader[op] = leader[above]
-        op = above
+    """The root of the component of `op`, with path halving."""
+    while (parent := leader[op]) != op:
+        leader[op] = leader[parent]
+        op = parent
     return op
 
 
 def _last_read(graph: Graph, operations: Iterable[int]) -> int:
     readers = (graph.gradient_readers[value] for op in operations for value in graph.makes[op])
-    return max((each[-1] for each in readers if each), default=-1)
+    return max((positions[-1] for positions in readers if positions), default=-1)

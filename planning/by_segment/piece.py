@@ -1,7 +1,7 @@
-"""One segment under a budget for what it saves: what may be made again of it, from what, and at how much work.
+"""One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
 
-Everything is said of storages: who keeps one can read all views of it, and who makes one again runs the operation that
-owns it. `needs` has those that may be made again; `why` says of the others why they stay where they are wanted.
+The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
+owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the others.
 """
 
 from __future__ import annotations
@@ -23,10 +23,17 @@ TOO_EARLY = "it is read before any gradient has arrived that could hold its copy
 
 @dataclass(frozen=True)
 class Piece:
-    """`wanted`: what the backward pass reads, whatever is copied. `sizes`: bytes of all storages that the segment makes
-    and that count. `needs[s]`: the storages of the segment that the operation reads which makes s. `outside[op]`:
-    storages of other segments that an operation reads. `work[op]`: of one execution, never 0. `never`: storages that a
-    mark has made again, so that they are not kept."""
+    """The problem of one segment.
+
+    wanted: storages that the backward pass reads in any case.
+    sizes: bytes of the storages that the segment makes, without constants and returned values.
+    needs: for each recomputable storage, the storages of the segment that its operation reads.
+    maker: the operation that makes each storage.
+    outside: storages of other segments with a budget that each operation reads.
+    work: cost of one execution of each operation, never 0.
+    why: for each storage that must not be recomputed, the reason.
+    never: storages that a mark recomputes, so that they are never kept.
+    """
 
     wanted: frozenset[int]
     sizes: Mapping[int, int]
@@ -41,33 +48,37 @@ class Piece:
         return sum(self.sizes[storage] for storage in storages)
 
     def again(self, kept: Set[int]) -> frozenset[int]:
-        """Storages that are made again where these are kept, of which none is one that is never kept."""
-        found, pending = set[int](), [one for one in self.wanted if one not in kept]
+        """The storages that must be recomputed if these are kept."""
+        recomputed, pending = set[int](), [storage for storage in self.wanted if storage not in kept]
         while pending:
-            one = pending.pop()
-            if one not in found:
-                found.add(one)
-                pending += [need for need in self.needs.get(one, ()) if need not in kept]
-        return frozenset(found)
+            storage = pending.pop()
+            if storage not in recomputed:
+                recomputed.add(storage)
+                pending += [need for need in self.needs.get(storage, ()) if need not in kept]
+        return frozenset(recomputed)
 
     def used(self, kept: Set[int]) -> frozenset[int]:
-        """Of what is kept what is read: by the backward pass, or by what is made again."""
-        read = {need for one in self.again(kept) for need in self.needs.get(one, ())}
-        return frozenset(one for one in kept if one in self.wanted or one in read)
+        """The kept storages that the backward pass or a recomputed operation reads."""
+        read = {need for storage in self.again(kept) for need in self.needs.get(storage, ())}
+        return frozenset(storage for storage in kept if storage in self.wanted or storage in read)
 
     def work_of(self, again: Collection[int]) -> int:
-        """Operations with several results run once for all of them."""
-        return sum(self.work[op] for op in {self.maker[one] for one in again})
+        """The work to recompute these storages; an operation with several results runs once for all of them."""
+        return sum(self.work[op] for op in {self.maker[storage] for storage in again})
 
     def reads_outside(self, again: Collection[int]) -> frozenset[int]:
-        """Storages of other segments that are read then."""
-        return frozenset[int]().union(*(self.outside[self.maker[one]] for one in again))
+        """The storages of other segments that recomputing these reads."""
+        return frozenset[int]().union(*(self.outside[self.maker[storage]] for storage in again))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for all segments: `once`, operations that may run once only; `outputs`, whether what leaves a segment
-    may be made again too; `named`: the storages that some segment under a budget makes."""
+    """Rules for all segments.
+
+    once: operations that must not run twice.
+    outputs: whether outputs of a segment may be recomputed too.
+    named: the storages that segments with a budget make.
+    """
 
     once: frozenset[int]
     outputs: bool
@@ -75,9 +86,14 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What is said of storages besides: that they stay, and why (`stays`); that they are made again (`again`); that
-    nothing may be made again from them (`barred`); that others read them too (`read`)."""
+class Restrictions:
+    """Restrictions on storages.
+
+    stays: storages that must not be recomputed, with the reason.
+    again: storages that must be recomputed.
+    barred: storages of other segments that no recomputed operation may read.
+    read: storages that recomputed operations of other segments read.
+    """
 
     stays: Mapping[int, str]
     again: frozenset[int] = frozenset()
@@ -85,41 +101,41 @@ class Said:
     read: frozenset[int] = frozenset()
 
 
-def piece_of(graph: Graph, operations: Collection[int], rules: Rules, said: Said) -> Piece:
-    """The operations are those of one segment, all of the forward pass."""
+def piece_of(graph: Graph, operations: Collection[int], rules: Rules, restrictions: Restrictions) -> Piece:
+    """The problem of a segment. `operations`: those of the segment, all in the forward pass."""
     inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
     made = [v for op in sorted(inside) for v in graph.makes[op] if graph.root[v] == v and v not in free]
     sizes = {v: graph.sizes[v] for v in made}
     roots = {op: {graph.root[v] for v in graph.reads[op]} - free for op in inside}
-    why = {v: reason for v in made if (reason := _why_stays(graph, v, inside, rules, said)) is not None}
+    why = {v: reason for v in made if (reason := _why_stays(graph, v, inside, rules, restrictions)) is not None}
     outside = {op: frozenset((read & rules.named) - sizes.keys()) for op, read in roots.items()}
     for v in made:
-        if v not in why and not said.barred.isdisjoint(outside[graph.maker[v]]):
+        if v not in why and not restrictions.barred.isdisjoint(outside[graph.maker[v]]):
             why[v] = FROM_OTHERS
     return Piece(
-        wanted=saved_storages(graph, inside) | (said.read & sizes.keys()),
+        wanted=saved_storages(graph, inside) | (restrictions.read & sizes.keys()),
         sizes=sizes,
         needs={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in made if v not in why},
         maker={v: graph.maker[v] for v in made},
         outside=outside,
         work={op: graph.cost[op] + 1 for op in inside},
         why=why,
-        never=frozenset(v for v in made if v in said.again and v not in why),
+        never=frozenset(v for v in made if v in restrictions.again and v not in why),
     )
 
 
-def _why_stays(graph: Graph, storage: int, inside: Set[int], rules: Rules, said: Said) -> str | None:
+def _why_stays(graph: Graph, storage: int, inside: Set[int], rules: Rules, restrictions: Restrictions) -> str | None:
     op = graph.maker[storage]
     if storage in graph.lives_on:
         return LIVES
     if op in rules.once or op in graph.literals or op in graph.copies:
         return ONCE
-    if storage in said.read:
+    if storage in restrictions.read:
         return FOR_OTHERS
     if not rules.outputs and _is_output(graph, storage, inside):
         return OUTPUT
-    return said.stays.get(storage)
+    return restrictions.stays.get(storage)
 
 
 def _is_output(graph: Graph, storage: int, inside: Set[int]) -> bool:

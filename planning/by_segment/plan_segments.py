@@ -1,11 +1,11 @@
-"""From what is to be recomputed to a plan.
+"""Plan the copies of target values, segment by segment.
 
-The copies of a segment form a group, in front of their first reader. Two things make it more than one:
+The copies of a segment form a group in front of their first reader. A segment has several groups in two cases:
 
-- A segment's output that is recomputed too is needed before the segment's own backward pass, for the copies of the
-  segments after it. With the whole inside alive from then on nothing would be gained. So the outputs come first, on a
-  *spine* whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives.
-- A segment whose readers come in several arrivals has a group for each (`first_uses.py`).
+- A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
+  If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
+  whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives.
+- A segment with several arrivals has a group for each (`first_uses.py`).
 
 Source of the two copies: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
 """
@@ -38,25 +38,30 @@ def plan_segments(
 ) -> Plan:
     """Plan the copies of the targets.
 
-    `refused`: operations that may run once only. `copies`: at most so many of one operation. `chain`: each group also
-    waits for the gradient operation before it, which keeps groups apart that would all be ready at once. `beside`: see
-    `split`, which only a plan that is `staged` asks. `joined`: tokens also hold what joins their readers later.
+    Args:
+        refused: operations that must not run twice.
+        copies: the maximum number of copies of one operation.
+        chain: each group also waits for the preceding gradient operation, which separates groups that would all be
+            ready at once.
+        beside: see `split`; used only if `staged`.
+        staged: split the copies of a segment into batches.
+        joined: tokens also hold the cotangents that join their readers later.
     """
     gated, kept = _without_ungated(graph, possible(graph, targets, refused))
     planner = _Planner(graph, gated, chain, beside, staged, joined)
     planner.run(copies)
-    left = dict[str, Kept]()
-    for one in (*kept, *planner.kept):
-        left.setdefault(one.segment, one)
+    kept_segments = dict[str, Kept]()
+    for entry in (*kept, *planner.kept):
+        kept_segments.setdefault(entry.segment, entry)
     copied = {targets.segments[op] for group in planner.groups for op in group.operations}
     for op, segment in targets.segments.items():
         if segment not in copied and any(value in targets.values for value in graph.makes[op]):
-            left.setdefault(segment, Kept(segment, op, NOT_READ))
-    return Plan(tuple(planner.groups), tuple(left.values()))
+            kept_segments.setdefault(segment, Kept(segment, op, NOT_READ))
+    return Plan(tuple(planner.groups), tuple(kept_segments.values()))
 
 
 def _without_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[Kept]]:
-    """Leave out what is read before any gradient has arrived: nothing could hold its copies back."""
+    """Remove targets that are read before any gradient exists: no gate could delay their copies."""
     values, kept = set(targets.values), list[Kept]()
     readers = dict[str, set[int]]()
     for value in targets.values:
@@ -81,8 +86,12 @@ def _read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int
 
 @dataclass
 class _Planner:
-    """Walks through the backward pass once. `made`: values whose copy exists, for everybody who reads it later.
-    `next_place`: of each place where copies are due the next one."""
+    """Walks through the backward pass once.
+
+    made: values with a copy, which all later readers read.
+    numbers: the number of copies of each operation so far.
+    next_place: for each place with copy requests the next such place.
+    """
 
     graph: Graph
     targets: Targets
@@ -119,7 +128,7 @@ class _Planner:
             self.kept.append(Kept(request.segment, reader, NO_GATE))
 
     def _inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
-        """Copies of a segment's inside, after the outputs of other segments that they read."""
+        """Copy the inside of a segment, after the outputs of other segments that the copies read."""
         self._leave_out_late(request.operations, request.before)
         operations = [op for op in request.operations if not self._is_made(op)]
         own = set(self.graph.results_of(operations))
@@ -138,9 +147,9 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Gates that come after what the first reader reads, and hold back all that is `released` by the inputs.
+        """Gates that are defined after the values that the first reader reads, and that delay all `released` values.
 
-        And the cotangents that join them later, which so are stored.
+        With `joined`, also the cotangents that join them later, which are stored thereby.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
@@ -157,7 +166,7 @@ class _Planner:
     def _spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
-        """Copies of outputs that are read now, and of every output on the way to them; their inside dies at once."""
+        """Copy outputs that are read now, and all outputs they depend on; the inside of these copies dies at once."""
         values = list(values)
         self._leave_out_late(self._needed_for(values), request.before)
         operations = self._needed_for(values)
@@ -166,19 +175,19 @@ class _Planner:
             self._add(request, replaced, operations, gates)
 
     def _needed_for(self, values: Iterable[int]) -> list[int]:
-        found, stack = set[int](), list(values)
+        operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
             if value not in self.targets.values or value in self.targets.own or value in self.made:
                 continue
-            if (op := self.graph.maker[value]) not in found:
-                found.add(op)
+            if (op := self.graph.maker[value]) not in operations:
+                operations.add(op)
                 stack.extend(self.graph.reads[op])
-        return sorted(found)
+        return sorted(operations)
 
     def _leave_out_late(self, operations: Iterable[int], before: int) -> None:
-        """What was not copied for an earlier reader, for want of a gate, is not copied at all: it is saved for that
-        reader anyway, and a copy from here on would come too late for it."""
+        """Drop targets that had no gate at an earlier reader: they are saved for it in any case, and a copy from here
+        on would be too late for it."""
         late = {
             value
             for value in self._recomputed(operations)
@@ -219,7 +228,7 @@ class _Planner:
         )
 
     def _batches(self, operations: Sequence[int], replaced: Sequence[int], freed: int) -> tuple[Batch, ...]:
-        """Copies of several segments run segment by segment, in the order of the forward pass."""
+        """The batches of a group. Copies of several segments run segment by segment, in forward order."""
         groups = [tuple(group) for _, group in groupby(operations, key=self.targets.segments.__getitem__)]
         if not self.staged:
             return (Batch(tuple(operations), self.graph.outside_of(operations)),)

@@ -1,4 +1,4 @@
-"""Why something is not recomputed, in words."""
+"""Reasons that a segment or an operation is not recomputed, as text."""
 
 from __future__ import annotations
 

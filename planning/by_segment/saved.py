@@ -1,8 +1,7 @@
-"""What each segment of a step saves for the backward pass, in bytes: as it is, and as it is once a plan is carried out.
+"""Bytes that each segment of a step saves for the backward pass, without copies or under a plan.
 
-A storage counts that an operation of the segment makes in the forward pass, and that a gradient operation, or a copy in
-the backward pass, reads, through any view. What comes from constants alone costs nothing, and what the step returns is
-no temporary.
+A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
+pass reads it through any view. Constants cost nothing, and returned values are no temporaries.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..rewriting import as_graph, carried_out
 
 
 def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
-    """Of what these forward operations make, the storages that are saved, by their owners."""
+    """The saved storages that these forward operations make, by their owners."""
     free = graph.constants | {graph.root[value] for value in graph.returned}
     return frozenset(
         value
@@ -30,10 +29,11 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """The same of the graph with the plan's copies; values have the numbers of the graph."""
+    """`saved_storages` under a plan, with the value numbers of the graph."""
     program = carried_out(graph, plan, ordered=False)
     members = set(operations)
-    originals = [at for at, one in enumerate(program.operations) if not one.is_new and one.origin in members]
+    instructions = enumerate(program.operations)
+    originals = [op for op, instruction in instructions if not instruction.is_new and instruction.origin in members]
     return saved_storages(as_graph(graph, program), originals)
 
 
@@ -42,16 +42,16 @@ def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
 
 
 def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan | None = None) -> dict[str, int]:
-    """Of each segment, given as its operations."""
+    """Saved bytes of each segment. `segments`: the operations of each."""
     if plan is not None and plan.copies:
         return _bytes_after(graph, segments, plan)
     return {name: bytes_of(graph, saved_storages(graph, operations)) for name, operations in segments.items()}
 
 
 def _bytes_after(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan) -> dict[str, int]:
-    listed = {name: frozenset(operations) for name, operations in segments.items()}
-    found = saved_after(graph, plan, frozenset[int]().union(*listed.values()))
+    members = {name: frozenset(operations) for name, operations in segments.items()}
+    saved = saved_after(graph, plan, frozenset[int]().union(*members.values()))
     return {
-        name: bytes_of(graph, (one for one in found if graph.maker[one] in operations))
-        for name, operations in listed.items()
+        name: bytes_of(graph, (storage for storage in saved if graph.maker[storage] in operations))
+        for name, operations in members.items()
     }

@@ -1,8 +1,8 @@
-"""Operations outside of every segment that only the backward pass reads: where it saves bytes, they move there.
+"""Sink operations outside of segments into the backward pass if only the backward pass reads them.
 
-Masks and local derivatives are computed in forward time, next to the operation that they belong to. A copy behind a
-gradient takes their place and the original, which nobody reads any more, vanishes: no arithmetic is added. That a
-comparison, say, would pin its big operand in place of its small result is for the caller to see from the bytes.
+Masks and local derivatives are computed in the forward pass, next to their operation. A copy behind a gradient replaces
+the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
+comparison, for example, pins its large operand in place of its small result.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ..graph import Graph
 def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
     """Groups of operations, each in program order, whose results only gradient operations and the group read.
 
-    Operations that are `taken`, by a segment or by a mark, stay where they are.
+    `taken`: operations in a segment or with a mark, which are not moved.
     """
-    found = set[int]()
+    sunk = set[int]()
     for op in reversed(range(len(graph))):
         if not graph.forward[op] or op in taken or op in graph.literals or graph.effects[op] is not None:
             continue
         readers = [reader for value in graph.makes[op] for reader in graph.readers[value]]
         constant = all(value in graph.constants for value in graph.makes[op])
-        if readers and not constant and all(graph.gradient[reader] or reader in found for reader in readers):
-            found.add(op)
-    return _connected(graph, sorted(found))
+        if readers and not constant and all(graph.gradient[reader] or reader in sunk for reader in readers):
+            sunk.add(op)
+    return _connected(graph, sorted(sunk))
 
 
 def _connected(graph: Graph, operations: Collection[int]) -> list[list[int]]:
-    """Operations that read each other, together."""
+    """The connected components of the operations under use-def edges."""
     group = {op: [op] for op in operations}
     for op in operations:
         for producer in graph.producers[op]:

@@ -1,4 +1,4 @@
-"""What is to be recomputed, value by value, and the segments that it belongs to."""
+"""The values to recompute, and their segments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ..graph import Graph
 
 @dataclass(frozen=True)
 class Targets:
-    """The `values` to recompute; and the segment of each operation that makes one or stands in a segment.
+    """The targets of a plan.
 
-    Of some it is said who reads the copy (`own`), so that a segment may compute its output again for its own gradient
-    while everybody else reads the one that is kept.
+    segments: the segment of each operation that makes a target or is in a segment.
+    values: the values to recompute.
+    own: for some values the only readers of the copy: a segment may recompute its output for its own gradient, while
+        all other readers read the original.
     """
 
     segments: Mapping[int, str]
@@ -27,7 +29,7 @@ class Targets:
         return Targets(self.segments, self.values.difference(values), self.own)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
-        """Those for whom the value is computed again, in program order."""
+        """The readers of the copy of the value, in program order."""
         if (own := self.own.get(value)) is None:
             return graph.readers[value]
         return [reader for reader in graph.readers[value] if reader in own]
@@ -53,7 +55,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """What may be copied, and would not outlive the backward pass anyway. `refused`: operations that run once."""
+    """The targets that may be copied, and are not live after the backward pass. `refused`: must not run twice."""
     values = frozenset(
         value
         for value in targets.values
@@ -64,16 +66,15 @@ def possible(graph: Graph, targets: Targets, refused: Collection[int]) -> Target
     return Targets(targets.segments, values, targets.own)
 
 
-def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], spoken_of: Collection[int]) -> Targets:
-    """Add what the forward pass makes of the `demanded` values for the backward pass alone, unless something else is
-    said of it.
+def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
+    """Add residual-phase values that are computed from the `demanded` values, except for `marked` operations.
 
-    Of `y = h * h` the backward pass reads `2 * h`: who has `h` computed again means that.
+    For `y = h * h` the backward pass reads `2 * h`: a request to recompute `h` includes this value.
     """
     segments, values, sources = dict(targets.segments), set(targets.values), set(demanded) & targets.values
     for op in range(len(graph)) if sources else ():
         source = next((value for value in graph.reads[op] if value in sources), None)
-        if source is None or graph.phases[op] != "residual" or op in spoken_of:
+        if source is None or graph.phases[op] != "residual" or op in marked:
             continue
         segments.setdefault(op, segments[graph.maker[source]])
         values.update(graph.makes[op])
@@ -81,16 +82,16 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], sp
     return Targets(segments, frozenset(values), targets.own)
 
 
-def with_views(graph: Graph, targets: Targets, spoken_of: Collection[int]) -> Targets:
-    """Add views and casts of what is recomputed, unless something else is said of them (`spoken_of`).
+def with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
+    """Add views and casts of targets, except for `marked` operations.
 
-    Kept, they would pin what they show. They belong to the segment of the value that they look at.
+    If they were kept, they would pin the storage of their operand. They join the segment of their operand.
     """
     segments, values = dict(targets.segments), set(targets.values)
     for op, source in enumerate(graph.looks_at):
         if source is None or source not in values or source in targets.own:
             continue
-        if not graph.forward[op] or op in spoken_of:
+        if not graph.forward[op] or op in marked:
             continue
         segment = segments[graph.maker[source]]
         if segments.setdefault(op, segment) == segment:

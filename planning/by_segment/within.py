@@ -1,8 +1,8 @@
-"""Budgets for what segments save, all together: each at the least work, the last of the step first.
+"""Choose the saved storages of all segments under byte budgets, at the least recomputation work.
 
-What a segment computes again may read what another one makes: that one keeps it then, and has so much less left. Where
-it has not enough for it, nobody computes from it; segments are settled anew until all of them hold. Where that comes to
-nothing, all are chosen in one integer program.
+Segments are planned one after the other, the last of the step first. A recomputed operation may read a storage of
+another segment, which must then keep it within its own budget. If it cannot, the storage is barred: no other segment
+may recompute from it. Planning repeats until all budgets hold. If it fails, one integer program plans all segments.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
 from .least_work import keep_within, least_kept
-from .piece import Piece, Rules, Said, piece_of
+from .piece import Piece, Restrictions, Rules, piece_of
 from .saved import bytes_of, saved_storages
 from .together import keep_together
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Its operations, all of the forward pass, and the bytes that it may save; None for as few as can be."""
+    """The operations of a segment, all in the forward pass, and the bytes that it may save; None for the minimum."""
 
     operations: frozenset[int]
     most: int | None
@@ -27,7 +27,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Settled:
-    """Storages of a segment that are kept and that are made again; bytes that it saves, with this and as it is."""
+    """The plan of one segment.
+
+    kept: the storages that it keeps. again: the storages that are recomputed.
+    bytes: saved bytes under the plan. plain: saved bytes without recomputation. most: the budget in bytes.
+    """
 
     kept: frozenset[int]
     again: frozenset[int]
@@ -42,9 +46,12 @@ class Settled:
 
 @dataclass(frozen=True)
 class TooLittle:
-    """A segment that cannot save so little. `least`: bytes that it saves in any case, `proved` whatever is done to the
-    others; `holding`: the storages that these are, with the reason. `together`: that all segments keep their budgets at
-    a time is proved to be impossible."""
+    """A segment that cannot keep its budget `most`.
+
+    least: bytes that it saves at least. proved: this holds for any plan of the other segments.
+    holding: the storages that make up these bytes, with the reason for each.
+    together: proved that the segments cannot keep all budgets at the same time.
+    """
 
     segment: str
     most: int
@@ -56,8 +63,11 @@ class TooLittle:
 
 @dataclass
 class Known:
-    """What is found out on the way. `stays`: storages that turned out not to be made again, and why; `read`: those that
-    are saved in any case, since others read them."""
+    """Restrictions on storages that accumulate over several plans.
+
+    stays: storages that turned out not to be recomputable, with the reason. again: storages that must be recomputed.
+    read: storages that are saved in any case, since other segments read them.
+    """
 
     stays: dict[int, str] = field(default_factory=dict[int, str])
     again: frozenset[int] = frozenset()
@@ -67,46 +77,51 @@ class Known:
 def settled(
     graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, found: Known
 ) -> Mapping[str, Settled] | TooLittle:
-    """`once`: operations that may run once only. `outputs`: whether what leaves a segment may be made again too.
-    `found`: what is known of storages."""
+    """Plan all segments.
+
+    Args:
+        once: operations that must not run twice.
+        outputs: whether outputs of a segment may be recomputed too.
+        found: restrictions on storages.
+    """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = Rules(frozenset(once), outputs, frozenset(named))
     order = sorted(segments, key=lambda name: -max(segments[name].operations))
     barred = set[int]()
     while True:
-        done = _round(graph, segments, order, rules, found, barred)
-        if isinstance(done, TooLittle) and not done.proved:
-            return _together(graph, segments, rules, found, done)
-        if done is not None:
-            return done
+        outcome = _plan_once(graph, segments, order, rules, found, barred)
+        if isinstance(outcome, TooLittle) and not outcome.proved:
+            return _plan_together(graph, segments, rules, found, outcome)
+        if outcome is not None:
+            return outcome
 
 
-def _round(
+def _plan_once(
     graph: Graph, segments: Mapping[str, Segment], order: list[str], rules: Rules, found: Known, barred: set[int]
 ) -> Mapping[str, Settled] | TooLittle | None:
-    """None where something is `barred` from now on: nobody computes from it."""
-    read, done, pending = set(found.read), dict[str, Settled](), list(order)
+    """Plan each segment in turn. If storages must be barred, add them to `barred` and return None."""
+    read, plans, pending = set(found.read), dict[str, Settled](), list(order)
     while pending:
         name = pending.pop(0)
-        said = Said(found.stays, found.again, frozenset(barred), frozenset(read))
-        piece = piece_of(graph, segments[name].operations, rules, said)
-        one = _settle(graph, name, segments[name], piece)
-        if isinstance(one, TooLittle):
-            # What others read of it is too much, or it is so by itself.
-            others = (read - found.read) & piece.sizes.keys() - barred
-            if not others:
-                return _alone(graph, name, segments[name], rules, found, one)
-            barred |= others
+        restrictions = Restrictions(found.stays, found.again, frozenset(barred), frozenset(read))
+        piece = piece_of(graph, segments[name].operations, rules, restrictions)
+        plan = _settle(graph, name, segments[name], piece)
+        if isinstance(plan, TooLittle):
+            # Either other segments read too many storages of this one, or its budget is too small by itself.
+            read_by_others = (read - found.read) & piece.sizes.keys() - barred
+            if not read_by_others:
+                return _prove_alone(graph, name, segments[name], rules, found, plan)
+            barred |= read_by_others
             return None
-        done[name] = one
-        fresh = piece.reads_outside(one.again) - read
-        read |= fresh
+        plans[name] = plan
+        added = piece.reads_outside(plan.again) - read
+        read |= added
         pending += [
             other
             for other in order
-            if other in done and other not in pending and _makes(graph, segments[other], fresh - done[other].kept)
+            if other in plans and other not in pending and _makes(graph, segments[other], added - plans[other].kept)
         ]
-    return done
+    return plans
 
 
 def _makes(graph: Graph, segment: Segment, storages: Collection[int]) -> bool:
@@ -123,13 +138,14 @@ def _settle(graph: Graph, name: str, segment: Segment, piece: Piece) -> Settled 
     return Settled(kept, piece.again(kept), piece.bytes(kept), plain, most)
 
 
-def _alone(
-    graph: Graph, name: str, segment: Segment, rules: Rules, found: Known, one: TooLittle
+def _prove_alone(
+    graph: Graph, name: str, segment: Segment, rules: Rules, found: Known, failure: TooLittle
 ) -> Mapping[str, Settled] | TooLittle:
-    """Proved is what the segment saves by itself, with what may not be copied, and nothing that is barred."""
-    piece = piece_of(graph, segment.operations, rules, Said(found.stays, found.again, read=frozenset(found.read)))
+    """Try to prove that the segment exceeds its budget for any plan of the others: without barred storages."""
+    restrictions = Restrictions(found.stays, found.again, read=frozenset(found.read))
+    piece = piece_of(graph, segment.operations, rules, restrictions)
     least = least_kept(piece)
-    return _too_little(name, one.most, piece, least, proved=True) if piece.bytes(least) > one.most else one
+    return _too_little(name, failure.most, piece, least, proved=True) if piece.bytes(least) > failure.most else failure
 
 
 def _too_little(name: str, most: int, piece: Piece, least: frozenset[int], proved: bool) -> TooLittle:
@@ -138,20 +154,20 @@ def _too_little(name: str, most: int, piece: Piece, least: frozenset[int], prove
     return TooLittle(name, most, piece.bytes(least), proved, why)
 
 
-def _together(
-    graph: Graph, segments: Mapping[str, Segment], rules: Rules, found: Known, one: TooLittle
+def _plan_together(
+    graph: Graph, segments: Mapping[str, Segment], rules: Rules, found: Known, failure: TooLittle
 ) -> Mapping[str, Settled] | TooLittle:
-    said = Said(found.stays, found.again, read=frozenset(found.read))
-    pieces = {name: piece_of(graph, segment.operations, rules, said) for name, segment in segments.items()}
+    restrictions = Restrictions(found.stays, found.again, read=frozenset(found.read))
+    pieces = {name: piece_of(graph, segment.operations, rules, restrictions) for name, segment in segments.items()}
     most = {name: _most(segments[name], piece) for name, piece in pieces.items()}
     chosen = keep_together(pieces, most)
     if chosen.kept is None:
-        return replace(one, together=chosen.infeasible)
-    done = dict[str, Settled]()
+        return replace(failure, together=chosen.infeasible)
+    plans = dict[str, Settled]()
     for name, piece in pieces.items():
         kept, plain = chosen.kept[name], saved_storages(graph, segments[name].operations)
-        done[name] = Settled(kept, piece.again(kept), piece.bytes(kept), bytes_of(graph, plain), most[name])
-    return done
+        plans[name] = Settled(kept, piece.again(kept), piece.bytes(kept), bytes_of(graph, plain), most[name])
+    return plans
 
 
 def _most(segment: Segment, piece: Piece) -> int:

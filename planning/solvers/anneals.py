@@ -1,4 +1,4 @@
-"""Ruin and recreate from the best plans so far: from several seeds, with copies in the forward pass too, and longer."""
+"""Ruin and recreate from the best plans so far: several seeds, copies in the forward pass, and longer runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .problem import Pair
 from .search import Search
 
 LONGER, MOST_ROUNDS = 3_000_000, 8000
-"""Rounds of the longer anneal: so many by the operations of the problem, and at most."""
+"""Rounds of the longer anneal: `LONGER` divided by the number of operations, at most `MOST_ROUNDS`."""
 
 
 def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Ruin and recreate from the best plans, each with a seed of its own."""
+    """Ruin and recreate from the best plans, each with its own seed."""
     starts = best.several or [("greedy", frozenset[Pair]())]
     annealed_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
@@ -22,19 +22,20 @@ def annealed(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) ->
 def annealed_from(
     best: Incumbent, search: Search, effort: Effort, bounds: Bounds, starts: Sequence[tuple[str, frozenset[Pair]]]
 ) -> None:
-    """Ruin and recreate from each of these; the first goal is the budget, where they are above it."""
+    """Ruin and recreate from each of these plans; plans above the budget are first brought within it."""
     problem, rounds = best.problem, effort.rounds_for(len(best.problem))
     good = (bounds.percent + CLOSED) * problem.total_cost / 100
     for seed, (by, start) in enumerate(starts if rounds else ()):
         if closed(best, bounds) or best.stopped():
             return
         best.progress(f"ruin and recreate from {by}, seed {seed + 1}: {rounds} rounds")
-        found = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
-        best.offer(found, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
+        pairs = search.annealed(best.budget, start, rounds, seed + 1, best.stopped, good)
+        best.offer(pairs, f"{by} + ruin and recreate".replace(" + ruin and recreate +", " +"))
 
 
 def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> Search:
-    """Ruin and recreate with copies in the forward pass too, on what is small: who searches on, where that helps."""
+    """On small problems, ruin and recreate with copies in the forward pass too. Returns the search to continue with:
+    the wider one if it improved the plan."""
     earlier = best.problem.everywhere and best.problem.earliest > 0
     if not earlier or not searched_on(best, effort, bounds, OPEN):
         return search
@@ -46,7 +47,7 @@ def from_the_start(best: Incumbent, search: Search, effort: Effort, bounds: Boun
 
 
 def annealed_longer(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> None:
-    """Once more and slower, from the best plan: where short runs end apart, this one finds more than they do."""
+    """A longer, slower anneal from the best plan: it improves plans for which short runs end with different costs."""
     if effort.rounds is not None or best.pairs is None or not searched_on(best, effort, bounds, OPEN):
         return
     rounds = min(MOST_ROUNDS, LONGER // max(1, len(best.problem)))

@@ -1,5 +1,5 @@
-"""Greedy at the peak, as XLA's rematerialisation pass does it: where most is alive, compute again the storage that
-frees most bytes for its cost, and hold its inputs instead; until the peak is within the budget."""
+"""Greedy at the peak, as in XLA's rematerialisation pass: at the peak, recompute the storage that frees the most bytes
+for its cost, and keep its inputs live instead, until the peak is within the budget."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from .sequence import Evaluation, evaluate, sequence_of
 
 
 def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """None where nothing at the peak helps any more. Each step evaluates the whole order: for small problems."""
+    """Copies within the budget; None if no candidate lowers the peak. Each step evaluates the whole order: for small
+    problems."""
     pairs = set[Pair]()
-    found = evaluate(problem, sequence_of(problem, pairs))
-    while found.peak_bytes > budget:
-        for candidate in _candidates(problem, pairs, found):
+    current = evaluate(problem, sequence_of(problem, pairs))
+    while current.peak_bytes > budget:
+        for candidate in _candidates(problem, pairs, current):
             pairs.add(candidate)
             after = evaluate(problem, sequence_of(problem, pairs))
-            if after.peak_bytes < found.peak_bytes or _higher(after, found, budget):
-                found = after
+            if after.peak_bytes < current.peak_bytes or _is_better(after, current, budget):
+                current = after
                 break
             pairs.remove(candidate)
         else:
@@ -24,23 +25,24 @@ def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
     return frozenset(pairs)
 
 
-def _higher(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Whether less is above the budget, where several places peak alike."""
-    return after.peak_bytes == before.peak_bytes and _over(after, budget) < _over(before, budget)
+def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
+    """Whether the overflow is lower at an equal peak, as with several equal peaks."""
+    return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
 
-def _over(found: Evaluation, budget: int) -> int:
-    over = found.bytes_at - budget
+def _overflow(evaluation: Evaluation, budget: int) -> int:
+    over = evaluation.bytes_at - budget
     return int(over[over > 0].sum())
 
 
-def _candidates(problem: Problem, pairs: set[Pair], found: Evaluation) -> list[Pair]:
-    """Copies before the next use of what is alive at the peak and not used there, the most bytes for its cost first."""
-    n, stage = len(problem), _stage_of(problem, pairs, found.position)
+def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
+    """Copies in front of the next use of storages that are live at the peak but not used there, the most bytes per cost
+    first."""
+    n, stage = len(problem), _stage_of(problem, pairs, evaluation.position)
     runs = dict[int, list[int]]()
     for t, op in pairs:
         runs.setdefault(op, []).append(t)
-    listed = list[tuple[float, Pair]]()
+    candidates = list[tuple[float, Pair]]()
     for v in range(len(problem.sizes)):
         op, size = int(problem.maker[v]), int(problem.sizes[v])
         if op >= stage or not problem.again[op] or size == 0:
@@ -49,20 +51,20 @@ def _candidates(problem: Problem, pairs: set[Pair], found: Evaluation) -> list[P
         later = next((t for t in uses if t >= stage), n if problem.output[v] else None)
         if later is None or later <= stage or later < problem.earliest:
             continue
-        # Computed again on the way there: it is not alive at the peak for this use.
+        # A copy between the peak and this use exists already: the storage is not live at the peak for this use.
         if not any(stage <= t <= later for t in runs.get(op, ())):
-            listed.append((-size / max(1, int(problem.costs[op])), (later, op)))
-    return [pair for _, pair in sorted(listed)]
+            candidates.append((-size / max(1, int(problem.costs[op])), (later, op)))
+    return [pair for _, pair in sorted(candidates)]
 
 
 def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
     """The stage of a position in the flat order."""
-    at = position
+    remaining = position
     counts = [0] * (len(problem) + 1)
     for t, _ in pairs:
         counts[t] += 1
     for t, count in enumerate(counts):
-        if at <= count:
+        if remaining <= count:
             return t
-        at -= count + 1
+        remaining -= count + 1
     return len(problem)

@@ -1,5 +1,5 @@
-"""All that fits the size: starts from nothing, from cuts, from Chen's segments, from another plan; each repaired and
-cleaned; then ruin and recreate, then tighter bounds, until the proof meets the plan or the work is done.
+"""Portfolio solver: starts from the plain step, from cuts, from Chen's segments and from other plans, each repaired and
+cleaned up; then ruin and recreate, then tighter bounds, until the gap closes or the effort is spent.
 
     solve(problem, budget)                         a Result, or a Refusal with the proven minimum
 """
@@ -26,17 +26,17 @@ from .search import Search
 from .window import windows
 
 FLOWS = 2500
-"""From so many operations on cuts are solved as integer programs only where minimum cuts leave a gap."""
+"""From this number of operations on, cuts are solved as integer programs only if minimum cuts leave a gap."""
 MET = 1e-4
 FAR = 1.0
-"""Points between plan and bound from which on stages are chosen anew, window by window, on small problems:"""
+"""Gap in percentage points above which small problems are re-optimised window by window."""
 WIDTH, WORK = 40, 1.0
-"""so many at once, for so many of CP-SAT's deterministic seconds."""
+"""Stages per window, and the limit of CP-SAT per window in deterministic seconds."""
 PLAIN = "the plain step"
 
 
 def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Refusal:
-    """Fill the incumbent, and say what it is. `starts`: plans for other budgets, or somebody's."""
+    """Run the portfolio, and return the incumbent. `starts`: plans to start from, such as those for other budgets."""
     effort = effort or Effort()
     problem, budget = best.problem, best.budget
     refused = refusal(problem, budget)
@@ -52,11 +52,11 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
         bounds = bounds_for(best, effort, closer=True)
         _from_starts(best, search, bounds, ())
     reused(best, search, bounds)
-    said = two_cuts(best, search, effort, bounds)
+    overflows = two_cuts(best, search, effort, bounds)
     annealed(best, search, effort, bounds)
     reused(best, search, bounds)
     search = from_the_start(best, search, effort, bounds)
-    growing_cuts(best, search, effort, bounds, said)
+    growing_cuts(best, search, effort, bounds, overflows)
     annealed_longer(best, search, effort, bounds)
     _windows(best, effort, bounds)
     if bounds.infeasible:
@@ -67,7 +67,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
 
 
 def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Refusal:
-    """Nothing was found with copies from `earliest` on: where they may run earlier, they are searched for there."""
+    """Search with copies in all stages, if allowed, after none was found with copies from `earliest` on."""
     if best.stopped():
         return ended(best.problem)
     if not best.problem.everywhere or best.problem.earliest == 0:
@@ -77,7 +77,7 @@ def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Refusal:
 
 
 def result_of(best: Incumbent, bound: float, by: str) -> Result:
-    assert best.evaluation is not None and best.pairs is not None, "only what was found is a result"
+    assert best.evaluation is not None and best.pairs is not None, "a result needs a plan"
     return Result(
         problem=best.problem,
         pairs=best.pairs,
@@ -95,7 +95,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 
 
 def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
-    """What single cuts prove, and the starts that they say; `closer`: by integer programs, whatever it takes."""
+    """Bounds and starts from single cuts. `closer`: use integer programs up to `INTEGER` operations."""
     if len(best.problem) <= (INTEGER if closer else FLOWS) and integer_program.available():
         bounds = CutBounds(best.problem, best.budget, best.stopped, best.left, effort.nodes)
     else:
@@ -108,7 +108,7 @@ def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
 
 def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
     problem, budget = best.problem, best.budget
-    # On what is small these take milliseconds: a better one is taken along.
+    # On small problems these take milliseconds, so continue until the gap is nearly 0.
     met = MET if len(problem) <= FLOWS else CLOSED
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
         if not closed(best, bounds, met) and not best.stopped():
@@ -120,7 +120,7 @@ def _from_starts(best: Incumbent, search: Search, bounds: Bounds, starts: Iterab
 
 
 def _windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
-    """The best plan, chosen anew in each of its windows."""
+    """Re-optimise the best plan window by window."""
     if not searched_on(best, effort, bounds, FAR) or best.pairs is None:
         return
     if not interval_program.available():

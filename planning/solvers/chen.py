@@ -1,7 +1,7 @@
-"""Segments of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep what crosses the
-boundaries, compute the rest of a segment again when the backward pass first needs it.
+"""Segments of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
+cross segment boundaries, and recompute the others at their first use in the backward pass.
 
-About sqrt(n) segments are best on chains; every number up to a few times that is tried.
+About sqrt(n) segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .sequence import evaluate, sequence_of
 
 
 def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """The cheapest of the segmentations that keep the budget, or None."""
+    """The cheapest segmentation within the budget, or None."""
     best, cheapest = None, -1
     for count in range(2, 3 * isqrt(max(4, problem.earliest)) + 2):
         pairs = segmented(problem, count)
@@ -29,7 +29,7 @@ def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def segmented(problem: Problem, count: int) -> frozenset[Pair]:
-    """Copies of all but the last of `count` segments of the forward pass, where the backward pass first needs them."""
+    """Copies of all but the last of `count` segments of the forward pass, at their first uses in the backward pass."""
     first = problem.earliest
     segment = [op * count // max(1, first) for op in range(first)]
     kept, again = set[int](), {op for op in range(first) if segment[op] < count - 1 and problem.again[op]}

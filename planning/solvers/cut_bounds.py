@@ -1,9 +1,9 @@
-"""Lower bounds by the coarse-stage program, and the copies that its solutions say.
+"""Lower bounds by the coarse-stage program, and copies from its solutions.
 
-First the relaxation at about a dozen single cuts, then the integer program at the best few of them: whole operations
-matter more than more time steps. Then pairs of cuts, and on small problems up to a dozen at once, with the best plan as
-a start: each where what the programs before have said, and no cut forbids, is above the budget, as with cutting planes.
-Every one of them is sound; the highest counts.
+First the relaxation at about a dozen single cuts, then the integer program at the best few: integrality matters more
+than further time steps. Then pairs of cuts, and on small problems up to a dozen at once, with the best plan as a start
+solution. As with cutting planes, further cuts are placed where previous solutions exceed the budget. Every bound is
+valid; the highest one counts.
 """
 
 from __future__ import annotations
@@ -21,19 +21,24 @@ from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 BEHIND = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
-"""Cuts that are tried, counted from the first backward operation: the best is mostly a few operations behind it."""
+"""Candidate cuts relative to the first backward operation: the best is usually a few operations behind it."""
 BEST_CUTS = 3
 TOLERANCE = 1e-3
-"""Points between cost and bound at which the integer program stops."""
+"""Gap between cost and bound, in percentage points, at which the integer program stops."""
 ROUNDING = 1e-5
-"""What is taken off a bound, in points, for arithmetic in doubles."""
+"""Percentage points that are subtracted from a bound, for arithmetic in doubles."""
 
 
 @dataclass
 class CutBounds:
-    """What is proved so far, in percent of the step: `percent` and `by`; `infeasible`, by which cuts no schedule keeps
-    the budget; `starts`, copies that solutions say, not within the budget everywhere; `best_cut`,
-    the best single one."""
+    """The best bound so far.
+
+    seconds, nodes: limits of each program.
+    percent: lower bound of the extra cost in percent of the step. by: the cuts that prove it.
+    infeasible: the cuts that prove that no schedule keeps the budget; "" if not proved.
+    starts: copies from solutions, which may exceed the budget between the cuts.
+    best_cut: the best single cut.
+    """
 
     problem: Problem
     budget: int
@@ -48,74 +53,74 @@ class CutBounds:
 
     @property
     def named_best(self) -> str:
-        """What the start of the best single cut is called."""
-        return _named([self.best_cut])
+        """The name of the start from the best single cut."""
+        return _name_of([self.best_cut])
 
     def single_cuts(self) -> None:
-        """One cut each; raises what is proved, and adds starts."""
+        """Solve programs with one cut each; updates the bound and adds starts."""
         relaxed = list[tuple[float, int, StageProgram]]()
         for cut in cuts_to_try(self.problem):
             if self.stop():
                 return
             stages = stage_program(self.problem, self.budget, [cut])
             answer = solve(stages.program, integral=False, seconds=self.seconds, stop=self.stop)
-            if self._take(answer, [cut], "relaxed"):
+            if self._record(answer, [cut], "relaxed"):
                 return
             relaxed.append((answer.bound, cut, stages))
-        relaxed.sort(key=lambda one: (-one[0], one[1]))
+        relaxed.sort(key=lambda entry: (-entry[0], entry[1]))
         for _, _, stages in relaxed[:BEST_CUTS]:
             if not self.stop() and self._integral(stages, ()):
                 return
 
     def cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
-        """The integer program at these cuts, with a plan as its start; what it says as a start is kept."""
-        self._solved(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
+        """Solve the integer program at these cuts, with a plan as start solution; its solution becomes a start."""
+        self._solve(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
 
     def _integral(self, stages: StageProgram, plan: Collection[Pair]) -> bool:
-        answer = self._solved(stages, plan, self.nodes, TOLERANCE)
+        answer = self._solve(stages, plan, self.nodes, TOLERANCE)
         return bool(self.infeasible) or answer.values is None
 
-    def _solved(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> Answer:
+    def _solve(self, stages: StageProgram, plan: Collection[Pair], nodes: int, gap: float) -> Answer:
         start = stages.point(self.problem, plan) if plan else None
         answer = solve(stages.program, start=start, seconds=self.seconds, nodes=nodes, gap=gap, stop=self.stop)
-        self._take(answer, stages.cuts, "integral")
+        self._record(answer, stages.cuts, "integral")
         if answer.values is not None:
-            self.starts.append((_named(stages.cuts), _copies(self.problem, stages, answer)))
+            self.starts.append((_name_of(stages.cuts), _copies(self.problem, stages, answer)))
         return answer
 
-    def _take(self, answer: Answer, cuts: Sequence[int], how: str) -> bool:
+    def _record(self, answer: Answer, cuts: Sequence[int], kind: str) -> bool:
         if answer.infeasible:
-            self.infeasible = f"{_named(cuts)} ({how})"
+            self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:
-            self.percent, self.by = answer.bound - ROUNDING, f"{_named(cuts)}, {how}"
+            self.percent, self.by = answer.bound - ROUNDING, f"{_name_of(cuts)}, {kind}"
             self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
         return answer.infeasible
 
 
 def cuts_to_try(problem: Problem) -> list[int]:
-    """Around the beginning of the backward pass, and around the peak of the plain step."""
+    """Cuts around the start of the backward pass, and at the peak of the plain step."""
     n = len(problem)
     first = problem.earliest if problem.earliest > 0 else n // 2
     plain = evaluate(problem, sequence_of(problem, ()))
     top = np.argsort(-plain.bytes_at, kind="stable")[:1].tolist()
-    wanted = [*(first + step for step in BEHIND), *(at + step for at in top for step in (0, 1))]
-    return sorted({cut for cut in wanted if 0 <= cut < n})
+    candidates = [*(first + step for step in BEHIND), *(peak + step for peak in top for step in (0, 1))]
+    return sorted({cut for cut in candidates if 0 <= cut < n})
 
 
 def near(problem: Problem) -> int:
-    """Operations so near to each other are one place."""
+    """The distance up to which two operations count as one place."""
     return max(1, len(problem) // 128)
 
 
 def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Where the copies are above the budget, the most so first: of operations near each other one."""
-    over, found = overflow(problem, pairs, budget), list[int]()
+    """Operations at which the copies exceed the budget, the largest overflow first, one per place (see `near`)."""
+    over, places = overflow(problem, pairs, budget), list[int]()
     for t in np.argsort(-over, kind="stable").tolist():
         if not over[t]:
             break
-        if all(abs(t - other) > near(problem) for other in found):
-            found.append(t)
-    return found
+        if all(abs(t - other) > near(problem) for other in places):
+            places.append(t)
+    return places
 
 
 def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
@@ -127,28 +132,31 @@ def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
 
 
 def cutting_off(cuts: Collection[int], overflows: Collection[Ints], near: int) -> tuple[int, ...]:
-    """The cuts, and more of them, so that none of what was said keeps the budget at all of them: each where most of
-    that which does is above it. `overflows`: of each that was said; `near`: no two cuts are as near, if that can be."""
-    found = list(cuts)
-    while left := [one for one in overflows if one.any() and not one[found].any()]:
-        # Of equals that where the bytes are most.
-        total = np.sum([(one > 0) + one / (1 + np.sum(left)) for one in left], axis=0)
+    """Add cuts until each previous solution exceeds the budget at some cut.
+
+    Each new cut is where most of the remaining solutions exceed the budget. `overflows`: of each solution; `near`: the
+    minimum distance of two cuts, if possible.
+    """
+    extended = list(cuts)
+    while remaining := [over for over in overflows if over.any() and not over[extended].any()]:
+        # Ties are broken by the bytes.
+        total = np.sum([(over > 0) + over / (1 + np.sum(remaining)) for over in remaining], axis=0)
         apart = total.copy()
-        for cut in found:
+        for cut in extended:
             apart[max(0, cut - near) : cut + near + 1] = 0
-        found.append(int(np.argmax(apart if apart.any() else total)))
-    return tuple(sorted(found))
+        extended.append(int(np.argmax(apart if apart.any() else total)))
+    return tuple(sorted(extended))
 
 
 def _stages(problem: Problem, sequence: Ints) -> Ints:
-    """The stage of each position: how many operations have run before it for the first time."""
+    """The stage of each position: the number of first executions before it."""
     first = np.zeros(len(sequence), np.int64)
     first[np.unique(sequence, return_index=True)[1]] = 1
     return np.minimum(np.cumsum(first) - first, len(problem))
 
 
 def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Pairs with one more cut, spread over what is behind the first and a little before it."""
+    """Pairs of `cut` and one more cut, spread over the operations behind it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)
@@ -156,17 +164,17 @@ def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[in
             yield cut, other
 
 
-def _named(cuts: Sequence[int]) -> str:
+def _name_of(cuts: Sequence[int]) -> str:
     shown = ", ".join(map(str, cuts)) if len(cuts) <= 2 else f"{cuts[0]} … {cuts[-1]}"
     return f"cut at {shown}" if len(cuts) == 1 else f"{len(cuts)} cuts at {shown}"
 
 
 def _copies(problem: Problem, stages: StageProgram, answer: Answer) -> frozenset[Pair]:
-    """What the solution says, each operation at its first need in its segment."""
+    """The copies of a solution, each operation at its first use in its segment."""
     assert answer.values is not None
-    found, ends = set[Pair](), (*stages.cuts[1:], len(problem))
+    pairs, ends = set[Pair](), (*stages.cuts[1:], len(problem))
     kept = [*(stages.alive(answer.values, k) for k in range(len(stages.cuts))), np.flatnonzero(problem.output).tolist()]
     for k, cut in enumerate(stages.cuts):
         again = stages.recomputed(answer.values, k)
-        found |= at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
-    return frozenset(found)
+        pairs |= at_first_need(problem, cut, kept[k], again, ends[k], kept[k + 1])
+    return frozenset(pairs)

@@ -1,4 +1,4 @@
-"""How much work a search does, and when it has done enough."""
+"""The effort of a search: limits of its stages, and the condition to end."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from .flows import FlowBounds
 from .incumbent import Incumbent
 
 INTEGER = 5000
-"""Up to so many operations cuts are solved as integer programs, and plans are annealed."""
+"""Up to this number of operations, cuts are solved as integer programs, and plans are annealed."""
 SMALL = 700
-"""Up to so many operations are small: many cuts at once, copies in the forward pass, longer anneals, windows."""
+"""Up to this number of operations, a problem is small: many cuts at once, copies in the forward pass, longer anneals,
+windows."""
 CLOSED = 0.01
-"""Points between plan and bound at which nobody looks further."""
+"""Gap between plan and bound, in percentage points, at which the search ends."""
 OPEN = 0.1
-"""Points from which on small problems are searched once more."""
+"""Gap in percentage points above which small problems are searched further."""
 
 Bounds = CutBounds | FlowBounds
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work: `rounds` of ruin and recreate for each of the `seeds`; None for what suits the size. `nodes` of
-    each integer program. `pairs`: whether two cuts at once are tried, `many`: and more, on small problems."""
+    """Limits of a search.
+
+    rounds: rounds of ruin and recreate per seed; None to choose by the size of the problem.
+    seeds: number of anneals. nodes: node limit of each integer program.
+    pairs: try two cuts at once. many: try more cuts, on small problems.
+    """
 
     rounds: int | None = None
     seeds: int = 3
@@ -39,12 +44,12 @@ class Effort:
 
     @staticmethod
     def long() -> Effort:
-        """For who wants to know: ten minutes and more on deep budgets of small graphs, most of them for the proof."""
+        """For thorough searches: ten minutes and more for tight budgets of small graphs, mostly for the bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
     def once_more() -> Effort:
-        """Where that found nothing: as much ruin and recreate as suits the size, a second or two up to `SMALL`."""
+        """After `brief` found nothing: rounds of ruin and recreate by size, a second or two up to `SMALL`."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
@@ -54,7 +59,7 @@ class Effort:
 
 
 EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}
-"""By the names of the command line."""
+"""Efforts by their names on the command line."""
 
 
 def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:
@@ -62,6 +67,6 @@ def closed(best: Incumbent, bounds: Bounds, within: float = CLOSED) -> bool:
 
 
 def searched_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
-    """Whether a small problem, for which there is a plan, is worth more work: its gap is above `within`."""
+    """Whether to search further: the problem is small and has a plan whose gap is above `within`."""
     small = len(best.problem) <= SMALL and effort.many and best.pairs is not None
     return small and not closed(best, bounds, within) and not best.stopped()

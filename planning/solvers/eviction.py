@@ -1,6 +1,6 @@
-"""Look-ahead eviction, as dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization", 2021),
-but with the future known: run the step; where memory is short, evict what costs least per byte and per step until its
-next use; what is missing at a use is computed again, recursively."""
+"""Look-ahead eviction, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
+2021), but with known future uses: run the step; if memory is short, evict the storage with the least cost per byte and
+per step until its next use; recompute missing operands recursively."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 from .problem import Pair, Problem
 
 MOST = 40
-"""Copies for each operation of the step, on average, after which the run is given up."""
+"""Maximum number of copies, per operation of the step."""
 
 
 class _Short(Exception):
-    """There is not enough memory, whatever is evicted."""
+    """Memory is not sufficient with any eviction."""
 
 
 @dataclass
 class _Run:
-    """`memory`: what is alive; `stage`: the operation that runs next for the first time; `pinned`: what must stay."""
+    """`memory`: live storages; `stage`: the next operation to run for the first time; `pinned`: number of pending reads
+    of storages that must not be evicted."""
 
     problem: Problem
     budget: int
@@ -34,13 +35,13 @@ class _Run:
     pairs: set[Pair] = field(default_factory=set[Pair])
 
     def next_use(self, v: int) -> int | None:
-        at = bisect_left(self.users[v], self.stage)
-        if at < len(self.users[v]):
-            return self.users[v][at]
+        index = bisect_left(self.users[v], self.stage)
+        if index < len(self.users[v]):
+            return self.users[v][index]
         return len(self.reads) if self.problem.output[v] else None
 
     def execute(self, op: int, copy: bool) -> None:
-        """Run it, its inputs first. Raises `_Short`."""
+        """Run an operation after its missing operands. `copy`: it has run before. Raises `_Short`."""
         for v in self.reads[op]:
             self.pinned[v] = self.pinned.get(v, 0) + 1
         for v in self.reads[op]:
@@ -82,8 +83,8 @@ class _Run:
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """The copies of the run, or None where it got stuck. Within a stage they may run in another order than in the run,
-    so that the peak can be a little above the budget: to be repaired."""
+    """The copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ from
+    the run, so the peak may slightly exceed the budget, and the copies need repair."""
     n = len(problem)
     run = _Run(
         problem,

@@ -1,12 +1,12 @@
-"""Bounds and starts by minimum cuts, for problems that are too large for integer programs.
+"""Lower bounds and starts by minimum cuts, for problems that are too large for integer programs.
 
-At a cut of the step each storage that is needed behind it is saved or computed again, and what is computed again needs
-its inputs: for a price mu of a byte the cheapest choice is a minimum cut, and
+At a cut of the step each storage that is needed behind it is saved or recomputed, and a recomputed operation needs its
+operands: for a byte price mu the cheapest choice is a minimum cut, and
 
-    mincut(mu) - mu (budget - what the cut's own operation needs)
+    mincut(mu) - mu (budget - bytes that the operation at the cut needs)
 
-is a lower bound for every mu. The best mu is found on the hull by Newton's method (Dinkelbach). Costs are made a little
-different for starts, never for bounds: equal layers would all flip at one price.
+is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu
+(Dinkelbach). For starts, never for bounds, costs are perturbed: otherwise equal layers would all change at one price.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
 RESOLUTION = 2**30
-"""Capacities are whole numbers: the largest sum that matters becomes this."""
+"""Capacities are integers, scaled so that the largest relevant sum becomes this."""
 STEPS = 14
 PERTURBATION = 0.003
 
 
 @dataclass(frozen=True)
 class Choice:
-    """At a price: the storages saved and their bytes, the operations that run again and their cost; `value`, a number
-    that no choice is below: cost + price * bytes."""
+    """The choice at a price: saved storages and their bytes, recomputed operations and their cost.
+
+    `value`: a lower bound of cost + price * bytes over all choices.
+    """
 
     saved: frozenset[int]
     again: frozenset[int]
@@ -78,7 +80,7 @@ class CutNetwork:
         self.values, self.operations, self.inner_count = values, operations, int(inner.sum())
 
     def choose(self, price: float) -> Choice:
-        """The cheapest choice where a byte costs `price`."""
+        """The cheapest choice if a byte costs `price`."""
         problem = self.problem
         weights = problem.sizes[self.values] * price
         costs = self.costs[self.operations].astype(np.float64)
@@ -109,7 +111,7 @@ class CutNetwork:
         )
 
     def _unit(self, weights: Any, costs: Any) -> float:
-        """So coarse that no flow overflows: at most the cost of all, or the price of all that is needed."""
+        """The unit of capacities, coarse enough to avoid overflow: from the total cost or the price of all storages."""
         reach = float(weights.sum())
         if self.problem.again[: self.cut + 1].all():
             reach = min(reach, float(costs.sum()))
@@ -135,7 +137,7 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """As `CutBounds`, by minimum cuts: bounds from the costs as they are, starts from perturbed ones."""
+    """As `CutBounds`, by minimum cuts: bounds from exact costs, starts from perturbed costs."""
 
     problem: Problem
     budget: int
@@ -161,9 +163,9 @@ class FlowBounds:
         network = CutNetwork(self.problem, cut, self.problem.costs)
         room = self.budget - network.present_bytes
         for price, choice in _hull(network, room, self.stop):
-            found = self.problem.percent(choice.value - price * room) - 1e-6
-            if found > self.percent:
-                self.percent, self.by, self.best_cut = found, f"cut at {cut}, by prices", cut
+            percent = self.problem.percent(choice.value - price * room) - 1e-6
+            if percent > self.percent:
+                self.percent, self.by, self.best_cut = percent, f"cut at {cut}, by prices", cut
 
     def _start(self, cut: int) -> None:
         ramp = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
@@ -182,25 +184,25 @@ class FlowBounds:
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, Choice]]:
-    """Choices at the prices of Newton's method: between too much and little enough the price at which both cost the
-    same is the next."""
+    """Choices at the prices of Newton's method: the next price is that at which a choice above `room` bytes and one
+    within cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else 64.0 * (1 + PERTURBATION / 2)
     whole = float(network.costs[: network.cut + 1].sum())
-    cheap, dear = network.choose(0.0), network.choose(whole)
-    found = [(0.0, cheap), (whole, dear)]
-    low, high = dear, cheap
-    if dear.bytes > room:
-        return found
+    cheap, expensive = network.choose(0.0), network.choose(whole)
+    choices = [(0.0, cheap), (whole, expensive)]
+    low, high = expensive, cheap
+    if expensive.bytes > room:
+        return choices
     for _ in range(STEPS):
         if stop() or low.bytes == high.bytes:
             break
         price = scale * (low.cost - high.cost) / (high.bytes - low.bytes)
         choice = network.choose(price)
-        found.append((price, choice))
+        choices.append((price, choice))
         if choice.bytes in (low.bytes, high.bytes):
             break
         if choice.bytes <= room:
             low = choice
         else:
             high = choice
-    return found
+    return choices

@@ -1,11 +1,11 @@
-"""Graphs as JSON, as partitioners of joint graphs see them: nodes in the order of execution.
+"""Graphs as JSON, in the form of partitioners of joint graphs: nodes in the order of execution.
 
     {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
 
 `kind`: input, tangent, op or output. `alias`: the node whose storage a view shares, or -1. A `split` node takes one
-result, with a storage of `obytes`, out of an operation with several. `bwd`: of the backward pass. `again`: false where
-an operation may run once only. `shape` of a view and of its storage says how many bytes the view has. Nodes of the
-inputs and tangents, and what looks at them, are not counted.
+result, with a storage of `obytes`, out of an operation with several. `bwd`: of the backward pass. `again`: false if an
+operation must not run twice. The `shape` of a view and that of its storage determine the bytes of the view. Inputs and
+tangents, and views of them, do not count.
 """
 
 from __future__ import annotations
@@ -24,13 +24,21 @@ Node = dict[str, Any]
 
 
 class BadGraph(ValueError):
-    """A graph that cannot be read: `file:line:col: error:` where the text is no JSON, else the node."""
+    """A graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is no JSON, else it
+    names the node."""
 
 
 @dataclass
 class _Reading:
-    """What is known after the nodes before. `storage`: by id, the storage that a node is or looks at; None where it is
-    not counted, or where it is an operation of which splits take the results. `splits`: the splits of an operation."""
+    """The state of the parser after the preceding nodes.
+
+    splits: the split nodes of each operation.
+    seen: the preceding nodes by id.
+    storage: for each node the storage that it makes or views; None if it does not count, or if its results are split.
+    value_shapes: bytes and number of elements of each storage.
+    read_views: the views that are read: node, storage, bytes, readers.
+    plain_readers: the operations that read each storage directly.
+    """
 
     name: str
     splits: dict[int, list[Node]]
@@ -45,12 +53,12 @@ class _Reading:
     )
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
-    def bad(self, node: Node, what: str) -> BadGraph:
-        return BadGraph(f"{self.name}: error: node {node['id']}: {what}")
+    def bad(self, node: Node, problem: str) -> BadGraph:
+        return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 
 def read_graph(text: str, name: str = "graph") -> Problem:
-    """Raises `BadGraph`."""
+    """Parse a graph. Raises `BadGraph`."""
     nodes = _nodes(text, name)
     splits = dict[int, list[Node]]()
     for node in nodes:
@@ -62,13 +70,13 @@ def read_graph(text: str, name: str = "graph") -> Problem:
         reading.seen[node["id"]] = node
     if not reading.rows:
         raise BadGraph(f"{name}: error: there are no operations")
-    for what, numbers in (
+    for quantity, numbers in (
         ("bytes", (size for size, _ in reading.value_shapes)),
         ("costs", (row.cost for row in reading.rows)),
     ):
         if sum(numbers) >= LARGEST:
             raise BadGraph(
-                f"{name}: error: the {what} of all operations together are 2**53 or more: "
+                f"{name}: error: the {quantity} of all operations together are 2**53 or more: "
                 "give all of them in a larger unit"
             )
     return problem_of(reading.rows, reading.outputs, reading.value_names, views=_views(reading), everywhere=True)
@@ -79,28 +87,28 @@ def _nodes(text: str, name: str) -> list[Node]:
         data = parsed(text)
     except BadJson as error:
         raise BadGraph(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
-    found: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
-    if not isinstance(found, list):
+    entries: object = cast(Node, data).get("nodes") if isinstance(data, dict) else None
+    if not isinstance(entries, list):
         raise BadGraph(f'{name}: error: a graph is an object with a list of nodes: {{"nodes": […]}}')
-    nodes = cast(list[object], found)
-    for at, node in enumerate(nodes):
+    nodes = cast(list[object], entries)
+    for index, node in enumerate(nodes):
         if not isinstance(node, dict) or type(cast(Node, node).get("id")) is not int:
-            raise BadGraph(f"{name}: error: nodes[{at}] is no object with a number as its id")
+            raise BadGraph(f"{name}: error: nodes[{index}] is no object with a number as its id")
         if type(cast(Node, node).get("alias", -1)) is not int:
-            raise BadGraph(f"{name}: error: nodes[{at}]: alias is no whole number")
+            raise BadGraph(f"{name}: error: nodes[{index}]: alias is no whole number")
         for flag in ("split", "bwd"):
             if not isinstance(cast(Node, node).get(flag, False), bool | None):
-                raise BadGraph(f"{name}: error: nodes[{at}]: {flag} is neither true nor false")
+                raise BadGraph(f"{name}: error: nodes[{index}]: {flag} is neither true nor false")
         for text_field in ("name", "target"):
             if not isinstance(cast(Node, node).get(text_field, ""), str | None):
-                raise BadGraph(f"{name}: error: nodes[{at}]: {text_field} is no string")
+                raise BadGraph(f"{name}: error: nodes[{index}]: {text_field} is no string")
         if (reason := _why_no_shape(cast(Node, node).get("shape"))) is not None:
-            raise BadGraph(f"{name}: error: nodes[{at}]: shape {reason}")
+            raise BadGraph(f"{name}: error: nodes[{index}]: shape {reason}")
     return cast(list[Node], nodes)
 
 
 def _why_no_shape(shape: object) -> str | None:
-    """Why the extents of a node are none; None for those that are, and for a node of which they are unknown."""
+    """The reason that the shape of a node is invalid; None for valid and for unknown shapes."""
     if shape is None:
         return None
     if not isinstance(shape, list):
@@ -137,7 +145,8 @@ def _read_node(reading: _Reading, node: Node) -> None:
 
 
 def _demand_view(reading: _Reading, node: Node, deps: list[int], alias: int) -> None:
-    """A view runs nothing: it can depend on its storage alone, and on what is not counted or has no bytes."""
+    """Check a view: it runs nothing, so it may depend only on its storage, and on values that do not count or have no
+    bytes."""
     if alias in reading.splits:
         raise reading.bad(node, f"alias is {alias}, an operation with several results: a view has the storage of one")
     viewed = reading.storage.get(alias)
@@ -152,11 +161,11 @@ def _deps(reading: _Reading, node: Node) -> list[int]:
     deps = node.get("deps")
     if not isinstance(deps, list):
         raise reading.bad(node, "deps is missing, or no list")
-    listed = cast(list[int], deps)
-    for dep in listed:
+    entries = cast(list[int], deps)
+    for dep in entries:
         if type(dep) is not int or dep not in reading.seen:
             raise reading.bad(node, f"dep {dep} is no node before it: nodes stand in the order of execution")
-    return listed
+    return entries
 
 
 def _values(reading: _Reading, dep: int) -> list[int]:
@@ -164,7 +173,8 @@ def _values(reading: _Reading, dep: int) -> list[int]:
     value = reading.storage.get(dep)
     if value is not None:
         return [value]
-    return [one for split in reading.splits.get(dep, ()) if (one := reading.storage.get(split["id"])) is not None]
+    storages = (reading.storage.get(split["id"]) for split in reading.splits.get(dep, ()))
+    return [storage for storage in storages if storage is not None]
 
 
 def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
@@ -191,26 +201,26 @@ def _read_operation(reading: _Reading, node: Node, deps: list[int]) -> None:
 
 
 def _printed(name: object) -> str:
-    """On one line of a terminal: control characters, and halves of surrogate pairs, as escapes."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(name))
+    """Escape control characters and lone surrogates, for printing on one line of a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(name))
 
 
 def _again(reading: _Reading, node: Node) -> bool:
-    found = node.get("again", True)
-    if not isinstance(found, bool):
+    again = node.get("again", True)
+    if not isinstance(again, bool):
         raise reading.bad(node, "again is neither true nor false")
-    return found
+    return again
 
 
 def _amount(reading: _Reading, node: Node, name: str) -> int:
-    found = node.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    amount = node.get(name)
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise reading.bad(node, f"{name} is missing, or no number")
-    if found == found and found >= LARGEST:
+    if amount == amount and amount >= LARGEST:
         raise reading.bad(node, f"{name} is too large: 2**53 or more")
-    if not found >= 0 or found != int(found):
-        raise reading.bad(node, f"{name} is {found}, not a whole number from 0 on")
-    return int(found)
+    if not amount >= 0 or amount != int(amount):
+        raise reading.bad(node, f"{name} is {amount}, not a whole number from 0 on")
+    return int(amount)
 
 
 def _elements(node: Node) -> int:
@@ -220,14 +230,14 @@ def _elements(node: Node) -> int:
 
 
 def _note_view(reading: _Reading, dep: int, op: int) -> None:
-    """Who reads which storage, through a view that is smaller than it or otherwise."""
+    """Record that the operation reads a storage: through a view that is smaller than it, or directly."""
     node, value = reading.seen[dep], reading.storage.get(dep)
     if value is None:
         return
     size, elements = reading.value_shapes[value]
     own = _elements(node)
     if node.get("alias", -1) != -1 and not node.get("split") and 0 < own < elements and size % elements == 0:
-        # Views can stand anywhere: their storage is there from its maker on.
+        # The place of a view in the list does not matter: its storage exists from its maker on.
         reading.read_views.setdefault(dep, (node, value, own * (size // elements), []))[3].append(op)
     else:
         reading.plain_readers.setdefault(value, set()).add(op)
@@ -235,11 +245,11 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
 
 def _views(reading: _Reading) -> list[View]:
     made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
-    found = list[View]()
-    for node, value, size, readers in reading.read_views.values():
-        others = {op for other, same, _, listed in reading.read_views.values() if same == value and other is not node
-                  for op in listed}  # fmt: skip
+    views, entries = list[View](), reading.read_views.values()
+    for node, value, size, readers in entries:
+        siblings = [ops for other, viewed, _, ops in entries if viewed == value and other is not node]
+        others = {op for ops in siblings for op in ops}
         alone = sorted(set(readers) - others - reading.plain_readers.get(value, set()))
         if alone:
-            found.append(View(str(node["id"]), value, size, made_by[value], tuple(alone)))
-    return found
+            views.append(View(str(node["id"]), value, size, made_by[value], tuple(alone)))
+    return views

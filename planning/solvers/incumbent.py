@@ -1,4 +1,4 @@
-"""The best copies so far. Only the flat sequence counts: what it says to be above the budget is not taken."""
+"""The best copies so far. The flat sequence decides: copies whose evaluation is above the budget are rejected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .result import Progress, Stop, never
 from .sequence import Evaluation, evaluate, sequence_of
 
 MOST = 3
-"""Plans that are remembered beside the best, to search on from."""
+"""Number of best plans that are kept as starts of further searches."""
 
 
 def silent(_: str) -> None:
@@ -20,9 +20,12 @@ def silent(_: str) -> None:
 
 @dataclass
 class Incumbent:
-    """`offer` what was found: it is kept if it is within the budget and cheaper. `stopped`: whether to end; a clock
-    only where `seconds` are given, and `interrupt` from outside. `found`: what each solver ended with; `several`:
-    the best few."""
+    """The incumbent of a search: `offer` keeps copies that are within the budget and cheaper.
+
+    seconds: time limit, None for no clock. interrupt: an external stop condition; see `stopped`.
+    found: the least extra cost by solver. several: the best few plans with their solvers.
+    cut_short: whether the search was stopped early.
+    """
 
     problem: Problem
     budget: int
@@ -38,7 +41,7 @@ class Incumbent:
     several: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
 
     def offer(self, pairs: Collection[Pair] | None, solver: str) -> bool:
-        """Whether it is the best now."""
+        """Evaluate copies, and keep them if they are better. Returns whether they are the best now."""
         if pairs is None:
             return False
         evaluation = evaluate(self.problem, sequence_of(self.problem, pairs))
@@ -55,12 +58,12 @@ class Incumbent:
     def _remember(self, pairs: frozenset[Pair], solver: str) -> None:
         if all(pairs != other for _, other in self.several):
             self.several.append((solver, pairs))
-            self.several.sort(key=lambda one: self.problem.cost_of(one[1]))
+            self.several.sort(key=lambda plan: self.problem.cost_of(plan[1]))
             del self.several[MOST:]
 
     @property
     def percent(self) -> float:
-        """Extra cost of the best, infinite where there is none."""
+        """Extra cost of the best plan in percent; infinite without a plan."""
         return float("inf") if self.evaluation is None else self.problem.percent(self.evaluation.extra_cost)
 
     @property

@@ -1,7 +1,7 @@
-"""Linear and integer programs for HiGHS, and what it says of them: the one module that knows it.
+"""Linear and integer programs, solved by HiGHS. No other module depends on HiGHS.
 
-`available()` tells whether highspy is installed (`pip install 'xdsl-recompute[plan]'`). HiGHS is deterministic; work is
-limited in nodes of the branching, and by a clock only where one is given.
+`available()`: whether highspy is installed (`pip install 'xdsl-recompute[plan]'`). HiGHS is deterministic; work is
+limited by branching nodes, and by time only if a time limit is given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 DUAL_TOLERANCE = 1e-9
-"""Allowed reduced cost of the wrong sign; times the columns, that is what a bound may be too high by."""
+"""Allowed reduced cost of the wrong sign; a bound may be too high by this times the number of columns."""
 
 
 def available() -> bool:
@@ -29,7 +29,7 @@ def available() -> bool:
 
 @dataclass
 class Rows:
-    """The rows of a program as they are written down: `sum of weights times columns` between `low` and `high`."""
+    """The rows of a program: the sum of weights times columns is at least `low`."""
 
     starts: list[int] = field(default_factory=lambda: [0])
     columns: list[int] = field(default_factory=list[int])
@@ -49,7 +49,7 @@ class Rows:
 @dataclass(frozen=True)
 class Program:
     """Minimise `costs` times the columns, each from `low` to 1, all rows at least their bounds. `following`: columns
-    that need not be asked for whole numbers, since they can have them wherever the others do."""
+    that may be continuous, since they can be integral whenever the others are."""
 
     costs: Doubles
     low: Doubles
@@ -59,8 +59,11 @@ class Program:
 
 @dataclass(frozen=True)
 class Answer:
-    """`infeasible`: proved. `bound`: no solution costs less. `values`: the best found, or None; `optimal`: its cost is
-    the bound, within the tolerance."""
+    """The answer of HiGHS.
+
+    infeasible: proved to have no solution. optimal: the cost of `values` equals the bound, within the tolerance.
+    bound: no solution costs less. objective: the cost of `values`. values: the best solution found, or None.
+    """
 
     infeasible: bool
     optimal: bool
@@ -78,10 +81,11 @@ def solve(
     gap: float = 1e-4,
     stop: Callable[[], bool] | None = None,
 ) -> Answer:
-    """`start`: a feasible point to begin with. `gap`: how far apart cost and bound may stay."""
+    """Solve a program. `integral`: with integrality. `start`: a feasible point. `gap`: the absolute gap between cost
+    and bound at which to stop."""
     import highspy  # pyright: ignore[reportMissingImports]
 
-    with _unheard():
+    with _silenced():
         solver: Any = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,
@@ -127,8 +131,8 @@ def _model(highspy: Any, program: Program, integral: bool) -> Any:
 
 
 @contextmanager
-def _unheard() -> Generator[None]:
-    """HiGHS 1.16 greets on the standard output of the process, where programs are written: nobody hears."""
+def _silenced() -> Generator[None]:
+    """Redirect the standard output of the process, where HiGHS 1.16 prints a banner, and where tools print programs."""
     if os.name != "posix":
         yield
         return
@@ -138,7 +142,7 @@ def _unheard() -> Generator[None]:
         os.dup2(nowhere, 1)
         yield
     finally:
-        # What C has not written yet would come out on what is put back.
+        # Flush the buffers of C before the standard output is restored.
         ctypes.CDLL(None).fflush(None)
         os.dup2(kept, 1)
         os.close(kept)
@@ -146,12 +150,12 @@ def _unheard() -> Generator[None]:
 
 
 def _listen(solver: Any, stop: Callable[[], bool]) -> None:
-    def asked(event: Any) -> None:
+    def interrupt(event: Any) -> None:
         if stop():
             event.data_in.user_interrupt = True
 
-    solver.cbMipInterrupt.subscribe(asked)
-    solver.cbSimplexInterrupt.subscribe(asked)
+    solver.cbMipInterrupt.subscribe(interrupt)
+    solver.cbSimplexInterrupt.subscribe(interrupt)
 
 
 def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> Answer:
@@ -159,11 +163,11 @@ def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> Answer:
     if status == highspy.HighsModelStatus.kInfeasible:
         return Answer(True, False, float("inf"), float("inf"), None)
     optimal = status == highspy.HighsModelStatus.kOptimal
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    objective = float(info.objective_function_value) if found else float("inf")
+    is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    objective = float(info.objective_function_value) if is_feasible else float("inf")
     bound = float(info.mip_dual_bound) if integral else objective if optimal else 0.0
     if not np.isfinite(bound):
         bound = 0.0
-    values = np.array(solver.getSolution().col_value, np.float64) if found else None
-    # Sound against the tolerance with which reduced costs are compared with 0.
+    values = np.array(solver.getSolution().col_value, np.float64) if is_feasible else None
+    # Correct the bound by the tolerance on reduced costs, so that it stays valid.
     return Answer(False, optimal, max(0.0, bound - columns * DUAL_TOLERANCE), objective, values)

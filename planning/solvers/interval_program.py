@@ -1,14 +1,14 @@
-"""What runs again in a few stages, chosen anew with everything else as it is: retention intervals, for CP-SAT.
+"""Re-optimise the copies in a window of stages with the rest of the plan fixed: retention intervals, for CP-SAT.
 
-Each execution in the window keeps each of its results for an interval of positions; intervals of all results share the
-budget; each read lies in an interval of what it reads; what the rest of the step reads afterwards lies in one that
-reaches the end of the window. What was made before it may be kept up to it where there is room for that on the way;
-behind its end nothing changes. A use that reads an older instance than the latest is counted with more bytes than it
-needs, never fewer; the flat evaluator has the last word. The model is that of Moccasin (Bartan et al., ICML 2023), cut
-to windows as in large-neighbourhood search; the present copies are a complete hint.
+Each execution in the window keeps each of its results for an interval of positions; the intervals of all results share
+the budget; each read is inside of an interval of its operand; a storage that the rest of the step reads has an interval
+up to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough
+free bytes; behind its end nothing changes. The model may count too many bytes, never too few, for a use that reads an
+instance other than the latest; the flat evaluator decides. The model is that of Moccasin (Bartan et al., ICML 2023),
+restricted to windows as in large-neighbourhood search; the present copies are a complete hint.
 
-`available()` tells whether OR-tools is installed (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and
-deterministic time: the same result every time.
+`available()`: whether OR-tools is installed (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and
+deterministic time make results reproducible.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _cp_model() -> Any:
 def better(
     problem: Problem, budget: int, pairs: Collection[Pair], window: Window, work: float
 ) -> frozenset[Pair] | None:
-    """The copies with those of the window chosen anew; None where CP-SAT finds none that cost less. `work`: in its
-    deterministic seconds."""
+    """The copies with those of the window re-optimised; None if CP-SAT finds none of lower cost. `work`: limit in
+    deterministic seconds of CP-SAT."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside)
@@ -46,42 +46,47 @@ def better(
     status = solver.solve(model.model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    found = model.chosen(solver)
-    if problem.cost_of(found) >= problem.cost_of(inside):
+    copies = model.chosen(solver)
+    if problem.cost_of(copies) >= problem.cost_of(inside):
         return None
-    return frozenset(pairs) - frozenset(inside) | found
+    return frozenset(pairs) - frozenset(inside) | copies
 
 
 def chosen_anew(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
-    """The plan with a window of it chosen anew, where that costs less and the flat order keeps the budget."""
-    found = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
-    if found is None or evaluate(problem, sequence_of(problem, found)).peak_bytes > budget:
+    """The plan with a window of it re-optimised, or unchanged if that is not cheaper or exceeds the budget."""
+    candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
+    if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
-    return found
+    return candidate
 
 
 @dataclass(frozen=True)
 class _Run:
-    """An execution: at a position, which is a number or a variable, if `active`; None: always. `ends`: up to where each
-    result is kept; `told`: the position of a hint, None without one."""
+    """An execution of `op`.
+
+    start: its position, a number or a variable.
+    active: the variable for whether it runs; None if it always does.
+    ends: for each result the position up to which it is kept.
+    hint: the position in the present plan; None without one.
+    """
 
     op: int
     start: Any
     active: Any
     ends: dict[int, Any]
-    told: int | None
+    hint: int | None
 
 
 class _Model:
-    """Writes the model down: executions, reads, bytes, hints."""
+    """Builds the model: executions, reads, bytes, hints."""
 
     def __init__(self, cp: Any, problem: Problem, budget: int, window: Window, inside: Collection[Pair]):
         self.cp, self.problem, self.window, self.budget = cp, problem, window, budget
         self.model: Any = cp.CpModel()
         self.stages = list(range(window.first, min(window.last, len(problem))))
-        self.hints, self.told_ends = list[tuple[Any, int]](), dict[tuple[int, int], int]()
+        self.hints, self.hinted_ends = list[tuple[Any, int]](), dict[tuple[int, int], int]()
         self.lengths = list[tuple[Any, _Run, Any]]()
         self.runs: list[_Run] = [*self._first_runs(), *self._copies(inside)]
         self.makers = dict[int, list[_Run]]()
@@ -103,7 +108,7 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _entries(self) -> Iterator[_Run]:
-        """What was made before: kept to any position, or dropped before the window, which gives room there."""
+        """Storages from before the window: kept up to any position, or dropped before it, which frees bytes there."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._end(-1), self.model.new_bool_var("")
@@ -120,16 +125,16 @@ class _Model:
             yield _Run(t, at, None, {v: self._end(at) for v in self.problem.makes_of(t)}, at)
 
     def _copies(self, inside: Collection[Pair]) -> Iterator[_Run]:
-        """As many of each candidate as there are now, and one more."""
+        """As many copies of each candidate as there are now, and one more."""
         for op in self.window.candidates:
-            told = sorted(self.window.position(t, c) for t, c in inside if c == op)
-            where = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
+            present = sorted(self.window.position(t, c) for t, c in inside if c == op)
+            positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
             previous: _Run | None = None
-            for at in [*told, None][: len(where)]:
-                active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(where)
+            for hint in [*present, None][: len(positions)]:
+                active, domain = self.model.new_bool_var(""), self.cp.Domain.from_values(positions)
                 start = self.model.new_int_var_from_domain(domain, "")
-                run = _Run(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, at)
-                self.hints += [(active, int(at is not None)), (start, where[0] if at is None else at)]
+                run = _Run(op, start, active, {v: self._end(0) for v in self.problem.makes_of(op)}, hint)
+                self.hints += [(active, int(hint is not None)), (start, positions[0] if hint is None else hint)]
                 for end in run.ends.values():
                     self.model.add(end >= start).only_enforce_if(active)
                 if previous is not None:
@@ -141,15 +146,16 @@ class _Model:
     def _reads(self) -> None:
         for run in self.runs:
             for v in self.problem.reads_of(run.op):
-                self._covered(v, run.start, run.active, run.told)
+                self._cover(v, run.start, run.active, run.hint)
         for v in sorted(self.window.after):
-            self._covered(v, self.window.end, None, self.window.end)
+            self._cover(v, self.window.end, None, self.window.end)
 
-    def _covered(self, v: int, at: Any, active: Any, told: int | None) -> None:
-        """One of the instances of a storage is there at a position."""
+    def _cover(self, v: int, at: Any, active: Any, hint: int | None) -> None:
+        """Require that an instance of the storage is live at position `at`, if `active`. `hint`: the present position
+        of the read."""
         options, lasting = self.makers.get(v, []), list[Any]()
         latest = [
-            option.told for option in options if option.told is not None and told is not None and option.told < told
+            option.hint for option in options if option.hint is not None and hint is not None and option.hint < hint
         ]
         for option in options:
             if isinstance(option.start, int) and isinstance(at, int) and option.start >= at:
@@ -160,11 +166,11 @@ class _Model:
             self.model.add(option.ends[v] >= at).only_enforce_if(chosen)
             if option.active is not None:
                 self.model.add_implication(chosen, option.active)
-            reads_it = bool(latest) and option.told == max(latest)
-            self.hints.append((chosen, int(reads_it)))
-            if reads_it and told is not None:
+            is_read = bool(latest) and option.hint == max(latest)
+            self.hints.append((chosen, int(is_read)))
+            if is_read and hint is not None:
                 key = (v, max(latest))
-                self.told_ends[key] = max(told, self.told_ends.get(key, -1))
+                self.hinted_ends[key] = max(hint, self.hinted_ends.get(key, -1))
             lasting.append(chosen)
         self.model.add_bool_or(lasting if active is None else [*lasting, active.negated()])
 
@@ -183,30 +189,30 @@ class _Model:
     def _interval(self, run: _Run, last: Any) -> Any:
         length = self.model.new_int_var(0, self.window.end + 2, "")
         self.lengths.append((length, run, last))
-        # What is dropped at the beginning of the window has no length, and weighs nothing.
+        # A storage that is dropped before the window has an interval of length 0, which costs nothing.
         start = max(0, run.start) if isinstance(run.start, int) else run.start
         if run.active is None:
             return self.model.new_interval_var(start, length, last + 1, "")
         return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
 
     def _hint(self) -> None:
-        """A value for every variable: the present copies, each use reading the latest."""
+        """Hint a value for every variable: the present copies, with each use reading the latest instance."""
         for variable, value in self.hints:
             self.model.add_hint(variable, value)
         for v, runs in self.makers.items():
             for run in runs:
-                self.model.add_hint(run.ends[v], self._told_end(run, v))
+                self.model.add_hint(run.ends[v], self._hinted_end(run, v))
         for length, run, last in self.lengths:
             v = next((v for v, end in run.ends.items() if end is last), None)
-            end = run.told if v is None else self._told_end(run, v)
-            self.model.add_hint(length, 0 if run.told is None or end is None else end + 1 - max(0, run.told))
+            end = run.hint if v is None else self._hinted_end(run, v)
+            self.model.add_hint(length, 0 if run.hint is None or end is None else end + 1 - max(0, run.hint))
 
-    def _told_end(self, run: _Run, v: int) -> int:
-        return 0 if run.told is None else self.told_ends.get((v, run.told), run.told)
+    def _hinted_end(self, run: _Run, v: int) -> int:
+        return 0 if run.hint is None else self.hinted_ends.get((v, run.hint), run.hint)
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: Window) -> bool:
-    """Whether the present copies, as they are hinted, are a solution of the model as they stand."""
+    """Whether the hints cover all variables, and form a solution of the model."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

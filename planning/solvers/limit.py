@@ -1,4 +1,4 @@
-"""The time limit of the search for plans where its inner loops run as plain Python, not compiled by numba."""
+"""The time limit of the search for plans if its inner loops run as plain Python, not compiled by numba."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""From what is to be saved at a cut to copies: each missing input is computed again at its first need, with what it
-needs in turn, and kept to its last use."""
+"""Convert the saved storages at a cut to copies: each missing operand is recomputed at its first use, with its own
+missing operands, and kept to its last use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ def at_first_need(
     end: int | None = None,
     wanted: Collection[int] = (),
 ) -> frozenset[Pair]:
-    """Copies behind the cut, up to stage `end`, of the operations `again`, for what is not `alive` there; what is
-    `wanted` at the end, and nobody needed before, is computed right there."""
+    """Copies behind the cut, up to stage `end`, of the operations `again`, for storages not `alive` at the cut.
+
+    `wanted`: storages that must be live at the end; those without an earlier use are recomputed there.
+    """
     maker: list[int] = problem.maker.tolist()
     ready, pairs = set(alive), set[Pair]()
     end = len(problem) if end is None else end

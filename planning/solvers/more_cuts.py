@@ -1,4 +1,4 @@
-"""More cuts than one, where single ones leave a gap: what they prove, and what their solutions say as starts."""
+"""Bounds and starts from several cuts, if single cuts leave a gap."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from .problem import Ints, Pair
 from .search import Search
 
 PAIRS, MOST_PAIRS = 2000, 6
-"""Up to so many operations with two cuts at once, and so many of these."""
+"""Maximum number of operations for two cuts at once, and of pairs of cuts where solutions exceed the budget."""
 MOST_IDLE = 4
-"""So many pairs on end that neither prove nor find more, and the others are not tried."""
+"""Number of consecutive pairs without improvement after which the others are skipped."""
 MOST_CUTS, MOST_IDLE_ROUNDS = 12, 3
-"""Up to so many cuts, until so many rounds on end neither prove nor find more."""
+"""Maximum number of cuts, and number of consecutive rounds without improvement after which the search ends."""
 
 
 def two_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds) -> list[Ints]:
-    """Two cuts: the best one, and where what it says is above the budget; on small problems also spread ones. Returns
-    by how much what each pair says is above the budget, operation by operation."""
+    """Solve with two cuts: the best one, and one where its solution exceeds the budget; on small problems also spread
+    ones. Returns the overflow of the solution of each pair, by operation."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > PAIRS or not effort.pairs:
         return []
-    said = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
-    others = above_budget(best.problem, said, best.budget)[:MOST_PAIRS]
+    solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
+    others = above_budget(best.problem, solution, best.budget)[:MOST_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL:
         pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
-    idle, found = 0, list[Ints]()
+    idle, overflows = 0, list[Ints]()
     for cuts in pairs:
         if closed(best, bounds) or best.stopped() or idle == MOST_IDLE:
             break
         before = bounds.percent, best.percent
-        found += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
+        overflows += _with_cuts(best, search, bounds, cuts, max(1, effort.nodes // 8))
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
-    return found
+    return overflows
 
 
-def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds, said: Collection[Ints]) -> None:
-    """The best single cut, and as many more at a time as cut off all that was `said` so far."""
+def growing_cuts(best: Incumbent, search: Search, effort: Effort, bounds: Bounds, overflows: Collection[Ints]) -> None:
+    """Solve with the best single cut and as many more as cut off all previous solutions. `overflows`: of these."""
     if not isinstance(bounds, CutBounds) or bounds.best_cut < 0 or len(best.problem) > SMALL or not effort.many:
         return
-    cuts, idle, overflows = (bounds.best_cut,), 0, list(said)
+    cuts, idle, all_overflows = (bounds.best_cut,), 0, list(overflows)
     nodes = max(1, effort.nodes // 8 * max(1, SMALL // len(best.problem)))
     while idle < MOST_IDLE_ROUNDS and not closed(best, bounds) and not best.stopped():
         before, fewer = (bounds.percent, best.percent), cuts
-        cuts = cutting_off(cuts, overflows, near(best.problem))
+        cuts = cutting_off(cuts, all_overflows, near(best.problem))
         if not MOST_CUTS >= len(cuts) > len(fewer):
             return
-        overflows += _with_cuts(best, search, bounds, cuts, nodes)
+        all_overflows += _with_cuts(best, search, bounds, cuts, nodes)
         if searched_on(best, effort, bounds, OPEN):
             annealed_from(best, search, effort, bounds, bounds.starts)
         idle = idle + 1 if (bounds.percent, best.percent) == before else 0
 
 
 def _with_cuts(best: Incumbent, search: Search, bounds: CutBounds, cuts: Collection[int], nodes: int) -> list[Ints]:
-    """What is proved and said with these cuts. Returns by how much that is above the budget: nothing at the cuts
-    themselves, whose rows it keeps, although copies in front of them may not."""
+    """Solve with these cuts, and offer the solutions. Returns their overflows: 0 at the cuts themselves, where rows of
+    the program limit the bytes, although copies in the stage of a cut may exceed the budget."""
     best.progress(f"bound {bounds.percent:.4f} %; {len(cuts)} cuts, {best.elapsed:.1f} s")
     bounds.seconds = best.left
     bounds.starts.clear()
     bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED / 2)
     for by, pairs in bounds.starts:
         best.offer(search.repaired(best.budget, pairs), by)
-    above = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
-    for one in above:
-        one[list(cuts)] = 0
-    return above
+    overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
+    for over in overflows:
+        over[list(cuts)] = 0
+    return overflows

@@ -1,10 +1,10 @@
-"""From the graph of a step to a problem, and from copies back to a plan: a planner that keeps a budget.
+"""A planner under a memory budget: convert the graph of a step to a problem, and copies back to a plan.
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
-The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: neither what comes from outside
-nor what is returned. A share is one of the plain step's. Forward operations may run again, in front of the backward
-pass's; what the plan needs is counted on the rewritten graph, not believed.
+The budget is for temporaries in program order, as `evaluate.peak_bytes` counts them: without arguments, captured values
+and results. A share is relative to the peak of the plain step. Forward operations may run again in front of operations
+of the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from .sweep import least_budget
 from .working_set import held_up_by, largest_working_set
 
 ROUNDS = 5
-"""So often the budget is lowered by what the rewritten graph needs beyond it."""
+"""Maximum number of solves; after each the budget is lowered by the excess of the rewritten graph."""
 
 
 def problem_of_graph(graph: Graph) -> Problem:
-    """Its operations are the graph's, by number. Views are no executions: they are looked through, and `with_views`
-    copies those that a copy needs. Costs are the graph's, and one for each execution."""
+    """The problem of a graph, with the same operation numbers.
+
+    Views are looked through; `with_views` copies the views that a copy needs. The cost of an execution is that of the
+    graph plus one.
+    """
     counted = Counted.of(graph)
-    number = {int(owner): at for at, owner in enumerate(counted.owners)}
-    assert [int(one) for one in counted.makers] == sorted(int(one) for one in counted.makers), (
-        "storages by their makers"
-    )
-    backward = [not one for one in graph.forward]
+    number = {int(owner): index for index, owner in enumerate(counted.owners)}
+    makers: list[int] = counted.makers.tolist()
+    assert makers == sorted(makers), "storages are in the order of their makers"
+    backward = [not is_forward for is_forward in graph.forward]
     first = next((op for op in range(len(graph)) if graph.gradient[op]), len(graph))
     rows = [
         OperationRow(
@@ -58,33 +60,38 @@ def problem_of_graph(graph: Graph) -> Problem:
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:
-    """What a copy would be one of: a forward operation without effects that makes all that it returns."""
+    """Whether the operation may be copied: a forward operation without effects whose results own their storage."""
     plain = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
     return plain and op not in graph.showing and bool(graph.makes[op])
 
 
 def with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
-    """The copies, and with each those of the views of what it makes that are read behind it: else who reads through a
-    view would read the storage of before."""
-    found = set(pairs)
-    for place, op in list(found):
+    """Add to each copy the views of its results that later operations read: otherwise readers through a view would read
+    the original storage."""
+    extended = set(pairs)
+    for place, op in list(extended):
         stack = list(graph.makes[op])
         while stack:
             value = stack.pop()
             for reader in graph.readers[value]:
-                if reader < place and reader in graph.casts and (place, reader) not in found:
-                    found.add((place, reader))
+                if reader < place and reader in graph.casts and (place, reader) not in extended:
+                    extended.add((place, reader))
                     stack += graph.makes[reader]
-    return found
+    return extended
 
 
 def plan_within(
     graph: Graph, budget: int, solver: str = "auto", chain: bool = False, stop: Callable[[], bool] = never
 ) -> Plan:
-    """`budget`: bytes of temporaries in program order. `chain`: see `plan_of_pairs`; for executors that start what they
-    can. Once it is to `stop`, the plan is the best so far.
+    """A plan within the budget.
 
-    Raises `NoPlan`, and `ValueError` for an unknown solver."""
+    Args:
+        budget: bytes of temporaries in program order.
+        chain: see `plan_of_pairs`; for eager executors.
+        stop: polled; once it is true, the best plan so far is returned.
+
+    Raises `NoPlan`, and `ValueError` for an unknown solver.
+    """
     if peak_bytes(graph) <= budget:
         return Plan()
     problem = problem_of_graph(graph)
@@ -92,30 +99,30 @@ def plan_within(
     if (held := held_over(problem)).bytes > max(budget, largest_working_set(problem).bytes):
         raise NoPlan(f"{words}: no plan needs less than {held.bytes} bytes: {held.said(problem)}")
 
-    def searched(asked: int, effort: Effort) -> Result | Refusal:
-        return solve(problem, asked, solver, best=Incumbent(problem, asked, interrupt=stop), effort=effort)
+    def search(limit: int, effort: Effort) -> Result | Refusal:
+        return solve(problem, limit, solver, best=Incumbent(problem, limit, interrupt=stop), effort=effort)
 
-    def solved(asked: int) -> Result | Refusal:
-        found = searched(asked, Effort.brief())
-        is_open = isinstance(found, Refusal) and not found.proved and len(problem) <= SMALL and not stop()
-        return searched(asked, Effort.once_more()) if is_open else found
+    def solve_within(limit: int) -> Result | Refusal:
+        outcome = search(limit, Effort.brief())
+        is_open = isinstance(outcome, Refusal) and not outcome.proved and len(problem) <= SMALL and not stop()
+        return search(limit, Effort.once_more()) if is_open else outcome
 
-    found = carried_within(graph, problem, budget, solved, chain)
-    if isinstance(found, Refusal):
-        raise NoPlan(found.reason if found.proved else f"{found.reason}; {_reached(problem, held, stop)}")
-    return found.plan
+    carried = carried_within(graph, problem, budget, solve_within, chain)
+    if isinstance(carried, Refusal):
+        raise NoPlan(carried.reason if carried.proved else f"{carried.reason}; {_least_known(problem, held, stop)}")
+    return carried.plan
 
 
-def _reached(problem: Problem, held: HeldOver, stop: Callable[[], bool]) -> str:
-    """What can be said of the least: what was found, and what is proved."""
+def _least_known(problem: Problem, held: HeldOver, stop: Callable[[], bool]) -> str:
+    """The least budget with a plan, and the proven lower bound, as text."""
     proved = max(held.bytes, largest_working_set(problem).bytes)
     return f"the least that was found needs {least_budget(problem, stop)} bytes, and none needs less than {proved}"
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A plan that keeps the budget once it is carried out, and what the solver says of it: `result.peak_bytes` is
-    counted on the rewritten graph, and the bound is for the budget that was asked for first."""
+    """A plan whose rewritten graph is within the budget, with the result of the solver. `result.peak_bytes` is that of
+    the rewritten graph; the bound is for the original budget."""
 
     plan: Plan
     result: Result
@@ -124,13 +131,16 @@ class Carried:
 def carried_within(
     graph: Graph, problem: Problem, budget: int, solved: Callable[[int], Result | Refusal], chain: bool = False
 ) -> Carried | Refusal:
-    """`problem`: the graph's. Less is asked for where the rewritten graph needs more than what was `solved`."""
-    asked, needed, first = budget, 0, None
+    """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
+
+    `problem`: that of the graph. `solved`: the solver, from a limit in bytes to a result.
+    """
+    limit, needed, first = budget, 0, None
     for _ in range(ROUNDS):
-        outcome = solved(asked) if asked > 0 else None
+        outcome = solved(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Refusal):
-            proved = outcome is not None and outcome.proved and asked == budget
-            return _refused(problem, _why(problem, budget, outcome, needed), proved)
+            proved = outcome is not None and outcome.proved and limit == budget
+            return _refusal_with(problem, _reason_for(problem, budget, outcome, needed), proved)
         first = first or outcome
         plan = plan_of_pairs(graph, with_views(graph, outcome.pairs), chain=chain)
         needed = peak_bytes(as_graph(graph, carried_out(graph, plan, ordered=False)))
@@ -138,18 +148,18 @@ def carried_within(
             bound = min(first.bound_percent, outcome.percent)
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
             return Carried(plan, kept)
-        asked = min(asked, outcome.peak_bytes) - (needed - budget)
+        limit = min(limit, outcome.peak_bytes) - (needed - budget)
     why = f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}"
-    return _refused(problem, why, proved=False)
+    return _refusal_with(problem, why, proved=False)
 
 
-def _refused(problem: Problem, reason: str, proved: bool) -> Refusal:
+def _refusal_with(problem: Problem, reason: str, proved: bool) -> Refusal:
     least = largest_working_set(problem)
     return Refusal(reason, proved, least.bytes, held_up_by(problem, least))
 
 
-def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
-    """`needed`: by a plan that came out larger than was asked for, 0 where there was none."""
+def _reason_for(problem: Problem, budget: int, refused: Refusal | None, needed: int) -> str:
+    """The reason for a refusal. `needed`: bytes of the last plan whose rewritten graph exceeded the budget, or 0."""
     words = f"no plan within {budget} bytes of temporaries ({format_bytes(budget)})"
     if refused is None:
         working = largest_working_set(problem)
@@ -164,9 +174,9 @@ def _why(problem: Problem, budget: int, refused: Refusal | None, needed: int) ->
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
-    """A planner for budgets as users write them: `8GiB`, `50%`, `0.5`, `min`. `less`: bytes that are left free of it.
+    """A planner for a budget: `8GiB`, `50%`, `0.5` or `min`. `less`: bytes to subtract from it.
 
-    Raises `ValueError` for what is no budget; the planner raises `NoPlan`.
+    Raises `ValueError` for an invalid budget; the planner raises `NoPlan`.
     """
     parse_budget(budget, 1)
     return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)
@@ -174,5 +184,5 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 
 def bytes_within(graph: Graph, budget: str) -> int:
     """The budget in bytes of temporaries of this step."""
-    wanted = parse_budget(budget, peak_bytes(graph))
-    return least_budget(problem_of_graph(graph)) if wanted is None else wanted
+    limit = parse_budget(budget, peak_bytes(graph))
+    return least_budget(problem_of_graph(graph)) if limit is None else limit

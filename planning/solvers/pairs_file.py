@@ -1,4 +1,4 @@
-"""What was found for a graph file, as JSON: copies by the ids of their nodes.
+"""The result for a graph file, as JSON: copies by the ids of their nodes.
 
     {"recompute_copies": 1, "graph": "gpt", "budget_bytes": …, "peak_bytes": …, "extra_cost": …, "extra_percent": …,
      "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,

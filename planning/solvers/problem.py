@@ -1,11 +1,12 @@
-"""A step as a solver sees it: operations in order with costs, the storages that they read and make with bytes.
+"""The input of a solver: operations in order with costs, and the storages that they read and make with bytes.
 
-Conventions, as everywhere in this package. An operation is executed and charged as a whole and writes all its results;
-unused results die after it. First executions follow the order. Copies are pairs (t, i): operation i runs again in stage
-t, which is right before operation t; within a stage they run in the order of the operations, each at most once; stage n
-is the end of the step. Each use reads the latest copy. A storage lives from its execution to its last use before the
-next execution of the same operation; outputs live to the end. Inputs, parameters and tangents are not counted; views
-are looked through. Any set of pairs with i < t is a program, since every value has been computed once before.
+Conventions of this package: An operation is executed and charged as a whole and writes all its results; unused results
+die after it. First executions follow the order. Copies are pairs (t, i): operation i runs again in stage t, which is
+right before operation t; within a stage copies run in the order of the operations, each at most once; stage n is the
+end of the step. Each use reads the latest instance. A storage is live from its execution to its last use before the
+next execution of the same operation; outputs are live to the end. Inputs, parameters and tangents do not count; views
+share the storage of their operand. Any set of pairs with i < t is a program, since every value has been computed once
+before.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class View:
-    """A view that is smaller than its storage: `label`, its node; `value`, the storage; `bytes`, its own size;
-    `after`, the operation behind whose first execution it can be copied; `readers`, who reads the storage through it,
-    and not otherwise."""
+    """A view that is smaller than its storage.
+
+    label: its node. value: the storage. bytes: the size of the view.
+    after: the operation behind whose first execution the view can be copied.
+    readers: the operations that read the storage only through this view.
+    """
 
     label: str
     value: int
@@ -38,13 +42,14 @@ class View:
 class Problem:
     """Operations 0 … n - 1 in the order of their first executions, storages 0 … m - 1 in the order of their makers.
 
-    For each operation: `names`; `labels`, what a file with an order calls it; `costs` of one execution; `inner`, bytes
-    that it needs while it runs beyond what it reads and makes; `again`, whether it may run twice; `backward`. The
-    storages that it reads, each once, are `reads[read_start[i]:read_start[i + 1]]`, those that it makes
+    For each operation: `names`; `labels`, its name in files; `costs` of one execution; `inner`, bytes that it needs
+    while it runs besides its operands and results; `again`, whether it may run twice; `backward`. The storages that it
+    reads, without duplicates, are `reads[read_start[i]:read_start[i + 1]]`, those that it makes
     `range(make_start[i], make_start[i + 1])`. For each storage: `value_names`, `sizes` in bytes, `output`.
 
-    `earliest`: the first stage in which copies may run. `everywhere`: they may run before it too, and it is only where
-    searches begin. `views`: what could be copied to free the rest of a storage.
+    earliest: the first stage in which copies may run.
+    everywhere: copies may run before `earliest` too, which is then only the stage where searches begin.
+    views: views that can be copied to free the remainder of their storage.
     """
 
     names: tuple[str, ...]
@@ -91,7 +96,7 @@ class Problem:
 
     @cached_property
     def working_bytes(self) -> Ints:
-        """For each operation what it reads, makes and needs inside: no schedule peaks below the largest of them."""
+        """Bytes that each operation reads, makes and needs inside: no schedule peaks below the maximum."""
         read = _sums(self.sizes[self.reads], self.read_start)
         return read + _sums(self.sizes, self.make_start) + self.inner
 
@@ -105,7 +110,7 @@ class Problem:
         return self.users[self.user_start[value] : self.user_start[value + 1]].tolist()
 
     def cost_of(self, pairs: Iterable[Pair]) -> int:
-        """What the copies cost."""
+        """The total cost of the copies."""
         return sum(int(self.costs[op]) for _, op in pairs)
 
     def percent(self, cost: float) -> float:
@@ -115,7 +120,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class OperationRow:
-    """One operation, for who builds a problem: reads storages by number, makes storages of these sizes."""
+    """One operation, as input of `problem_of`: reads storages by number, makes storages of these sizes in bytes."""
 
     name: str
     cost: int
@@ -135,20 +140,20 @@ def problem_of(
     views: Sequence[View] = (),
     everywhere: bool = False,
 ) -> Problem:
-    """A problem from rows. Storages are numbered as the rows make them; `earliest` is the first backward operation
-    where it is not given, and 0 where there is none. Raises `ValueError` for a read of what is not made yet."""
+    """Build a problem from rows. Storages are numbered in the order in which the rows make them. `earliest`: None for
+    the first backward operation, or 0 without one. Raises `ValueError` for a read before the definition."""
     make_start = _starts([len(row.makes) for row in rows])
     reads = [sorted(set(row.reads)) for row in rows]
-    for at, (row, values) in enumerate(zip(rows, reads, strict=True)):
-        if values and (values[0] < 0 or values[-1] >= make_start[at]):
-            raise ValueError(f"operation {at} ({row.name}) reads a value that is not made before it")
+    for op, (row, values) in enumerate(zip(rows, reads, strict=True)):
+        if values and (values[0] < 0 or values[-1] >= make_start[op]):
+            raise ValueError(f"operation {op} ({row.name}) reads a value that is not made before it")
     sizes = np.array([size for row in rows for size in row.makes], np.int64)
     output = np.zeros(len(sizes), np.int64)
     output[list(outputs)] = 1
-    first = next((at for at, row in enumerate(rows) if row.backward), 0)
+    first = next((op for op, row in enumerate(rows) if row.backward), 0)
     return Problem(
         names=tuple([row.name for row in rows]),
-        labels=tuple([row.label or str(at) for at, row in enumerate(rows)]),
+        labels=tuple([row.label or str(op) for op, row in enumerate(rows)]),
         costs=np.array([row.cost for row in rows], np.int64),
         inner=np.array([row.inner for row in rows], np.int64),
         read_start=_starts([len(values) for values in reads]),

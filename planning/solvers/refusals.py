@@ -1,4 +1,4 @@
-"""Why there is no plan: proved, not found, or nobody there to look for one."""
+"""Refusals: no plan exists, none was found, or the solver is not installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .working_set import held_up_by, largest_working_set
 
 
 def refusal(problem: Problem, budget: int) -> Refusal | None:
-    """Why no schedule at all keeps the budget, where one operation alone needs more."""
+    """The refusal if a single working set exceeds the budget, so that no schedule exists; else None."""
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None

@@ -1,6 +1,6 @@
-"""The solvers by name: each a function from a problem and a budget to copies, or None where it finds none.
+"""The solvers by name: functions from a problem and a budget to copies, or None if they find none.
 
-What they find is evaluated by whoever runs them; `solve` does, and puts the proven bound beside it.
+Callers evaluate the copies; `solve` does, and adds a proven bound.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 
 def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Overflow-integral greedy and reverse delete, from nothing."""
+    """Overflow-integral greedy and reverse delete, from the plain step."""
     return Search(problem).repaired(budget)
 
 
 def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
-    """Several copies of what pays: the greedy, then ruin and recreate."""
+    """The greedy, then ruin and recreate."""
     search = Search(problem)
-    found = search.repaired(budget)
+    start = search.repaired(budget)
     rounds = max(20, effort.rounds_for(len(problem)))
-    return search.annealed(budget, found or frozenset(), rounds)
+    return search.annealed(budget, start or frozenset(), rounds)
 
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Lagrangian minimum cuts between saving and computing again, repaired and cleaned."""
+    """Lagrangian minimum cuts between saving and recomputing, repaired and cleaned up."""
     bounds, search = FlowBounds(problem, budget), Search(problem)
     bounds.single_cuts()
-    found = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
-    return min((one for one in found if one is not None), key=problem.cost_of, default=None)
+    plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
+    return min((plan for plan in plans if plan is not None), key=problem.cost_of, default=None)
 
 
 def evicted(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Look-ahead eviction, repaired and cleaned."""
-    found = eviction(problem, budget)
-    return None if found is None else Search(problem).repaired(budget, found)
+    """Look-ahead eviction, repaired and cleaned up."""
+    pairs = eviction(problem, budget)
+    return None if pairs is None else Search(problem).repaired(budget, pairs)
 
 
 def windowed(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """The greedy's copies, chosen anew window by window with CP-SAT, once through the step. None without OR-tools."""
-    found = Search(problem).repaired(budget)
-    if found is None or not interval_program.available():
+    """The greedy's copies, re-optimised window by window with CP-SAT, in one pass. None without OR-tools."""
+    pairs = Search(problem).repaired(budget)
+    if pairs is None or not interval_program.available():
         return None
     for first, last in windows(problem, WIDTH):
-        found = interval_program.chosen_anew(problem, budget, found, first, last, WORK)
-    return found
+        pairs = interval_program.chosen_anew(problem, budget, pairs, first, last, WORK)
+    return pairs
 
 
 SOLVERS: dict[str, Solver] = {
@@ -83,8 +83,14 @@ def solve(
     effort: Effort | None = None,
     view_copies: bool = False,
 ) -> Result | Refusal:
-    """The cheapest copies that the solver finds within the budget, beside a proven bound. `best`: where progress, a
-    clock and an interrupt come in. Raises `ValueError` for an unknown solver or a budget below 1."""
+    """The cheapest copies that the solver finds within the budget, with a proven bound.
+
+    Args:
+        best: the incumbent, with progress callback, time limit and interrupt.
+        starts: plans to start from. view_copies: allow copies of views.
+
+    Raises `ValueError` for an unknown solver or a budget below 1.
+    """
     if solver not in NAMES:
         raise ValueError(f"solver is '{solver}', not one of {', '.join(NAMES)}")
     if view_copies and solver != "auto":

@@ -1,8 +1,8 @@
-"""Blocks of a step that are alike, and which operation of one block is which of another.
+"""Repeated blocks of a step, and the correspondence between their operations.
 
-A layer that is there k times is k periods of one pattern in the forward pass, operations of the same costs and sizes
-in the same order, and about as many in the backward pass, last layer first; who reads whose results tells which period
-is of which layer. That they are alike in everything is not asked: any set of copies is a program, and is evaluated.
+A layer that is repeated k times is a run of k periods in the forward pass, operations of the same costs and sizes in
+the same order, and of about as many in the backward pass, last layer first; use-def edges match the periods of both.
+The blocks need not be isomorphic: any set of copies is a program, and is evaluated.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .problem import Ints, Problem
 
 OUTSIDE = -1
 FEWEST = 3
-"""Blocks from which on there is something to repeat."""
+"""Minimum number of blocks."""
 LONGEST = 4096
-"""Operations of a block in one of the passes, at most."""
+"""Maximum number of operations of a block in one of the passes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """For each operation its `block`, first layer first, and its `place` in it; `OUTSIDE` where it is in none. `count`:
-    how many blocks there are."""
+    """For each operation its `block`, first layer first, and its `place` in it; `OUTSIDE` if it is in no block.
+    `count`: the number of blocks."""
 
     block: Ints
     place: Ints
     count: int
 
     def shifted(self, op: int, by: int) -> int | None:
-        """The operation in this place so many blocks later; None where there is none."""
+        """The operation at the same place `by` blocks later; None if there is none."""
         return self._at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
 
     def inside(self, op: int) -> bool:
@@ -45,8 +45,8 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Run:
-    """So many operations from `start` on, each of which is as the one a `period` before it; the last period may be cut
-    short."""
+    """A run of `length` operations from `start` on, each equal to the one a `period` before it; the last period may be
+    incomplete."""
 
     start: int
     period: int
@@ -58,7 +58,7 @@ class Run:
 
 
 def repeats(problem: Problem) -> Repeats | None:
-    """The blocks of which most of the step consists; None where it does not repeat itself."""
+    """The repeated blocks that make up most of the step; None without such blocks."""
     signatures, first = _signatures(problem), _first_backward(problem)
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
     if forward is None or backward is None:
@@ -71,21 +71,21 @@ def repeats(problem: Problem) -> Repeats | None:
     for op in forward.operations:
         block[op], place[op] = divmod(op - forward.start, forward.period)
     for op in backward.operations:
-        back, at = divmod(op - backward.start, backward.period)
-        block[op], place[op] = last - back, forward.period + at
+        back, offset = divmod(op - backward.start, backward.period)
+        block[op], place[op] = last - back, forward.period + offset
     inside = place != OUTSIDE
     block[inside] -= block[inside].min()
     return Repeats(block, place, int(block.max()) + 1)
 
 
 def longest_run(signatures: Ints) -> Run | None:
-    """Where at least half of a sequence repeats itself; of about equal runs that of the shortest period."""
+    """The longest run if it is at least half of a sequence, else None; of nearly equal runs the shortest period."""
     run = _longest(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[Run]:
-    """Runs that do not overlap, in order: the longest one, and those in front of it and behind it."""
+    """Disjoint runs, in order: the longest one, and recursively those in front of it and behind it."""
     run = _longest(signatures)
     if run is None:
         return []
@@ -113,15 +113,15 @@ def _run(signatures: Ints, period: int) -> Run | None:
 
 
 def _signatures(problem: Problem) -> Ints:
-    """A number for each operation: equal for those of equal costs that read and make equal sizes."""
-    known = dict[tuple[object, ...], int]()
+    """A number for each operation: equal for operations of equal costs that read and make equal sizes."""
+    numbers = dict[tuple[object, ...], int]()
     sizes = problem.sizes.tolist()
-    found = list[int]()
+    signatures = list[int]()
     for op in range(len(problem)):
         read, made = sorted(sizes[v] for v in problem.reads_of(op)), [sizes[v] for v in problem.makes_of(op)]
         facts = (int(problem.costs[op]), int(problem.inner[op]), int(problem.again[op]), tuple(read), tuple(made))
-        found.append(known.setdefault(facts, len(known)))
-    return np.array(found, np.int64)
+        signatures.append(numbers.setdefault(facts, len(numbers)))
+    return np.array(signatures, np.int64)
 
 
 def _first_backward(problem: Problem) -> int:
@@ -130,7 +130,7 @@ def _first_backward(problem: Problem) -> int:
 
 
 def _opposite(problem: Problem, forward: Run, backward: Run) -> int | None:
-    """The forward period that the first backward one belongs to: that whose results the backward periods read most."""
+    """The forward period that matches the first backward one: the one whose results the backward periods read most."""
     votes = Counter[int]()
     for op in backward.operations:
         for v in problem.reads_of(op):

@@ -1,4 +1,4 @@
-"""What a solver says: copies and what they cost, beside the proven bound; or why there are none."""
+"""The result of a solver: copies with their cost and a proven bound, or the reason that there are none."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from .problem import Pair, Problem
 
 Stop = Callable[[], bool]
-"""Asked now and then whether to end."""
+"""A predicate that searches poll; they end once it is true."""
 Progress = Callable[[str], None]
-"""Told what is being done, a line at a time."""
+"""A callback for progress messages, one line each."""
 
 
 def never() -> bool:
@@ -18,15 +18,20 @@ def never() -> bool:
 
 
 class NoPlan(Exception):
-    """There is none within the budget, or none was found; `str()` says why, and what the least is."""
+    """No plan within the budget exists or was found; the message has the reason and the least budget."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Copies within the budget: `pairs` of the `problem`, which has operations for copies of views, where there are
-    some, among the others. `peak_bytes` and `extra_cost` are those of the flat sequence. `percent` and
-    `bound_percent` are of the cost of the plain step. `solver`: who found them. `path`: compiled or plain. `finished`:
-    False where a clock or an interrupt ended the search."""
+    """Copies within the budget.
+
+    problem, pairs: the copies and their problem, which includes operations for copies of views.
+    peak_bytes, extra_cost: of the flat sequence.
+    percent, bound_percent: extra cost and its lower bound, in percent of the cost of the plain step.
+    bound_by, solver: the methods that found the bound and the copies.
+    path: `compiled` or `plain` inner loops.
+    finished: False if a time limit or an interrupt ended the search.
+    """
 
     problem: Problem
     pairs: frozenset[Pair]
@@ -43,14 +48,17 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """How far the plan may be from the cheapest one, in points of percent."""
+        """Upper bound of the distance to the cheapest plan, in percentage points."""
         return max(0.0, self.percent - self.bound_percent)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """`reason`, in words. `proved`: no schedule keeps the budget; else none was found. `minimum_bytes`: no schedule
-    needs less, proved; `holding`: what is alive there, by name."""
+    """No plan within the budget.
+
+    reason: as text. proved: no schedule keeps the budget; False if none was found.
+    minimum_bytes: proven lower bound of any schedule. holding: the values that are live there, by name.
+    """
 
     reason: str
     proved: bool

@@ -1,7 +1,7 @@
-"""What is decided for one block is used for all that are alike: one is solved, the others are given its copies.
+"""Transfer the copies of one repeated block to all blocks.
 
-Or two, or three blocks in a row, and those in turn: what is kept in one block may stand for what is made again in the
-next. The blocks at both ends differ from those in the middle, so each result is repaired and cleaned.
+Or those of two or three consecutive blocks, periodically: a kept value in one block may replace a recomputed one in the
+next. The blocks at both ends differ from those in the middle, so each result is repaired and cleaned up.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .repeats import Repeats, repeats
 from .search import Search
 
 WIDTHS = (1, 2, 3)
-"""Blocks in a row whose copies are used for all."""
+"""Numbers of consecutive blocks whose copies are transferred."""
 TRIES, MOST_TRIES = 60_000, 150
-"""Rows of blocks that are tried: so many by the operations of the problem, and at most."""
+"""Maximum number of tries: `TRIES` divided by the number of operations, at most `MOST_TRIES`."""
 ALIKE = " + alike in all blocks"
 
 
 def reused(best: Incumbent, search: Search, bounds: Bounds) -> None:
-    """The best copies with those of a block in place of the others', as long as that gets cheaper."""
+    """Replace the copies of all blocks by those of one row of blocks, and repeat while the plan gets cheaper."""
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or closed(best, bounds) or best.stopped() or not tries:
         return
@@ -39,23 +39,23 @@ def reused(best: Incumbent, search: Search, bounds: Bounds) -> None:
 
 
 def spread(alike: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
-    """The copies in the stages of `width` blocks from `first` on, in all such rows of blocks; those in stages of no
-    block stay."""
+    """Transfer the copies in the stages of `width` blocks from `first` on to all blocks; copies in stages outside of
+    blocks stay."""
     steps = range(-width * (first // width + 1), alike.count - first + width, width)
-    found = {(t, op) for t, op in pairs if not alike.inside(t)}
+    transferred = {(t, op) for t, op in pairs if not alike.inside(t)}
     for t, op in pairs:
         if alike.inside(t) and first <= alike.block[t] < first + width:
             for by in steps:
                 stage = alike.shifted(t, by)
-                again = alike.shifted(op, by) if alike.inside(op) else op
-                if stage is not None and again is not None and again < stage:
-                    found.add((stage, again))
-    return frozenset(found)
+                copied = alike.shifted(op, by) if alike.inside(op) else op
+                if stage is not None and copied is not None and copied < stage:
+                    transferred.add((stage, copied))
+    return frozenset(transferred)
 
 
 def _rows(count: int, tries: int) -> Iterator[tuple[int, int]]:
-    """The first of the blocks, and how many: evenly over all of them, where there are more than may be tried."""
-    every = max(1, -(-count * len(WIDTHS) // tries))
+    """The first block and the width of each row to try; evenly spaced if there are more rows than tries."""
+    step = max(1, -(-count * len(WIDTHS) // tries))
     for width in WIDTHS:
-        for first in range(0, count - width + 1, every):
+        for first in range(0, count - width + 1, step):
             yield first, width

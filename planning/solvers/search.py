@@ -1,7 +1,7 @@
-"""The search over sets of copies: greedy, reverse delete, ruin and recreate, on the arrays of `kernels/`.
+"""Local search over sets of copies: greedy, reverse delete, ruin and recreate, on the arrays of `kernels/`.
 
-A `Search` holds the room for one problem; every call is deterministic. Work is counted in rounds; a clock is looked at
-only where one is given.
+A `Search` owns the arrays for one problem; every call is deterministic. Work is limited in rounds, and by time only
+through a `stop` predicate.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never
 
 LARGE = 5000
-"""From so many operations on a slightly worse candidate is taken without trying the next."""
+"""From this number of operations on, the greedy accepts a slightly worse candidate without trying the next one."""
 TRIALS = 1 << 60
 
 
 class Search:
-    """Greedy, deletion and annealing on one problem. Raises nothing; what is found is for `evaluate` to confirm."""
+    """Greedy, reverse delete and annealing on one problem. Callers confirm results with `evaluate`."""
 
     def __init__(self, problem: Problem, earliest: int | None = None):
         self.problem = problem
@@ -37,8 +37,8 @@ class Search:
         return most_bytes(self._board)
 
     def repaired(self, budget: int, pairs: Collection[Pair] = (), trials: int = TRIALS) -> frozenset[Pair] | None:
-        """The copies, with more of them until the peak is within the budget, and without those that are not needed.
-        None where the greedy does not get there."""
+        """Add copies by the greedy until the peak is within the budget, then remove unnecessary ones; None if the
+        greedy fails."""
         self._fill(budget, pairs)
         greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
         if self._board[OVER] > 0:
@@ -49,8 +49,10 @@ class Search:
     def annealed(
         self, budget: int, pairs: Collection[Pair], count: int, seed: int = 1, stop: Stop = never, good: float = -1.0
     ) -> frozenset[Pair] | None:
-        """The cheapest copies after `count` rounds of ruin and recreate, or when one costs at most `good`; from copies
-        above the budget the first goal is to come within it. None where that fails."""
+        """The cheapest copies after `count` rounds of ruin and recreate, or once they cost at most `good`.
+
+        From copies above the budget, the search first reduces the overflow. None if no copies are within the budget.
+        """
         self._fill(budget, pairs)
         board = self._board
         board[SEED] = 1 + seed * 7919 % 1_000_003
@@ -68,14 +70,14 @@ class Search:
 
     @property
     def cost(self) -> int:
-        """Of the copies that the last call ended with."""
+        """The cost of the copies in the current state."""
         return int(self._board[COST])
 
     def _fill(self, budget: int, pairs: Iterable[Pair]) -> None:
-        listed = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+        rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
         reset(self._board, budget)
-        if len(listed):
-            add_all(self._board, _column(listed, 0), _column(listed, 1))
+        if len(rows):
+            add_all(self._board, _column(rows, 0), _column(rows, 1))
         self._board[LOG] = 0
 
     def _pairs(self) -> frozenset[Pair]:
@@ -85,16 +87,16 @@ class Search:
     def _decoded(self, part: int, count: int) -> frozenset[Pair]:
         stride, start = len(self.problem) + 1, self._board[part]
         encoded = self._board[start : start + count]
-        return frozenset([(int(one) // stride, int(one) % stride) for one in encoded])
+        return frozenset([(int(pair) // stride, int(pair) % stride) for pair in encoded])
 
 
-def _column(listed: Ints, at: int) -> list[int]:
+def _column(rows: Ints, index: int) -> list[int]:
     from .kernels.compiled import PATH
 
-    column = np.ascontiguousarray(listed[:, at])
+    column = np.ascontiguousarray(rows[:, index])
     return cast("list[int]", column.tolist() if PATH == "plain" else column)
 
 
 def _chunk(operations: int) -> int:
-    """Rounds between two looks at the clock."""
+    """The number of rounds between two calls of `stop`."""
     return max(1, min(200, 20_000 // max(1, operations)))

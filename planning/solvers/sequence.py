@@ -1,9 +1,9 @@
-"""The flat order of execution that a set of copies says, and what it really needs: counted without the search's books.
+"""The flat order of execution of a set of copies, and its exact peak and cost, independent of the data of the search.
 
-    evaluate(problem, sequence)         peak bytes and cost of any order of execution, copies repeated
+    evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
-A use reads the latest execution before it. An order that uses what was not computed, or that leaves something out, is
-no program: `ValueError`.
+A use reads the latest execution before it. An order that uses a value before its definition, or that omits an
+operation, raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .problem import Ints, Pair, Problem
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`peak_bytes` and where it is, a position in the sequence; `cost` of all executions, `extra_cost` of those beyond
-    the first of each operation; `bytes_at`, alive at each position, what runs there included."""
+    """`peak_bytes`, and its `position` in the sequence; `cost` of all executions, `extra_cost` of those after the first
+    of each operation; `bytes_at`: live bytes at each position, including the operation that runs there."""
 
     peak_bytes: int
     position: int
@@ -31,16 +31,16 @@ class Evaluation:
 def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
     """The operations as they run: before each operation its stage's copies, in the order of the operations.
 
-    Raises `ValueError` for a copy of what has not run, of what may not run twice, or of what is there already.
+    Raises `ValueError` for a copy before its operation, of an operation that must not run twice, or a duplicate copy.
     """
     n = len(problem)
-    listed = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    stages, copied = listed[:, 0], listed[:, 1]
-    if len(listed) and (stages.max() > n or copied.min() < 0 or bool((copied >= stages).any())):
+    rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    stages, copied = rows[:, 0], rows[:, 1]
+    if len(rows) and (stages.max() > n or copied.min() < 0 or bool((copied >= stages).any())):
         raise ValueError("a copy stands before the operation that it copies")
-    if len(set(map(tuple, listed.tolist()))) != len(listed):
+    if len(set(map(tuple, rows.tolist()))) != len(rows):
         raise ValueError("an operation is copied twice in one stage")
-    if len(listed) and not problem.again[copied].all():
+    if len(rows) and not problem.again[copied].all():
         raise ValueError("an operation that may run once only is copied")
     own = np.arange(n, dtype=np.int64)
     keys = np.concatenate([stages * (n + 1) + copied, own * (n + 1) + n])
@@ -48,7 +48,7 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
 
 
 def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
-    """Raises `ValueError` for an order that is no program: see the module."""
+    """Evaluate an order of execution. Raises `ValueError` for an order that is no program."""
     _check(problem, sequence)
     births, deaths, values = _lives(problem, sequence)
     sizes = problem.sizes[values].astype(np.float64)
@@ -63,16 +63,16 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
 
 
 def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
-    """The sequence that a file says, one label a line. Raises `ValueError`, with the line."""
+    """Parse a file with one label per line. Raises `ValueError` with the number of the line."""
     numbers = {label: op for op, label in enumerate(problem.labels)}
-    found = list[int]()
-    for at, line in enumerate(text.splitlines(), 1):
+    sequence = list[int]()
+    for line_number, line in enumerate(text.splitlines(), 1):
         word = line.split("#")[0].strip()
         if word and word not in numbers:
-            raise ValueError(f"{name}:{at}:1: error: {word!r} is no operation of the graph")
+            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is no operation of the graph")
         if word:
-            found.append(numbers[word])
-    return np.array(found, np.int64)
+            sequence.append(numbers[word])
+    return np.array(sequence, np.int64)
 
 
 def order_text(problem: Problem, sequence: Iterable[int]) -> str:
@@ -97,8 +97,8 @@ def _check(problem: Problem, sequence: Ints) -> None:
 
 
 def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
-    """Birth, last use and storage of every instance: definitions and uses sorted by storage and time, each definition
-    the head of its group."""
+    """Definition, last use and storage of every instance: definitions and uses are sorted by storage and time, and each
+    definition is the head of its group."""
     steps = np.arange(len(sequence), dtype=np.int64)
     made_at, made = _expand(problem.make_start, None, sequence, steps)
     used_at, used = _expand(problem.read_start, problem.reads, sequence, steps)
@@ -115,9 +115,9 @@ def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> tuple[Ints, Ints]:
-    """For each execution its entries of a table of rows: when, and which."""
+    """For each execution its entries of a table of rows: the steps, and the entries."""
     counts = starts[sequence + 1] - starts[sequence]
     when = np.repeat(steps, counts)
     offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
-    found = starts[sequence][when] + offset
-    return when, found if entries is None else entries[found]
+    indices = starts[sequence][when] + offset
+    return when, indices if entries is None else entries[indices]

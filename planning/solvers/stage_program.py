@@ -1,29 +1,30 @@
-"""The coarse-stage program: what is in memory at some cuts of the step, and what runs again between them.
+"""The coarse-stage program: the live storages at some cuts of the step, and the operations that run again in between.
 
-Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is alive while p_k runs for the first time. X[k, i] = 1:
-operation i, made at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
-schedule, with copies anywhere and of any operation, gives a feasible point of at most its cost: X says "at least once".
-So the optimum, and the dual bound of whoever solves it, is a lower bound for any choice of cuts, and infeasible means
-that no schedule keeps the budget. With K = 1, relaxed, it is the minimum cut between saving and recomputing.
+Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
+operation i, at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
+schedule, with any copies, gives a feasible point of at most its cost, since X means "at least once". So the optimum,
+and any dual bound, is a lower bound for any choice of cuts, and infeasibility proves that no schedule keeps the budget.
+With K = 1, relaxed, it is the minimum cut between saving and recomputing.
 
     minimise sum cost_i X[k, i]
-    (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for what p_k reads and makes
-    (2) S[k, v] + X[k, maker v] >= 1 for what operations behind p_k, up to p_k+1, read from before; outputs at the end
+    (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
+    (2) S[k, v] + X[k, maker v] >= 1 for all v from before p_k that operations behind p_k, up to p_k+1, read; outputs at
+        the end
     (3) X[k, i] <= S[k, v] + X[k, maker v] for every input v of i
     (4) S[k+1, v] <= S[k, v] + X[k, maker v]
-    (5) bytes of i and of what is held throughout the segment <= B where X[k, i] = 1:
+    (5) bytes of i plus bytes that are live throughout the segment <= B if X[k, i] = 1:
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
-Relaxed, that says less with two cuts than with one: half a run in one segment and half a run in the next do for what
-reads them twice. So with several cuts Y[k, i] = 1 says that i runs again anywhere behind p_k, and (6) is (2) and (3) as
-if p_k were the only cut. For whole numbers that says nothing new, but they are found six to ten times as fast.
+The relaxation is weaker with two cuts than with one: two half runs in adjacent segments satisfy readers in both. So
+with several cuts Y[k, i] = 1 means that i runs again anywhere behind p_k, and (6) is (2) and (3) as if p_k were the
+only cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
 
-    (6) S[k, v] + Y[k, maker v] >= 1 for what anything behind p_k reads from before; Y[k, i] <= S[k, v] + Y[k, maker v]
+    (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation behind p_k reads;
+        Y[k, i] <= S[k, v] + Y[k, maker v]
         X[k, i] <= Y[k, i], Y[k+1, i] <= Y[k, i] <= X[k, i] + Y[k+1, i], and for the last cut Y is X
 
-S and X are whole numbers; H and Y follow: as small as the rows let them be they are whole too. Storages below a
-ten-thousandth of the budget count as free, which can only lower the optimum. Bytes are in units of the
-budget, costs in percent of the step.
+S and X are integral; H and Y are integral too if they are minimal. Storages below a ten-thousandth of the budget count
+as free, which can only lower the optimum. Bytes are in units of the budget, costs in percent of the step.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ NEGLIGIBLE = 1e-4
 
 @dataclass(frozen=True)
 class StageProgram:
-    """`cuts`; `saved[k]` and `again[k]`: the columns of S[k, v] and X[k, i]; `held[k]`: of H[k, v]; `ever[k]`: of
-    Y[k, i]."""
+    """The program of some cuts. `saved[k]`, `again[k]`, `held[k]`, `ever[k]`: the columns of S[k, v] by storage,
+    X[k, i] by operation, H[k, v] and Y[k, i]."""
 
     cuts: tuple[int, ...]
     program: Program
@@ -56,20 +57,21 @@ class StageProgram:
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The operations that run again behind a cut, of a solution."""
+        """The operations that run again behind the cut number `at` in a solution."""
         return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """The storages that are in memory at a cut, of a solution."""
+        """The storages that are live at the cut number `at` in a solution."""
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 
 def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
-    return _Writer(problem, budget, tuple(sorted(cuts)), negligible).written()
+    """Build the program. `negligible`: share of the budget below which storages count as free."""
+    return _Writer(problem, budget, tuple(sorted(cuts)), negligible).write()
 
 
 class _Writer:
-    """Writes the program down, cut by cut."""
+    """Builds the program, cut by cut."""
 
     def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
         self.problem, self.budget, self.cuts = problem, budget, cuts
@@ -81,7 +83,7 @@ class _Writer:
         self.low, self.costs, self.rows = list[float](), list[float](), Rows()
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
-    def written(self) -> StageProgram:
+    def write(self) -> StageProgram:
         wanted = [self._wanted(k) for k in range(len(self.cuts))]
         saved = tuple([self._saved(k, wanted[k]) for k in range(len(self.cuts))])
         again = tuple([self._again(k, wanted[k]) for k in range(len(self.cuts))])
@@ -101,7 +103,7 @@ class _Writer:
         return len(self.costs) - 1
 
     def _wanted(self, k: int) -> tuple[set[int], set[int]]:
-        """Storages of before the cut that matter behind it, and operations that could make them again."""
+        """Storages from before the cut that are needed behind it, and operations that could recompute them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
         values |= {v for v in np.flatnonzero(problem.output).tolist() if self.maker[v] <= cut}
@@ -127,19 +129,19 @@ class _Writer:
         return {op: self._column(self.percent[op]) for op in sorted(wanted[1])}
 
     def _held(self, k: int, saved: Sequence[dict[int, int]], again: Sequence[dict[int, int]]) -> dict[int, int]:
-        """Rows (5), first half."""
-        cut, found = self.cuts[k], dict[int, int]()
+        """Columns of H, and the first half of rows (5)."""
+        cut, columns = self.cuts[k], dict[int, int]()
         last = k + 1 == len(self.cuts)
         kept = [v for v in saved[k] if self.problem.output[v]] if last else [v for v in saved[k + 1] if v in saved[k]]
         for v in kept:
             if self.maker[v] <= cut:
-                found[v] = self._column()
+                columns[v] = self._column()
                 remade = self._make(again[k], v)
                 if last:
-                    self.rows.at_least(1.0, [(found[v], 1.0), *remade])
+                    self.rows.at_least(1.0, [(columns[v], 1.0), *remade])
                 else:
-                    self.rows.at_least(0.0, [(found[v], 1.0), (saved[k + 1][v], -1.0), *remade])
-        return found
+                    self.rows.at_least(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *remade])
+        return columns
 
     def _make(self, again: dict[int, int], v: int) -> list[tuple[int, float]]:
         return [(again[self.maker[v]], 1.0)] if self.maker[v] in again else []
@@ -157,7 +159,8 @@ class _Writer:
                 self.rows.at_least(0.0, [(column, -1.0), *here, *self._make(again[k], v)])
 
     def _read(self, k: int, end: int, saved: dict[int, int], again: dict[int, int]) -> None:
-        """What is read behind a cut, up to operation `end`, is alive there or made again, and so is what that reads."""
+        """Rows (2) and (3): storages read behind a cut, up to operation `end`, are live at the cut or recomputed, and
+        so are the operands of recomputed operations."""
         cut, behind = self.cuts[k], range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in behind for v in self.reads[op] if self.maker[v] <= cut}
         if end == len(self.problem):
@@ -186,7 +189,7 @@ class _Writer:
         return tuple(ever)
 
     def _working_sets(self, k: int, again: dict[int, int], held: dict[int, int]) -> None:
-        """Rows (5), second half; left out where they always hold."""
+        """The second half of rows (5); rows that always hold are omitted."""
         working, problem = self.problem.working_bytes, self.problem
         together = sum(self.sizes[v] for v in held)
         for op, column in again.items():
@@ -223,7 +226,7 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _alive_at(problem: Problem, runs: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Whether the storage is read, or kept, behind the first execution of `cut`, from an execution before it."""
+    """Whether an instance from before the first execution of `cut` is live at it: read or kept afterwards."""
     op = int(problem.maker[v])
     until = next((t for t in runs.get(op, ()) if t > cut), None)
     if until is None and problem.output[v]:

@@ -1,8 +1,8 @@
-"""Plans for many budgets, and for the least one: curves that go one way.
+"""Plans for many budgets, and the least budget: monotone curves.
 
-A plan for one budget is one for every larger one, and one that stays below a smaller one is one for that. So of all
-plans found each budget gets the cheapest that keeps it, of equally cheap ones the lowest: over rising budgets cost only
-falls and peaks only rise. What is proved for a budget is proved for every smaller one.
+A plan is valid for every budget that is not below its peak. So each budget gets the cheapest of all plans within it,
+and of equally cheap ones the one with the lowest peak: over rising budgets costs never rise and peaks never fall. A
+lower bound for a budget holds for every smaller one.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from .working_set import largest_working_set
 
 Outcome = Result | Refusal
 Solved = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
-"""From a budget and plans to start from."""
+"""A solver: from a budget and plans to start from to an outcome."""
 STEPS = 16
-"""Budgets that are tried to find the least."""
+"""Maximum number of budgets that are tried to find the least."""
 CLOSE = 1 / 1000
-"""Of the plain peak: so near to the least budget the search ends."""
+"""Tolerance of the search for the least budget, as a share of the plain peak."""
 
 
 NOT_TRIED = Refusal("not tried: the search was stopped before", False, 0)
 
 
 def sweep(budgets: Sequence[int], solved: Solved, stop: Stop = never) -> list[Outcome]:
-    """An outcome for each budget, in their order; the lowest is solved first, and its plan a start for the next.
+    """An outcome for each budget, in their order; the lowest is solved first, and its plan is a start for the next.
 
-    Once it is to `stop`, no further budget is tried: each gets the cheapest of what was found, which is not finished.
+    Once `stop` is true, no further budget is tried: each gets the cheapest plan so far, marked as not finished.
     """
-    found, plans = dict[int, Outcome](), list[frozenset[Pair]]()
+    outcomes, plans = dict[int, Outcome](), list[frozenset[Pair]]()
     for budget in sorted(set(budgets)):
-        found[budget] = outcome = NOT_TRIED if stop() else solved(budget, plans[-1:])
+        outcomes[budget] = outcome = NOT_TRIED if stop() else solved(budget, plans[-1:])
         if isinstance(outcome, Result):
             plans.append(outcome.pairs)
-    results = [one for one in found.values() if isinstance(one, Result)]
+    results = [outcome for outcome in outcomes.values() if isinstance(outcome, Result)]
     chosen, bound, by = dict[int, Outcome](), 0.0, ""
-    for budget in sorted(found, reverse=True):
-        chosen[budget] = one = _cheapest(found[budget], results, budget)
-        if isinstance(one, Result) and one.bound_percent >= bound:
-            bound, by = one.bound_percent, one.bound_by
-        elif isinstance(one, Result):
-            chosen[budget] = replace(one, bound_percent=min(bound, one.percent), bound_by=by)
+    for budget in sorted(outcomes, reverse=True):
+        chosen[budget] = best = _cheapest(outcomes[budget], results, budget)
+        if isinstance(best, Result) and best.bound_percent >= bound:
+            bound, by = best.bound_percent, best.bound_by
+        elif isinstance(best, Result):
+            chosen[budget] = replace(best, bound_percent=min(bound, best.percent), bound_by=by)
     return [chosen[budget] for budget in budgets]
 
 
@@ -53,14 +53,14 @@ def _cheapest(own: Outcome, results: Iterable[Result], budget: int) -> Outcome:
     within = [result for result in results if result.peak_bytes <= budget]
     if not within:
         return own
-    best = min(within, key=lambda one: (one.extra_cost, one.peak_bytes))
+    best = min(within, key=lambda result: (result.extra_cost, result.peak_bytes))
     bound, by = (own.bound_percent, own.bound_by) if isinstance(own, Result) else (0.0, "nothing is free")
     finished = own.finished if isinstance(own, Result) else own is not NOT_TRIED and best.finished
     return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)
 
 
 def least_budget(problem: Problem, stop: Stop = never) -> int:
-    """The least budget for which the greedy finds a plan, by bisection from the working set on; each plan found is the
+    """The least budget for which the greedy finds a plan, by bisection above the largest working set; each plan is a
     start of the next search."""
     pairs, firsts = frozenset[Pair](), sorted({problem.earliest, 0 if problem.everywhere else problem.earliest})
     searches = [Search(problem, first) for first in reversed(firsts)]
@@ -70,18 +70,17 @@ def least_budget(problem: Problem, stop: Stop = never) -> int:
         if high - low <= max(1, int(CLOSE * plain)) or stop():
             break
         middle = (low + high) // 2
-        within = next(filter(None, (_kept(search, middle, pairs) for search in searches)), None)
+        within = next(filter(None, (_plans_within(search, middle, pairs) for search in searches)), None)
         if within:
-            high, pairs = min(within, key=lambda one: one[0])
+            high, pairs = min(within, key=lambda plan: plan[0])
         else:
             low = middle
     return high
 
 
-def _kept(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
-    """The peaks and plans within the budget that the greedy gets to, from a plan and from nothing."""
-    tried = [search.repaired(budget, start) for start in (pairs, frozenset[Pair]())]
-    peaks = [
-        (evaluate(search.problem, sequence_of(search.problem, one)).peak_bytes, one) for one in tried if one is not None
-    ]
-    return [peak for peak in peaks if peak[0] <= budget]
+def _plans_within(search: Search, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
+    """The plans of the greedy within the budget, with their peaks, from a plan and from the plain step."""
+    problem, starts = search.problem, (pairs, frozenset[Pair]())
+    plans = [plan for start in starts if (plan := search.repaired(budget, start)) is not None]
+    peaks = [evaluate(problem, sequence_of(problem, plan)).peak_bytes for plan in plans]
+    return [(peak, plan) for peak, plan in zip(peaks, plans, strict=True) if peak <= budget]

@@ -1,15 +1,15 @@
-"""Copies of views: a slice of a gradient keeps the whole buffer alive; copied, it keeps its own bytes only.
+"""Copies of views: a slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
 
-    with_copies(problem, views)      the step with an operation `copy:<node>` for each, behind what it looks at
-    views_apart(problem)             a step that needs no more than any with copies of views: for bounds
+    with_copies(problem, views)      the step with an operation `copy:<node>` for each view, behind the viewed storage
+    views_apart(problem)             a relaxation of the step with any copies of views, for bounds
 
-A copy costs as data movement does in the graphs: 16 for each byte read or written. It is an operation like others: it
-can run again, and what it makes can be dropped.
+A copy costs as much as data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can
+run again, and its result can be dropped.
 
-The bound. In `views_apart` a storage falls into its views and the rest, all made by its maker; who reads it whole reads
-all parts. Whatever schedule there is, with any copies of views: where the storage is alive, so are its parts, which
-together are no larger; where a copy is alive, so is its part, which is no larger. The first executions of copies are
-free there. So a bound for it is one for every schedule with copies of views.
+The bound. In `views_apart` a storage is split into its views and the remainder, all made by its maker; a reader of the
+whole storage reads all parts. For any schedule with any copies of views: if the storage is live, its parts are, which
+together are no larger; if a copy is live, its part is, which is no larger. The first executions of copies are free in
+the relaxation. So a lower bound of the relaxation is one for every schedule with copies of views.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COST_PER_BYTE = 16
 
 
 def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
-    """Raises `ValueError` for a view of another problem."""
+    """Add copies of views as operations. Raises `ValueError` for a view of another problem."""
     behind = dict[int, list[View]]()
     for view in views:
         if view not in problem.views:
@@ -50,7 +50,7 @@ def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
 
 
 def views_apart(problem: Problem) -> Problem:
-    """The relaxation of the module's docstring. Its operations are the problem's, by number."""
+    """The relaxation in the docstring of the module. Its operations have the numbers of the problem."""
     parts = dict[int, list[View]]()
     for view in problem.views:
         parts.setdefault(view.value, []).append(view)
@@ -66,7 +66,7 @@ def views_apart(problem: Problem) -> Problem:
         makes = list[int]()
         for v in problem.makes_of(op):
             sizes = _pieces(int(problem.sizes[v]), parts.get(v, ()))
-            pieces[v] = {label: made + at for at, label in enumerate(sizes)}
+            pieces[v] = {label: made + index for index, label in enumerate(sizes)}
             makes += sizes.values()
             names += [f"{problem.value_names[v]} {label}".rstrip() for label in sizes]
             made += len(sizes)
@@ -77,10 +77,10 @@ def views_apart(problem: Problem) -> Problem:
 
 
 def _pieces(size: int, views: Sequence[View]) -> dict[str, int]:
-    """What a storage falls into, by the label of the view and "" for the rest: together no more than it has."""
-    wanted = sum(view.bytes for view in views)
-    found = {view.label: view.bytes * size // max(size, wanted) for view in views} if wanted else {}
-    return {"": max(0, size - wanted), **found}
+    """Bytes of the parts of a storage, by the label of the view and "" for the remainder: in total at most `size`."""
+    total = sum(view.bytes for view in views)
+    parts = {view.label: view.bytes * size // max(size, total) for view in views} if total else {}
+    return {"": max(0, size - total), **parts}
 
 
 def _row(problem: Problem, op: int) -> OperationRow:

@@ -1,5 +1,5 @@
-"""A few stages of a plan, cut out: which operations may run again there, what comes in, what has to go out, and how
-many bytes are free before it for what is kept up to it."""
+"""A window of consecutive stages of a plan: operations that may run again in it, live-in and live-out storages, and the
+free bytes before it for storages that are kept up to it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .problem import Pair, Problem
 from .sequence import sequence_of
 
 MOST_CANDIDATES = 48
-"""Operations beside those that run again now that may do so in a window."""
+"""Maximum number of additional operations that may run again in a window, besides those that do now."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Between two positions before the window: `bytes` that are alive there whatever is kept up to the window, and
-    `kept`, the storages that are alive there where they are kept."""
+    """A range of positions before the window: `bytes` that are live there in any case, and `kept`, the storages that
+    are live there only if they are kept up to the window."""
 
     bytes: int
     kept: frozenset[int]
@@ -24,9 +24,13 @@ class Room:
 
 @dataclass(frozen=True)
 class Window:
-    """Stages `first` to `last`, the last one not in it; `candidates`, the operations that may run again there, in
-    order; `before` and `after`, storages that are in memory at its beginning now, and that are read behind its end;
-    `may_enter`, those that could be kept up to its beginning, within `rooms`."""
+    """The stages from `first` to `last`, without `last`.
+
+    candidates: the operations that may run again in the window, in order.
+    before: storages that are live at its start in the current plan.
+    after: storages that are read or kept behind its end.
+    may_enter: storages that could be kept up to its start, within `rooms`.
+    """
 
     first: int
     last: int
@@ -38,28 +42,29 @@ class Window:
 
     @property
     def width(self) -> int:
-        """Positions of a stage."""
+        """Number of positions of a stage."""
         return len(self.candidates) + 1
 
     @property
     def end(self) -> int:
-        """The position behind the last one."""
+        """One past the last position."""
         return (self.last - self.first) * self.width
 
     def position(self, stage: int, op: int) -> int:
-        """Where an operation runs in a stage: copies first, in the order of the operations."""
+        """The position of an operation in a stage: copies first, in the order of the operations."""
         rank = self.candidates.index(op) if op < stage else self.width - 1
         return (stage - self.first) * self.width + rank
 
 
 def window_of(problem: Problem, pairs: Collection[Pair], first: int, last: int, most: int = MOST_CANDIDATES) -> Window:
-    """The window of stages `first` to `last` of a plan, not `last`. Raises `ValueError` where copies may not run."""
+    """The window of stages `first` to `last` (exclusive) of a plan. Raises `ValueError` outside of the stages in which
+    copies may run."""
     if not problem.earliest <= first < last <= len(problem) + 1:
         raise ValueError(f"stages {first} to {last} are not a window of copies")
     inside = {op for t, op in pairs if first <= t < last}
     others = list(_makers(problem, inside, first, last))
     chosen = tuple(sorted({*inside, *others[:most]}))
-    before, after = (_alive(problem, pairs, stage) for stage in (first, last))
+    before, after = (_live_at(problem, pairs, stage) for stage in (first, last))
     events = {*chosen, *range(first, min(last, len(problem)))}
     read = {v for op in events for v in problem.reads_of(op)}
     may_enter = before | frozenset([v for v in read | after if problem.maker[v] < first])
@@ -67,29 +72,29 @@ def window_of(problem: Problem, pairs: Collection[Pair], first: int, last: int, 
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
-    """Stages from the first in which copies may run to the end, each in two windows, the last ones first."""
+    """Overlapping windows over all stages in which copies may run, the last first; each stage is in two windows."""
     for last in range(len(problem) + 1, problem.earliest, -max(1, width // 2)):
         yield max(problem.earliest, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Who makes what is read in the window, nearest first."""
+    """The re-executable makers of storages that the window reads, the nearest first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
-    seen = set(inside)
+    visited = set(inside)
     for op in queue:
         for value in problem.reads_of(op):
             maker = int(problem.maker[value])
-            if problem.again[maker] and maker + 1 < last and maker not in seen:
-                seen.add(maker)
+            if problem.again[maker] and maker + 1 < last and maker not in visited:
+                visited.add(maker)
                 queue.append(maker)
                 yield maker
 
 
-def _alive(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[int]:
-    """Storages that are made before a stage and read, or kept, behind its beginning."""
+def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[int]:
+    """The live storages at the start of a stage."""
     sequence = sequence_of(problem, [(t, op) for t, op in pairs if t >= stage]).tolist()
     alive = {v for v in range(len(problem.sizes)) if problem.output[v]}
-    # Only first executions stand before the stage in this sequence.
+    # In this sequence only first executions precede the stage.
     for op in reversed(sequence[min(stage, len(problem)) :]):
         alive.difference_update(problem.makes_of(op))
         alive.update(problem.reads_of(op))
@@ -97,7 +102,7 @@ def _alive(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[i
 
 
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
-    """Before the window, between the last uses there of what may be kept up to it."""
+    """The rooms before the window; they change at the last uses before it of the storages that may be kept."""
     early = [(t, op) for t, op in pairs if t < first]
     head = sequence_of(problem, early).tolist()[: first + len(early)]
     born, used, change = dict[int, int](), dict[int, int](), [0] * (len(head) + 1)

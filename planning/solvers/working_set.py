@@ -1,8 +1,8 @@
-"""The least that any plan needs: an operation with all that it reads and makes, beside what has to be there anyway.
+"""A lower bound of the peak of any plan: the operands and results of an operation, plus pinned storages.
 
-A value has to be there from its operation to the last use that nobody can serve with a copy: every use of what never
-runs again, and uses in front of the first stage in which copies may run. First executions follow the given order, so
-that holds for any set of copies.
+A storage is pinned from its operation to the last use that no copy can serve: every use if its maker must not run
+again, and uses before the first stage in which copies may run. First executions follow the given order, so the bound
+holds for any set of copies.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .problem import Ints, Problem
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """`bytes` of what is alive for sure while `operation` runs, with what it needs inside; or of the outputs, where it
-    is None; `values`, the largest first."""
+    """`bytes` that are live in any plan while `operation` runs, including its inner bytes; or the bytes of the outputs
+    if `operation` is None. `values`: the live storages, the largest first."""
 
     bytes: int
     operation: int | None
@@ -25,7 +25,7 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """No plan peaks below it; nor below the outputs, which live at the end."""
+    """The working set with the most bytes, or the outputs, which are live at the end: no plan peaks below it."""
     lasts = pinned_until(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
@@ -38,7 +38,7 @@ def largest_working_set(problem: Problem) -> WorkingSet:
 
 
 def pinned_until(problem: Problem) -> Ints:
-    """For each storage the last operation for which it has to be there ever since it was made."""
+    """For each storage the last operation up to which it must be live from its definition on."""
     lasts = problem.maker.copy()
     first = 0 if problem.everywhere else problem.earliest
     served = (problem.again[problem.maker[problem.reads]] != 0) & (problem.reader >= first)
@@ -48,7 +48,7 @@ def pinned_until(problem: Problem) -> Ints:
 
 
 def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
-    """What is pinned, and what the operation reads besides."""
+    """For each operation the bytes of pinned storages, of its other operands, and its inner bytes."""
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.maker, problem.sizes)
     np.add.at(change, lasts + 1, -problem.sizes)
@@ -63,7 +63,7 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 
 def held_up_by(problem: Problem, found: WorkingSet, most: int = 5) -> tuple[str, ...]:
-    """The operation and its largest values, by name."""
+    """The operation and its largest values, by name, for messages."""
     named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in found.values[:most]]
     if len(found.values) > most:
         named.append(f"… and {len(found.values) - most} more")

@@ -1,12 +1,13 @@
-"""Orders of a stretch of operations in which little is alive, each by its own rule; which is best differs among steps.
+"""List schedules with few live bytes for a stretch of operations; the best rule differs among steps.
 
-by_bytes_freed      forward, of what is ready the operation that frees most (Goodman and Hsu, "Code scheduling and
+by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
                     register allocation in large basic blocks", 1988; XLA's list scheduler)
-by_bytes_revived    the same from the end backwards: of what nobody reads any more the one that revives least
-just_in_time        each operation shortly before what reads it: depth first from the results (Sethi and Ullman, "The
+by_bytes_revived    backwards from the end: among operations without remaining readers the one that makes the fewest
+                    bytes live
+just_in_time        each operation shortly before its readers: depth first from the results (Sethi and Ullman, "The
                     generation of optimal code for arithmetic expressions", 1970)
 
-XLA does the same with rules of its own (`xla/service/hlo_memory_scheduler.cc`). All take about as long as sorting.
+XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). All take about as long as sorting.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .precedence import Precedence
 
 @dataclass(frozen=True)
 class Stretch:
-    """`unread`: for each storage how many readers are left when the stretch begins."""
+    """A range of operations to schedule. `unread`: the number of remaining readers of each storage at its start."""
 
     operations: range
     precedence: Precedence
@@ -35,82 +36,84 @@ class Stretch:
 
     @property
     def needed_by(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {operation: [] for operation in self.operations}
-        for one, needs in self.needs.items():
+        readers: dict[int, list[int]] = {operation: [] for operation in self.operations}
+        for operation, needs in self.needs.items():
             for needed in needs:
-                found[needed].append(one)
-        return found
+                readers[needed].append(operation)
+        return readers
 
 
 def by_bytes_freed(stretch: Stretch) -> list[int]:
-    known, unread = stretch.footprint, dict[int, int]()
+    footprint, unread = stretch.footprint, dict[int, int]()
 
-    def left(storage: int) -> int:
+    def remaining_readers(storage: int) -> int:
         return unread.get(storage, stretch.unread[storage])
 
-    def cost(one: int) -> int:
-        return known.made_bytes(one) - sum(known.bytes[storage] for storage in known.read[one] if left(storage) == 1)
+    def cost(op: int) -> int:
+        return footprint.made_bytes(op) - sum(
+            footprint.bytes[storage] for storage in footprint.read[op] if remaining_readers(storage) == 1
+        )
 
-    def run(one: int) -> Iterable[int]:
-        for storage in known.read[one]:
-            unread[storage] = left(storage) - 1
+    def run(op: int) -> Iterable[int]:
+        for storage in footprint.read[op]:
+            unread[storage] = remaining_readers(storage) - 1
             if unread[storage] == 1:
-                yield from known.readers[storage]
+                yield from footprint.readers[storage]
 
-    return _listed(stretch.needs, lambda one: (cost(one), one), run)
+    return _list_schedule(stretch.needs, lambda op: (cost(op), op), run)
 
 
 def by_bytes_revived(stretch: Stretch) -> list[int]:
-    known, end = stretch.footprint, stretch.operations.stop
-    alive = set[int]()
+    footprint, end = stretch.footprint, stretch.operations.stop
+    live = set[int]()
 
-    def is_alive(storage: int) -> bool:
-        return storage in alive or known.readers[storage][-1] >= end
+    def is_live(storage: int) -> bool:
+        return storage in live or footprint.readers[storage][-1] >= end
 
-    def cost(one: int) -> int:
-        revived = sum(known.bytes[storage] for storage in known.read[one] if not is_alive(storage))
-        return revived - known.made_bytes(one)
+    def cost(op: int) -> int:
+        revived = sum(footprint.bytes[storage] for storage in footprint.read[op] if not is_live(storage))
+        return revived - footprint.made_bytes(op)
 
-    def run(one: int) -> Iterable[int]:
-        for storage in known.read[one]:
-            if not is_alive(storage):
-                alive.add(storage)
-                yield from known.readers[storage]
+    def run(op: int) -> Iterable[int]:
+        for storage in footprint.read[op]:
+            if not is_live(storage):
+                live.add(storage)
+                yield from footprint.readers[storage]
 
-    return _listed(stretch.needed_by, lambda one: (cost(one), -one), run)[::-1]
+    return _list_schedule(stretch.needed_by, lambda op: (cost(op), -op), run)[::-1]
 
 
 def just_in_time(stretch: Stretch) -> list[int]:
     ready = Ready(stretch.needed_by)
-    stack, found = ready.at_start(), list[int]()
+    stack, order = ready.at_start(), list[int]()
     while stack:
-        found.append(stack.pop())
-        stack += sorted(ready.done(found[-1]))
-    return found[::-1]
+        order.append(stack.pop())
+        stack += sorted(ready.done(order[-1]))
+    return order[::-1]
 
 
-def _listed(
+def _list_schedule(
     waits_for: Mapping[int, Iterable[int]], cost: Callable[[int], tuple[int, int]], run: Callable[[int], Iterable[int]]
 ) -> list[int]:
-    """Of what is ready the cheapest first. `run` gives the operations that may have become cheaper."""
-    account = Ready(waits_for)
-    ready = set(account.at_start())
-    heap = [(cost(one), one) for one in ready]
+    """Schedule the cheapest ready operation first. `run` returns the operations that may have become cheaper."""
+    readiness = Ready(waits_for)
+    ready = set(readiness.at_start())
+    heap = [(cost(op), op) for op in ready]
     heapq.heapify(heap)
-    found = list[int]()
+    order = list[int]()
     while heap:
-        said, one = heapq.heappop(heap)
-        # An entry that was pushed before the operation became cheaper is passed over.
-        if one not in ready or said != cost(one):
+        entry_cost, op = heapq.heappop(heap)
+        # Skip outdated entries: they were pushed before the operation became cheaper.
+        if op not in ready or entry_cost != cost(op):
             continue
-        ready.remove(one)
-        found.append(one)
-        cheaper = [other for other in run(one) if other in ready]
-        new = sorted(account.done(one))
+        ready.remove(op)
+        order.append(op)
+        cheaper = [other for other in run(op) if other in ready]
+        new = sorted(readiness.done(op))
         ready.update(new)
         for other in (*cheaper, *new):
             heapq.heappush(heap, (cost(other), other))
-    return found
+    return order
 
 
 RULES: tuple[Callable[[Stretch], list[int]], ...] = (by_bytes_freed, by_bytes_revived, just_in_time)

@@ -1,9 +1,9 @@
-"""What must run before what, whatever the order: operands, captured values, effects, and the turn of the phases.
+"""Precedence constraints of every schedule: operands, captured values, effects, and the sequence of phases.
 
-Forward operations stay before the gradient operations that they stand before, and the other way round: that is how
-phases are told from program position (`step/phases.py`). So the block falls into stretches of forward and of other
-operations, and an order is an order of each stretch. The first operation of a later stretch stays its first: where only
-its location says that the backward pass begins, others would change their phase in front of it.
+Forward operations keep their side of each gradient operation, since program position determines phases
+(`step/phases.py`). So the block consists of stretches of forward and of other operations, and each stretch is ordered
+separately. The first operation of a later stretch stays first: if only its location marks the start of the backward
+pass, operations in front of it would change their phase.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...step.phases import Phases
 
 @dataclass(frozen=True)
 class Precedence:
-    """By positions in program order. `needs[i]`: what must run before operation i, of its own stretch only.
+    """Constraints as positions in program order. `needs[i]`: the operations of the same stretch that precede i.
 
     The terminator belongs to no stretch; it runs last.
     """
@@ -47,7 +47,7 @@ class Precedence:
         for stretch in stretches:
             for index in stretch:
                 first = {stretch.start} if index > stretch.start > 0 else set[int]()
-                needs[index] = frozenset(one for one in needs[index] if one >= stretch.start) | first
+                needs[index] = frozenset(op for op in needs[index] if op >= stretch.start) | first
         return cls(stretches, tuple(needs), constants)
 
 
@@ -56,10 +56,10 @@ def _is_constant(op: Operation, values: Container[SSAValue]) -> bool:
 
 
 def _stretches(order: Order, phases: Phases | None, values: Container[SSAValue]) -> tuple[range, ...]:
-    """One where there is no gradient. What nobody says the phase of, constants, begins none."""
+    """Split the operations where the phase turns; constants without a phase source do not count."""
     starts, forward = [0], None
     for index, op in enumerate(order.operations[:-1]):
-        if phases is None or (_is_constant(op, values) and not _says_its_phase(op)):
+        if phases is None or (_is_constant(op, values) and not _has_phase_source(op)):
             continue
         if forward is not None and forward != phases.is_forward(op):
             starts.append(index)
@@ -68,11 +68,11 @@ def _stretches(order: Order, phases: Phases | None, values: Container[SSAValue])
     return tuple(range(start, end) for start, end in zip(starts, ends, strict=True))
 
 
-def _says_its_phase(op: Operation) -> bool:
+def _has_phase_source(op: Operation) -> bool:
     return who_says(op, sources()) is not None
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Neighbours among the operations that have effects, or unknown ones, reads of memory included."""
-    found = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
-    return list(pairwise(found))
+    """Adjacent pairs of operations with effects, including unknown effects and reads of memory."""
+    impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
+    return list(pairwise(impure))

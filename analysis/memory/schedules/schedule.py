@@ -1,7 +1,7 @@
-"""An order of the operations with a low peak, within what must run before what.
+"""Find an order of the operations with a low peak, under precedence constraints.
 
-Each stretch of forward or other operations is ordered by itself: what is alive between two stretches does not depend on
-the order within them, so the peak is the highest of theirs, and the given order is kept where no rule does better.
+Each stretch of forward or other operations is ordered separately: the live values between two stretches do not depend
+on the order within them, so the peak is the maximum over the stretches. A stretch keeps its order if no rule is better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .precedence import Precedence
 
 @dataclass(frozen=True)
 class Schedule:
-    """An order and its peak, beside the peak of the given order. `is_new` where it is lower."""
+    """An order with its peak, and the peak of the given order. `is_new`: whether the peak is lower."""
 
     order: Order
     given_peak_bytes: int
@@ -36,32 +36,32 @@ class Schedule:
 
 
 def low_peak(function: FuncOp) -> Schedule:
-    """The best order found, or the given one. The peak of an executor that starts what it can does not rise.
+    """The best order found, or the program order. The peak of the eager schedule never rises.
 
-    Raises `Refusal` for several blocks, for dynamic shapes, and for regions that are not flattened yet.
+    Raises `Refusal` for several blocks, for dynamic shapes, and for regions that are not inlined yet.
     """
-    found = phases(function)
-    given = found.order if found is not None else Order.of(single_block(function))
-    before = _Peaks.of(given, found)
-    stretches = _ordered(given, found)
-    for takes in _CHOICES:
-        order = _joined(given, stretches, takes)
-        after = _Peaks.of(order, found)
+    classified = phases(function)
+    program_order = classified.order if classified is not None else Order.of(single_block(function))
+    before = _Peaks.of(program_order, classified)
+    stretches = _order_stretches(program_order, classified)
+    for is_reordered in _CHOICES:
+        order = _join(program_order, stretches, is_reordered)
+        after = _Peaks.of(order, classified)
         if after.in_order < before.in_order and after.eager <= before.eager:
             return Schedule(order, before.in_order, after.in_order)
-    return Schedule(given, before.in_order, before.in_order)
+    return Schedule(program_order, before.in_order, before.in_order)
 
 
 @dataclass(frozen=True)
 class _Ordered:
-    """A stretch in its new order; `is_forward` says of which kind it is."""
+    """A stretch in program order and in its new order; `is_forward`: whether it is of the forward pass."""
 
-    given: range
+    program_order: range
     chosen: list[int]
     is_forward: bool
 
 
-# An executor that starts what it can follows the order of the forward pass: where its peak would rise, half will do.
+# The eager schedule follows the order of the forward pass. If its peak rises, reorder only one kind of stretches.
 _CHOICES: tuple[Callable[[_Ordered], bool], ...] = (
     lambda stretch: True,
     lambda stretch: not stretch.is_forward,
@@ -75,14 +75,14 @@ class _Peaks:
     eager: int
 
     @classmethod
-    def of(cls, order: Order, found: Phases | None) -> _Peaks:
-        graph = graph_of(order, found.phase if found is not None else None).graph
-        return cls(peak_bytes(graph), peak_bytes(graph, eager(graph)) if found is not None else 0)
+    def of(cls, order: Order, classified: Phases | None) -> _Peaks:
+        graph = graph_of(order, classified.phase if classified is not None else None).graph
+        return cls(peak_bytes(graph), peak_bytes(graph, eager(graph)) if classified is not None else 0)
 
 
-def _ordered(given: Order, found: Phases | None) -> list[_Ordered]:
-    """Each stretch in the order that has the lowest peak; the given order where none is lower."""
-    precedence, footprint = Precedence.of(given, found), Footprint.of(graph_of(given).graph)
+def _order_stretches(order: Order, classified: Phases | None) -> list[_Ordered]:
+    """Each stretch in the order with the lowest peak; program order if no other order is lower."""
+    precedence, footprint = Precedence.of(order, classified), Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
     ordered = list[_Ordered]()
     for operations in precedence.stretches:
@@ -91,30 +91,34 @@ def _ordered(given: Order, found: Phases | None) -> list[_Ordered]:
         chosen = min(candidates, key=live.peak_of)
         for operation in chosen:
             live.run(operation)
-        is_forward = found is not None and found.is_forward(given.operations[operations.start])
+        is_forward = classified is not None and classified.is_forward(order.operations[operations.start])
         ordered.append(_Ordered(operations, chosen, is_forward))
     return ordered
 
 
 def _constants_where_used(order: list[int], precedence: Precedence) -> list[int]:
-    """Constants cost nothing wherever they stand; people look for them where they are read."""
-    found = dict[int, None]()
+    """Move constants in front of their first reader: they cost nothing anywhere, and readers expect them there."""
+    placed = dict[int, None]()
 
     def write(operation: int) -> None:
         for needed in sorted(precedence.needs[operation]):
-            if needed in precedence.constants and needed not in found:
+            if needed in precedence.constants and needed not in placed:
                 write(needed)
-        found[operation] = None
+        placed[operation] = None
 
     for operation in order:
         if operation not in precedence.constants:
             write(operation)
-    # What only a later stretch reads.
-    return [*found, *(operation for operation in order if operation not in found)]
+    # Constants that only a later stretch reads.
+    return [*placed, *(operation for operation in order if operation not in placed)]
 
 
-def _joined(given: Order, stretches: list[_Ordered], takes: Callable[[_Ordered], bool]) -> Order:
-    positions = [one for stretch in stretches for one in (stretch.chosen if takes(stretch) else stretch.given)]
+def _join(order: Order, stretches: list[_Ordered], is_reordered: Callable[[_Ordered], bool]) -> Order:
+    positions = [
+        position
+        for stretch in stretches
+        for position in (stretch.chosen if is_reordered(stretch) else stretch.program_order)
+    ]
     return Order.from_operations(
-        given.block, [*(given.operations[position] for position in positions), given.operations[-1]]
+        order.block, [*(order.operations[position] for position in positions), order.operations[-1]]
     )

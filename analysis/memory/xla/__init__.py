@@ -1,1 +1,1 @@
-"""A model of XLA:CPU: what it fuses, in which order it runs, and where it puts values; `memory.py` counts the bytes."""
+"""A model of XLA:CPU: fusion, schedule and buffer assignment; `memory.py` counts the bytes."""

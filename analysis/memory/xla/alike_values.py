@@ -1,7 +1,6 @@
-"""Values that XLA makes once because they are alike, where operations write over them: one of these needs no copy.
+"""Equal values that XLA makes once and that several operations overwrite: one of these operations needs no copy.
 
-It is the last one, if by the order that operands give all others that read the value come before it
-(`xla/service/copy_insertion.cc`).
+It is the last one, if use-def edges order all other readers of the value before it (`xla/service/copy_insertion.cc`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ def overwritten(program: Program, op: int) -> Sequence[int]:
 
 
 def places_of_alike_values(program: Program) -> Mapping[int, tuple[int, int]]:
-    """For each number of `Program.alike` the operation, and the operand of it, that writes over the value itself."""
+    """For each number of `Program.alike` the operation and the operand number that overwrite the value itself."""
     alike = program.alike
     last = {
         alike[value]: (op, index)
@@ -44,17 +43,17 @@ def places_of_alike_values(program: Program) -> Mapping[int, tuple[int, int]]:
 
 
 def _is_captured(program: Program, op: int, number: int) -> bool:
-    """Whether the loop's regions read the value, too."""
+    """Whether the regions of the loop capture the value too."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
 
 def _all_before(program: Program, op: int, others: Set[int]) -> bool:
-    left, pending, seen = set(others), [op], set[int]()
-    while pending and left:
+    remaining, pending, visited = set(others), [op], set[int]()
+    while pending and remaining:
         for source in program.sources[pending.pop()]:
-            if source != OUTSIDE and source not in seen:
-                seen.add(source)
-                left.discard(source)
+            if source != OUTSIDE and source not in visited:
+                visited.add(source)
+                remaining.discard(source)
                 pending.append(source)
-    return not left
+    return not remaining

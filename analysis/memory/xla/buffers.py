@@ -1,8 +1,8 @@
-"""Which memory XLA:CPU gives to the stored values of a block, and from when to when each needs it.
+"""Buffer assignment of XLA:CPU: live ranges and shared places of the stored values of a block.
 
-As XLA's buffer assignment does (`xla/service/buffer_assignment.cc`): what passes a barrier or a loop stays where it
-is; an elementwise kernel writes over an operand that dies with it; a value may lie where a result of the step is
-written later; an argument that is donated is copied when something that is not needed for its new value reads it.
+As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes a barrier or a loop stays in
+place; an elementwise kernel overwrites an operand that dies with it; a value may use the place of a result of the step
+that is written later; a donated argument is copied if a reader of it is not needed for its new value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .traits import Trait
 
 @dataclass(frozen=True)
 class Life:
-    """A stored value; `first` and `last` are positions in the schedule, both inclusive."""
+    """The live range of a stored value; `first` and `last` are positions in the schedule, both inclusive."""
 
     value: int
     bytes: int
@@ -29,7 +29,7 @@ class Life:
 
 
 def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
-    """One for each storage that is made in the block, in the order of the schedule."""
+    """The live range of each storage that is made in the block, in the order of the schedule."""
     program, owners = fused.program, storage_owners(fused)
     position = {op: index for index, op in enumerate(schedule)}
     last = dict[int, int]()
@@ -47,7 +47,7 @@ def lives(fused: Fusion, schedule: Sequence[int]) -> list[Life]:
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """What passes a barrier or a loop, or is an update in place, and the value in whose place each is."""
+    """Values that pass a barrier or a loop, or are updated in place, with the value whose place each shares."""
     program, readers, owners = fused.program, _readers(fused), dict[int, int]()
     for op in fused.kernels:
         forwards = program.names[op] in FORWARDS
@@ -56,8 +56,8 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
         unchanged = program.handed_on.get(op, frozenset())
         values = [program.root[operand] for operand in program.operands[op]]
         for index, (result, value) in enumerate(zip(program.makes[op], values, strict=False)):
-            # A loop overwrites its initial values: it starts from copies of those that others read or own, and of
-            # those that it begins with twice.
+            # A loop overwrites its initial values. It copies those that other operations read or own, and those that
+            # it is given twice.
             own = program.maker[value] in fused.reads and value not in program.constants
             once = own and values.index(value) == index
             if forwards or index in unchanged or (once and all_before(op, readers[value] - {op}, fused)):
@@ -66,24 +66,24 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
 
 
 def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
-    """Whether the order that operands alone give has `op` behind all `others`."""
-    left, pending, seen = set(others), [op], set[int]()
-    while pending and left:
+    """Whether use-def edges order all `others` before `op`."""
+    remaining, pending, visited = set(others), [op], set[int]()
+    while pending and remaining:
         for value in fused.reads[pending.pop()]:
             maker = fused.program.maker[value]
-            if maker in fused.reads and maker not in seen:
-                seen.add(maker)
-                left.discard(maker)
+            if maker in fused.reads and maker not in visited:
+                visited.add(maker)
+                remaining.discard(maker)
                 pending.append(maker)
-    return not left
+    return not remaining
 
 
 def _readers(fused: Fusion) -> Mapping[int, Set[int]]:
-    found = dict[int, set[int]]()
+    readers = dict[int, set[int]]()
     for op, values in fused.reads.items():
         for value in values:
-            found.setdefault(value, set()).add(op)
-    return found
+            readers.setdefault(value, set()).add(op)
+    return readers
 
 
 def returned_storages(fused: Fusion) -> set[int]:
@@ -91,11 +91,11 @@ def returned_storages(fused: Fusion) -> set[int]:
     return {owners.get(value, value) for value in fused.program.returned}
 
 
-def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
-    """The lives, each shorter by one step where an elementwise kernel takes its place. `kept` are never overwritten."""
-    dying = {life.value: life for life in found if life.value not in kept}
+def written_in_place(live_ranges: Sequence[Life], fused: Fusion, schedule: Sequence[int], kept: Set[int]) -> list[Life]:
+    """Shorten lives by one step if an elementwise kernel overwrites the value. `kept`: values never overwritten."""
+    dying = {life.value: life for life in live_ranges if life.value not in kept}
     shorter = dict[int, Life]()
-    for life in found:
+    for life in live_ranges:
         op = schedule[life.first]
         if not fused.program.traits[op] & Trait.FUSIBLE or op in fused.library:
             continue
@@ -105,27 +105,28 @@ def written_in_place(found: Sequence[Life], fused: Fusion, schedule: Sequence[in
                 shorter[value] = replace(operand, last=operand.last - 1)
                 del dying[value]
                 break
-    return [shorter.get(life.value, life) for life in found]
+    return [shorter.get(life.value, life) for life in live_ranges]
 
 
-def outside_results(found: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
-    """The lives that find no place where a result of at least their size is written, the largest choosing first.
+def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -> list[Life]:
+    """The lives that do not fit into the place of a result of at least their size, assigned largest first.
 
-    Each of `places` begins with the result; the lives that are put there are added.
+    Each of `places` begins with the result; assigned lives are appended to it.
     """
-    rest: list[Life] = []
-    listed = list(reversed(places))
-    taken = Taken(1 + max([life.last for place in (found, *places) for life in place], default=0))
-    for number, place in enumerate(listed):
+    unplaced: list[Life] = []
+    numbered_places = list(reversed(places))
+    taken = Taken(1 + max([life.last for place in (live_ranges, *places) for life in place], default=0))
+    for number, place in enumerate(numbered_places):
         for life in place:
             taken.put(number, life.first, life.last)
-    for size, alike in groupby(sorted(found, key=lambda life: (-life.bytes, life.first)), key=lambda life: life.bytes):
-        large_enough = sum([1 << number for number, place in enumerate(listed) if place[0].bytes >= size])
+    by_size = sorted(live_ranges, key=lambda life: (-life.bytes, life.first))
+    for size, alike in groupby(by_size, key=lambda life: life.bytes):
+        large_enough = sum([1 << number for number, place in enumerate(numbered_places) if place[0].bytes >= size])
         for life in alike:
             number = taken.first_free(large_enough, life.first, life.last)
             if number is None:
-                rest.append(life)
+                unplaced.append(life)
             else:
-                listed[number].append(life)
+                numbered_places[number].append(life)
                 taken.put(number, life.first, life.last)
-    return rest
+    return unplaced

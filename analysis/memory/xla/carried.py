@@ -1,7 +1,7 @@
-"""What an iteration of a loop copies of what it carries.
+"""Copies of carried values in an iteration of a loop.
 
-As XLA's copy insertion does (`xla/service/copy_insertion.cc`): a new value is written over the old one. The old one is
-copied before if something may still read it then: by the order that operands alone give, whatever the schedule says.
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`), a new value overwrites the old one. The old value is
+copied first if a reader may run later: by use-def edges alone, independent of the schedule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def copied_bytes(body: Fusion) -> int:
         new = owners.get(value, value)
         maker = program.maker[new]
         if new == old or new in program.constants or maker == OUTSIDE:
-            # What comes from outside is written where the old value was.
+            # A captured value is copied to the place of the old value.
             total += program.sizes[old] if new != old and new < program.arguments else 0
         elif not _all_read_before(maker, readers.get(old, frozenset()), body):
             total += program.sizes[old]
@@ -31,16 +31,16 @@ def copied_bytes(body: Fusion) -> int:
 
 
 def _readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[int]]:
-    """The kernels that read each storage, but for the terminator."""
-    found = dict[int, set[int]]()
+    """The kernels that read each storage, without the terminator."""
+    readers = dict[int, set[int]]()
     for op, values in body.reads.items():
         for value in values if op != body.program.terminator else ():
-            found.setdefault(owners.get(value, value), set()).add(op)
-    return found
+            readers.setdefault(owners.get(value, value), set()).add(op)
+    return readers
 
 
 def _all_read_before(maker: int, readers: Set[int], body: Fusion) -> bool:
-    """Whether all `readers` have run when `maker` writes; it may write element by element over what it reads."""
+    """Whether all `readers` have run when `maker` writes; an elementwise `maker` may overwrite its own operand."""
     program = body.program
     by_element = program.traits[maker] & Trait.FUSIBLE and maker not in body.library
     itself = {maker} if program.names[maker] in WRITES_OVER or by_element else set[int]()

@@ -1,4 +1,4 @@
-"""The columns of a program while it grows: what is said of each operation, and of each value."""
+"""The columns of a growing program: attributes of each operation, and of each value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .traits import Traits
 
 
 class Fields(TypedDict):
-    """Of a `Program`."""
+    """The fields of a `Program` that come from `Columns`."""
 
     names: tuple[str, ...]
     traits: tuple[Traits, ...]
@@ -26,7 +26,7 @@ class Fields(TypedDict):
 
 @dataclass
 class Columns:
-    """As in `Program`; an operation's number is its place."""
+    """Growing columns, as in `Program`; the number of an operation is its index."""
 
     names: list[str] = field(default_factory=list[str])
     traits: list[Traits] = field(default_factory=list[Traits])
@@ -40,7 +40,7 @@ class Columns:
     constants: set[int] = field(default_factory=set[int])
 
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
-        """Its number. `root`: as in `Program`, itself if not given."""
+        """Append a value, and return its number. `root`: as in `Program`; the value itself if None."""
         number = len(self.maker)
         self.maker.append(maker)
         self.sizes.append(size)
@@ -51,14 +51,15 @@ class Columns:
     def add_operation(
         self, name: str, traits: Traits, operands: Sequence[int], captured: Sequence[int], makes: Sequence[int]
     ) -> None:
-        """`captured`: what its regions read."""
+        """Append an operation. `captured`: the values that its regions read."""
         self.names.append(name)
         self.traits.append(traits)
-        listed = tuple(operands)
-        self.operands.append(listed)
-        read = tuple(dict.fromkeys([*listed, *captured])) if captured or len(listed) > 1 else listed
-        # Mostly the same, and kept once: whoever compares the two is done at once.
-        self.reads.append(listed if read == listed else read)
+        operand_numbers = tuple(operands)
+        self.operands.append(operand_numbers)
+        is_simple = not captured and len(operand_numbers) < 2
+        read = operand_numbers if is_simple else tuple(dict.fromkeys([*operand_numbers, *captured]))
+        # Share one tuple if both are equal, which makes later comparisons fast.
+        self.reads.append(operand_numbers if read == operand_numbers else read)
         self.makes.append(tuple(makes))
 
     def fields(self) -> Fields:

@@ -1,8 +1,8 @@
-"""What XLA makes of values that come from constants alone.
+"""Values that are computed from constants alone, as XLA treats them.
 
-Small ones it computes when it compiles, and they cost nothing. One number all over is a broadcast, and what counts
-upwards an iota: from these XLA computes when the step runs, each alike value once, before anything else. Kernels that
-can compute it where they read it do; for the others it is stored, from the start of the step to the last of them.
+XLA folds small ones at compile time, and they cost nothing. A splat is a broadcast, and an ascending range is an iota:
+values computed from these are computed at run time, equal values once, before all other operations. Kernels that can
+fuse such a value compute it themselves; for the others it is stored from the start of the step to its last reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ....support.type_guards import is_tensor
 
 @dataclass(frozen=True)
 class Number:
-    """One number, all over: equal for equal numbers."""
+    """A splat: all elements are one number. Equal for equal numbers."""
 
     key: Hashable
     literal: DenseAttr | None = field(default=None, compare=False)
@@ -29,33 +29,33 @@ class Number:
 
 @dataclass(frozen=True)
 class Computed:
-    """Computed when the step runs: equal where the same is computed."""
+    """A value that is computed at run time: equal for equal computations."""
 
     key: Hashable
 
 
 @dataclass
 class FromConstants:
-    """Operations whose operands all come from constants are to be added, in program order."""
+    """Classifies values; operations whose operands all come from constants must be added in program order."""
 
     known: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
 
     def add(self, op: Operation) -> None:
-        if len(op.results) == 1 and not op.regions and (found := self._of(op)) is not None:
-            self.known[op.results[0]] = found
+        if len(op.results) == 1 and not op.regions and (classified := self._of(op)) is not None:
+            self.known[op.results[0]] = classified
 
     def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
-        """Equal for values that XLA makes once; None for what costs nothing."""
-        found = self.known.get(value)
-        if found is None or not is_tensor(value.type) or not value.type.get_shape():
+        """A key that is equal for values that XLA makes once; None for values that cost nothing."""
+        classified = self.known.get(value)
+        if classified is None or not is_tensor(value.type) or not value.type.get_shape():
             return None
-        return found, value.type
+        return classified, value.type
 
     def is_one_number(self, value: SSAValue) -> bool:
         return isinstance(self.known.get(value), Number)
 
     def left_alone(self, op: Operation) -> SSAValue | None:
-        """The operand that the operation gives back as it is: of `x + 0`, of a maximum with minus infinity."""
+        """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
         neutral = _NEUTRAL.get(name_of(op))
         if neutral is None:
             return None
@@ -65,26 +65,26 @@ class FromConstants:
         return right if name_of(op) not in _ONE_SIDED and self._is(left, neutral) else None
 
     def _is(self, value: SSAValue, number: float) -> bool:
-        found = self.known.get(value)
-        if not isinstance(found, Number) or not isinstance(found.literal, DenseAttr):
+        splat = self.known.get(value)
+        if not isinstance(splat, Number) or not isinstance(splat.literal, DenseAttr):
             return False
-        array = to_numpy(found.literal)
+        array = to_numpy(splat.literal)
         return bool((array == number).all())
 
     def _of(self, op: Operation) -> Number | Computed | None:
         name, read = name_of(op), [self.known.get(operand) for operand in op.operands]
         if name == "stablehlo.constant":
             return _literal(op.properties["value"])
-        if read and all(isinstance(one, Number) for one in read) and (name in FUSIBLE or name in DENSE_VIEWS):
+        if read and all(isinstance(operand, Number) for operand in read) and (name in FUSIBLE or name in DENSE_VIEWS):
             if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
                 return read[0]
             return Number((name, _element(op.results[0]), *read))
         runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
         if not runs:
             return None
-        told = tuple(sorted(op.properties.items()))
-        inputs = [one or operand for one, operand in zip(read, op.operands, strict=True)]
-        return Computed((name, told, op.results[0].type, *inputs))
+        properties = tuple(sorted(op.properties.items()))
+        inputs = [classified or operand for classified, operand in zip(read, op.operands, strict=True)]
+        return Computed((name, properties, op.results[0].type, *inputs))
 
 
 _NEUTRAL = {

@@ -1,7 +1,7 @@
-"""What becomes of donated arguments under XLA:CPU.
+"""Donated arguments under XLA:CPU.
 
-A result is written in the place of the argument that was donated for it. A kernel that reads the argument and that the
-result does not wait for could run after that, so it gets a copy, made at the start; from then on the place is free for
+A result is written in the place of the argument that is donated for it. A kernel that reads the argument, and that the
+result does not depend on, might run later, so it reads a copy that is made at the start; the place is then free for
 temporaries until the result is written.
 """
 
@@ -19,7 +19,7 @@ from .run import Run
 
 @dataclass(frozen=True)
 class Donation:
-    """`held`: how long the argument itself stays in the place of `result`; `copy`: how long its copy lives, if any."""
+    """`held`: the live range of the argument in the place of `result`; `copy`: the live range of its copy, if any."""
 
     result: int
     held: Life
@@ -27,15 +27,15 @@ class Donation:
 
 
 def donated_for(function: FuncOp) -> Mapping[int, int]:
-    """For each argument of `function` that carries `tf.aliasing_output`, the number of the result."""
+    """For each argument of `function` with `tf.aliasing_output`, the number of the result."""
     if not isinstance(function.arg_attrs, ArrayAttr):
         return {}
-    targets = ((index, said.data.get("tf.aliasing_output")) for index, said in enumerate(function.arg_attrs.data))
+    targets = ((index, entry.data.get("tf.aliasing_output")) for index, entry in enumerate(function.arg_attrs.data))
     return {argument: target.value.data for argument, target in targets if isinstance(target, IntegerAttr)}
 
 
 def donations(donated: Mapping[int, int], run: Run) -> Iterator[Donation]:
-    """`donated`: arguments, and the numbers of the results that they are donated for."""
+    """The donations of a run. `donated`: arguments, and the numbers of the results that they are donated for."""
     if not donated:
         return
     readers, needed = _readers(run), _all_needed(run)
@@ -46,7 +46,7 @@ def donations(donated: Mapping[int, int], run: Run) -> Iterator[Donation]:
 
 
 def _donation(argument: int, result: int, run: Run, readers: Sequence[int], before: int) -> Donation:
-    """`readers`: when the argument is read. `before`: the steps that the result waits for, its own too, as bits."""
+    """`readers`: the steps that read the argument. `before`: bits of the result's step and the steps it depends on."""
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
     if all(before >> index & 1 for index in readers):
@@ -56,18 +56,18 @@ def _donation(argument: int, result: int, run: Run, readers: Sequence[int], befo
 
 def _readers(run: Run) -> dict[int, list[int]]:
     """For each value the steps that read it."""
-    found = dict[int, list[int]]()
+    readers = dict[int, list[int]]()
     for index, op in enumerate(run.schedule):
         for value in run.fused.reads[op]:
-            found.setdefault(value, []).append(index)
-    return found
+            readers.setdefault(value, []).append(index)
+    return readers
 
 
 def _all_needed(run: Run) -> dict[int, int]:
-    """For each kernel its step and those of all kernels that it waits for, as bits."""
-    found = dict[int, int]()
+    """For each kernel its step and those of all kernels that it depends on, as bits."""
+    needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
-        found[op] = 1 << index
+        needed[op] = 1 << index
         for other in run.needs.get(op, ()):
-            found[op] |= found[other]
-    return found
+            needed[op] |= needed[other]
+    return needed

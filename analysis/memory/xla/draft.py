@@ -1,4 +1,4 @@
-"""A program while it is written anew, operation by operation, with others in between."""
+"""A draft of a rewritten program: operations are kept, replaced, removed or inserted one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .traits import Trait, Traits
 
 @dataclass(frozen=True)
 class XlaForm:
-    """`origin`: for each operation of the program that of the program before, which it is or is a copy for."""
+    """A rewritten program. `origin`: for each operation the operation of the old program that it comes from."""
 
     program: Program
     origin: tuple[int, ...]
@@ -21,49 +21,49 @@ class XlaForm:
 
 @dataclass
 class Draft:
-    """The values of the program keep their numbers."""
+    """Builds a new program from `program`. The values of `program` keep their numbers."""
 
     program: Program
     origin: list[int] = field(default_factory=list[int])
     columns: Columns = field(init=False)
 
     def __post_init__(self) -> None:
-        of = self.program
+        program = self.program
         self.columns = Columns(
-            maker=list(of.maker),
-            sizes=list(of.sizes),
-            ranks=list(of.ranks),
-            root=list(of.root),
-            constants=set(of.constants),
+            maker=list(program.maker),
+            sizes=list(program.sizes),
+            ranks=list(program.ranks),
+            root=list(program.root),
+            constants=set(program.constants),
         )
 
     def keep(
         self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
     ) -> None:
-        """An operation of the program, which may read other values than there; `captured`, in its regions."""
+        """Append an operation of the program with new operands. `captured`: the values that its regions read."""
         program, columns = self.program, self.columns
-        self._made_next(program.makes[op])
+        self._set_makers(program.makes[op])
         for value in program.makes[op]:
-            # Of what is the memory of an operand that one alone is left.
+            # A reshape keeps only the operand whose memory it shares.
             columns.root[value] = columns.root[operands[0]] if op in program.reshapes else value
         self.origin.append(op)
         columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
 
     def leave_out(self, op: int) -> None:
-        """Nobody reads what it makes."""
+        """Remove an operation whose results have no readers."""
         for value in self.program.makes[op]:
             self.columns.maker[value] = OUTSIDE
 
     def replace(self, op: int, name: str, operands: Sequence[int]) -> None:
-        """What an operation makes is made by another one."""
-        self._made_next(self.program.makes[op])
+        """Append a new operation that makes the results of `op`."""
+        self._set_makers(self.program.makes[op])
         self.origin.append(op)
         self.columns.add_operation(name, Trait.NONE, operands, (), self.program.makes[op])
 
     def insert(
         self, origin: int, name: str, traits: Traits, operands: Sequence[int], sizes: Sequence[int], like: int
     ) -> Sequence[int]:
-        """An operation more, and the numbers of what it makes: values of these sizes, of the rank of `like`."""
+        """Append an additional operation. Returns the numbers of its results, of these sizes and the rank of `like`."""
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)
@@ -83,6 +83,6 @@ class Draft:
         )
         return XlaForm(changed, tuple(self.origin))
 
-    def _made_next(self, values: Sequence[int]) -> None:
+    def _set_makers(self, values: Sequence[int]) -> None:
         for value in values:
             self.columns.maker[value] = len(self.columns.names)

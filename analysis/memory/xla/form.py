@@ -1,4 +1,4 @@
-"""A function as XLA:CPU compiles it: without dead code, and with the copies that its kernels ask for."""
+"""A function as XLA:CPU compiles it: without dead code, and with the copies that its kernels require."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .read_program import program_of
 
 
 def xla_form(function: FuncOp, order: Order | None = None) -> tuple[Program, Sequence[Operation]]:
-    """The program, and for each of its operations that of the function which it is, or is a copy for.
+    """The program, and for each of its operations the operation of the function that it comes from.
 
-    `order`: that of its block, where it is known. Raises `Refusal` for dynamic shapes.
+    `order`: the order of the block, if it is already computed. Raises `Refusal` for dynamic shapes.
     """
     program, operations = _without_dead_code(function, order)
     form = with_kernel_copies(program)

@@ -1,14 +1,14 @@
-"""Which results XLA:CPU stores, and which it computes inside the operations that read them.
+"""Fusion of XLA:CPU: the results that it stores, and those that it computes inside of their readers.
 
-The rules are those of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its CPU heir). A producer goes
-into each of its readers that can take it. It is stored as well if a reader cannot: a matrix product reads memory. Two
-things are worth knowing when bytes are counted:
+The rules are those of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its CPU subclass). A producer
+is fused into each reader that permits it. It is stored as well if a reader does not: a matrix product reads memory.
+This matters for bytes in two cases:
 
-- a cheap producer with one large operand goes into several readers, each computing it again, and then its *operand*
-  is what lives until the last of them: not the mask of a dropout, but the random bits that it is made of;
-- an expensive producer (`tanh`) whose readers are computed in several kernels is stored.
+- A cheap producer with one large operand is fused into several readers, each of which computes it again, and its
+  *operand* is live until the last of them: the random bits of a dropout instead of its mask.
+- An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 
-What the library's kernels take (`library_kernels.py`) is taken before: they are fused with nothing else.
+Library kernels (`library_kernels.py`) are formed before, and are fused with nothing else.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .traits import Trait
 
 @dataclass(frozen=True)
 class Fusion:
-    """`reads`: for each operation that runs as a kernel of its own, the stored values that it reads. `library`: the
-    operations inside of kernels of the library."""
+    """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
+    operations inside of library kernels."""
 
     program: Program
     reads: Mapping[int, tuple[int, ...]]
@@ -40,7 +40,7 @@ class Fusion:
 def fusion(program: Program) -> Fusion:
     """Fuse the operations of a block."""
     rules = _Rules(program)
-    # From the end: what an operation is computed in depends on its readers.
+    # From the end: the kernels of an operation depend on those of its readers.
     stored = [op for op in reversed(range(len(program))) if rules.place(op)]
     stored.reverse()
     return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
@@ -54,19 +54,19 @@ class _Rules:
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def place(self, op: int) -> bool:
-        """Find out all about the operation, whose readers are placed; whether it is stored."""
-        # It is asked for sooner or later; asked now, nothing recurses over the length of the program.
+        """Compute all properties of an operation after those of its readers. Returns whether it is stored."""
+        # Filling the caches from the end prevents recursion over the length of the program.
         if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
             self.do_not_duplicate(op)
         self.kernels(op)
         return self.is_stored(op)
 
     def is_stored(self, op: int) -> bool:
-        """Whether some reader needs the result in memory. Reshapes are the memory of their operand."""
-        found = self.stored.get(op)
-        if found is None:
-            found = self.stored[op] = self._needs_memory(op)
-        return found
+        """Whether a reader needs the result in memory. Reshapes share the memory of their operand."""
+        is_stored = self.stored.get(op)
+        if is_stored is None:
+            is_stored = self.stored[op] = self._needs_memory(op)
+        return is_stored
 
     def _needs_memory(self, op: int) -> bool:
         program = self.program
@@ -78,11 +78,11 @@ class _Rules:
         return not all(self.fuses(op, reader) for reader in program.readers[op])
 
     def may_be_inside(self, op: int) -> bool:
-        """Whether it can be computed inside of some kernel."""
+        """Whether the operation can be fused into a kernel."""
         return bool(self.program.traits[op] & Trait.FUSIBLE) or op in self.library
 
     def is_inside(self, producer: int, reader: int) -> bool:
-        """As `fuses`, once it is known what is stored: what is not is computed in every reader."""
+        """As `fuses`, but true for every producer that is not stored: it is computed in every reader."""
         return not self.is_stored(producer) or (self.may_be_inside(producer) and self.fuses(producer, reader))
 
     def fuses(self, producer: int, reader: int) -> bool:
@@ -91,7 +91,7 @@ class _Rules:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
-        """What one edge says, whatever the other readers do."""
+        """Whether this edge permits fusion, regardless of the other readers."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
         if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
@@ -109,14 +109,14 @@ class _Rules:
         return library_kernels(self.program)
 
     def is_computed_once(self, producer: int) -> bool:
-        """Whether all that read it are computed inside of one kernel, and there once."""
+        """Whether all readers are computed inside of one kernel."""
         kernels = set[int]()
         for reader in self.program.readers[producer]:
             kernels |= self.kernels(reader)
         return len(kernels) == 1
 
     def kernels(self, op: int) -> frozenset[int]:
-        """Those that compute an operation: itself, or all that it is fused into."""
+        """The kernels that compute an operation: itself, or all kernels that it is fused into."""
         if op not in self.computed_in:
             self.computed_in[op] = frozenset([op])
             if op not in self.library and not self.is_stored(op):
@@ -126,41 +126,41 @@ class _Rules:
 
     @cached_property
     def in_reductions(self) -> set[int]:
-        """Reductions and what is computed inside of them: that which nobody else reads."""
-        found, traits = set[int](), self.program.traits
+        """Reductions, and the operations that are fused into them because they have no other reader."""
+        members, traits = set[int](), self.program.traits
         for op in reversed(range(len(self.program))):
             readers = self.program.readers[op]
-            inside = traits[op] & Trait.FUSIBLE and len(readers) == 1 and readers[0] in found
+            inside = traits[op] & Trait.FUSIBLE and len(readers) == 1 and readers[0] in members
             if (inside and op not in self.library) or traits[op] & Trait.SUMS:
-                found.add(op)
-        return found
+                members.add(op)
+        return members
 
     def do_not_duplicate(self, producer: int) -> bool:
-        """Several copies would read more memory than the one result: fuse into every reader, or into none."""
+        """Whether to fuse into all readers or none: duplicates would read more memory than the result occupies."""
         if producer not in self.shared_everywhere:
             program = self.program
             self.shared_everywhere[producer] = False
             self.shared_everywhere[producer] = (
                 len(self.large_operands(producer)) > 1
-                and sum(program.sizes[one] for one in set(program.operands[producer]))
+                and sum(program.sizes[operand] for operand in set(program.operands[producer]))
                 > program.sizes[program.makes[producer][0]]
                 and not all(self.fuses_on_all_paths(producer, reader) for reader in program.readers[producer])
             )
         return self.shared_everywhere[producer]
 
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
-        """Also where another operand of the reader comes from the producer: that way must be fused too."""
-        pending, seen = [reader], {reader}
+        """Whether the producer is fused into the reader directly and on all paths through other operands of it."""
+        pending, visited = [reader], {reader}
         while pending:
             current = pending.pop()
             if not self.may_fuse(producer, current):
                 return False
             for other in self.program.sources[current]:
-                if other == producer or other in seen or not self.comes_from(other, producer):
+                if other == producer or other in visited or not self.comes_from(other, producer):
                     continue
                 if not self.fuses(other, current):
                     return False
-                seen.add(other)
+                visited.add(other)
                 pending.append(other)
         return True
 
@@ -169,17 +169,17 @@ class _Rules:
 
     @cached_property
     def ancestors(self) -> Sequence[int]:
-        """All that an operation needs, as the bits of a number."""
-        found = list[int]()
+        """The transitive producers of each operation, as bits."""
+        ancestors = list[int]()
         for sources in self.program.sources:
             bits = 0
             for source in sources:
-                bits |= found[source] | 1 << source
-            found.append(bits)
-        return found
+                bits |= ancestors[source] | 1 << source
+            ancestors.append(bits)
+        return ancestors
 
     def large_operands(self, op: int) -> Sequence[int]:
-        """Operands that are as large as the result in every dimension; a broadcast or a constant is not."""
+        """Operands of at least the rank of the result, without broadcasts and constants."""
         program = self.program
         rank = program.ranks[program.makes[op][0]]
         return [
@@ -189,19 +189,19 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """The stored values that the kernel of `op` reads, through everything that is fused into it."""
-        program, found = self.program, dict[int, None]()
-        waiting, seen = [op], {op}
-        while waiting:
-            current = waiting.pop()
-            for value in (program.root[one] for one in program.reads[current]):
+        """The stored values that the kernel of `op` reads, including those of operations fused into it."""
+        program, stored = self.program, dict[int, None]()
+        pending, visited = [op], {op}
+        while pending:
+            current = pending.pop()
+            for value in (program.root[read] for read in program.reads[current]):
                 if value in program.constants:
                     continue
                 maker = program.maker[value]
                 if maker != OUTSIDE and self.is_inside(maker, current):
-                    if maker not in seen:
-                        seen.add(maker)
-                        waiting.append(maker)
+                    if maker not in visited:
+                        visited.add(maker)
+                        pending.append(maker)
                     continue
-                found[value] = None
-        return tuple(found)
+                stored[value] = None
+        return tuple(stored)

@@ -1,9 +1,10 @@
-"""What XLA:CPU adds to a program, or writes otherwise, before it fuses.
+"""Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
 
-An operand that lies otherwise than its kernel wants it (`layouts.py`) is transposed into a copy. The convolution that
-makes the gradient of a kernel reads the forward activation so, and the copy of it is made as soon as the activation is
-there. Products in bf16 are computed in f32. Values that are computed from constants alone are made once each, and what
-writes over one that others read as well is given a copy. The gradient of a maximum over windows is a scatter.
+An operand whose layout differs from that of its kernel (`layouts.py`) is transposed into a copy. The convolution that
+computes a kernel gradient reads the forward activation so, and the copy is made as soon as the activation is available.
+Products in bf16 are computed in f32. Equal values that are computed from constants alone are made once, and an
+operation that overwrites such a value with other readers gets a copy. The gradient of a maximum over windows becomes a
+scatter.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
 def with_kernel_copies(program: Program) -> XlaForm:
-    """Each product and convolution reads its operands as it wants them: transposed, and in f32 in place of bf16."""
+    """Insert copies of the operands of products and convolutions: transposed, and in f32 in place of bf16."""
     writer = _Writer(program, Draft(program))
     for op in range(len(program)):
         writer.add(op)
@@ -34,14 +35,18 @@ def with_kernel_copies(program: Program) -> XlaForm:
 
 @dataclass
 class _Writer:
-    """`now`: what is read in place of a value that was rounded, or that is made elsewhere too. `made`: of alike values
-    the first. `places`: of alike values that are written over, which operand of which operation needs no copy."""
+    """Writes the new program.
+
+    replacement: the value that is read in place of a value that was rounded, or that is a duplicate.
+    first_alike: for each class of equal values the first one. first_spread: the same for broadcasts.
+    places: for each class of overwritten equal values the operation and operand that needs no copy.
+    """
 
     program: Program
     new: Draft
-    now: dict[int, int] = field(default_factory=dict[int, int])
-    made: dict[int, int] = field(default_factory=dict[int, int])
-    spread: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    replacement: dict[int, int] = field(default_factory=dict[int, int])
+    first_alike: dict[int, int] = field(default_factory=dict[int, int])
+    first_spread: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     places: Mapping[int, tuple[int, int]] = field(init=False)
     pools: Pools = field(init=False)
 
@@ -51,10 +56,10 @@ class _Writer:
 
     def add(self, op: int) -> None:
         program, kernel = self.program, self.program.kernels.get(op)
-        if self._is_made(op):
+        if self._is_duplicate(op):
             return self.new.leave_out(op)
-        operands = self._seen(op)
-        if op in program.spreads and not self._is_scaled(op) and self._is_spread(op, operands[0]):
+        operands = self._simplified_operands(op)
+        if op in program.spreads and not self._is_scaled(op) and self._is_duplicate_broadcast(op, operands[0]):
             return self.new.leave_out(op)
         if op in program.pools:
             self.pools.add(op, operands)
@@ -63,22 +68,22 @@ class _Writer:
         elif program.names[op] == "stablehlo.multiply" and op not in program.reshapes:
             self._add_product(op, operands)
         elif program.names[op] in WRITES_OVER:
-            self.new.keep(op, self._own(op, operands), self._captured(op))
+            self.new.keep(op, self._with_own_operands(op, operands), self._captured(op))
         else:
             self.new.keep(op, operands, self._captured(op))
 
-    def _seen(self, op: int) -> Sequence[int]:
-        """What XLA reads once it has simplified the operation."""
+    def _simplified_operands(self, op: int) -> Sequence[int]:
+        """The operands after XLA's simplification of the operation."""
         program = self.program
         if op in program.numbers:
             return ()
         operands: Sequence[int] = program.operands[op]
-        if not self.now.keys().isdisjoint(operands):
-            operands = [self.now.get(value, value) for value in operands]
+        if not self.replacement.keys().isdisjoint(operands):
+            operands = [self.replacement.get(value, value) for value in operands]
         return [operands[program.reshapes[op]]] if op in program.reshapes else operands
 
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
-        """A product with a mask as numbers is for XLA a choice by the mask itself, which its library does not do."""
+        """XLA turns a product with a converted mask into a select by the mask itself, which its library lacks."""
         read = [self._mask(value) for value in operands]
         self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
 
@@ -87,24 +92,24 @@ class _Writer:
         is_mask = maker != OUTSIDE and self.new.origin[maker] in self.program.masks
         return self.new.columns.operands[maker][0] if is_mask else value
 
-    def _is_made(self, op: int) -> bool:
-        """Whether an earlier operation makes the same from constants. Each is remembered."""
-        found = False
+    def _is_duplicate(self, op: int) -> bool:
+        """Whether an earlier operation makes the same value from constants. Records the operation."""
+        is_duplicate = False
         for value in self.program.makes[op]:
             if (alike := self.program.alike.get(value)) is not None:
-                self.now[value] = self.made.setdefault(alike, value)
-                found = self.now[value] != value
-        return found
+                self.replacement[value] = self.first_alike.setdefault(alike, value)
+                is_duplicate = self.replacement[value] != value
+        return is_duplicate
 
-    def _is_spread(self, op: int, operand: int) -> bool:
-        """Whether an earlier broadcast makes the same. Each is remembered."""
+    def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
+        """Whether an earlier broadcast makes the same value. Records the broadcast."""
         (value,) = self.program.makes[op]
-        told = self.program.spreads[op], self.new.columns.root[operand]
-        self.now[value] = self.spread.setdefault(told, value)
-        return self.now[value] != value
+        key = self.program.spreads[op], self.new.columns.root[operand]
+        self.replacement[value] = self.first_spread.setdefault(key, value)
+        return self.replacement[value] != value
 
     def _is_scaled(self, op: int) -> bool:
-        """Whether the product with a broadcast is multiplied by one number: XLA puts the number into the broadcast."""
+        """Whether the product with a broadcast is multiplied by a scalar: XLA folds the scalar into the broadcast."""
         for _ in range(2):
             if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
                 return False
@@ -112,41 +117,41 @@ class _Writer:
         return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
-        """What the regions of an operation read."""
+        """The values that the regions of an operation capture."""
         operands, reads = self.program.operands[op], self.program.reads[op]
         if operands == reads:
             return ()
-        return [self.now.get(value, value) for value in reads if value not in operands]
+        return [self.replacement.get(value, value) for value in reads if value not in operands]
 
-    def _own(self, op: int, operands: Sequence[int]) -> Sequence[int]:
-        """What is written over is the operation's own: a copy, if others read it too."""
-        found, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
+    def _with_own_operands(self, op: int, operands: Sequence[int]) -> Sequence[int]:
+        """The operands with a copy in place of each overwritten operand that has other readers."""
+        own, unchanged = list(operands), self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
             alike = self.program.alike.get(value)
             if alike is not None and index not in unchanged and self.places.get(alike) != (op, index):
                 size = self.new.columns.sizes[value]
-                found[index] = self._copy(op, "stablehlo.copy", Trait.NONE, value, size)
-        return found
+                own[index] = self._copy(op, "stablehlo.copy", Trait.NONE, value, size)
+        return own
 
     def _add_kernel(self, op: int, operands: Sequence[int], kernel: Kernel) -> None:
-        wanted = self._as_wanted(op, operands, kernel)
-        self.new.keep(op, wanted)
+        self.new.keep(op, self._converted(op, operands, kernel))
         if kernel.wide_result:
-            # Stored in f32, and rounded by who reads it.
+            # Stored in f32; the readers round it.
             (wide,) = self.program.makes[op]
             narrow, self.new.columns.sizes[wide] = self.new.columns.sizes[wide], kernel.wide_result
-            self.now[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)
+            self.replacement[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)
 
-    def _as_wanted(self, op: int, operands: Sequence[int], kernel: Kernel) -> Sequence[int]:
-        found = list(operands)
+    def _converted(self, op: int, operands: Sequence[int], kernel: Kernel) -> Sequence[int]:
+        """The operands in the element types and layouts of the kernel."""
+        converted = list(operands)
         for index, size in enumerate(kernel.wide):
             if size:
-                found[index] = self._copy(op, _CAST, _IN_LIBRARY, found[index], size)
+                converted[index] = self._copy(op, _CAST, _IN_LIBRARY, converted[index], size)
         for index, transposed in enumerate(kernel.transposed):
             if transposed:
-                size = self.new.columns.sizes[found[index]]
-                found[index] = self._copy(op, "stablehlo.transpose", Trait.FUSIBLE, found[index], size)
-        return found
+                size = self.new.columns.sizes[converted[index]]
+                converted[index] = self._copy(op, "stablehlo.transpose", Trait.FUSIBLE, converted[index], size)
+        return converted
 
     def _copy(self, origin: int, name: str, traits: Traits, operand: int, size: int) -> int:
         (made,) = self.new.insert(origin, name, traits, [operand], [size], operand)

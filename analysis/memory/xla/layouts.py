@@ -1,8 +1,8 @@
-"""How XLA:CPU's kernels want their operands to lie in memory.
+"""Layouts that XLA:CPU's kernels require of their operands.
 
-Convolutions want `[b, 0, 1, f]` and `[0, 1, i, o]`, and matrix products the contracted dimensions last on the left and
-first on the right. A plain matrix they read either way, since a transpose is folded into the product: but for one that
-stands in front of dropping a batch dimension of extent 1.
+Convolutions require `[b, 0, 1, f]` and `[0, 1, i, o]`; matrix products require the contracted dimensions last on the
+left and first on the right. A plain matrix may have either layout, since its transpose is folded into the product,
+unless the product drops a batch dimension of extent 1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _drops_a_batch(op: Operation) -> bool:
 
 
 def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
-    """A matrix, or a batch of matrices, whose last two dimensions are exchanged."""
+    """Whether the permutation only exchanges the last two dimensions of a matrix or of a batch of matrices."""
     *batch, row, column = permutation if len(permutation) > 1 else (0, 1)
     return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
 
@@ -72,9 +72,9 @@ WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
     "stablehlo.dot_general": _of_dot,
     "stablehlo.convolution": _of_convolution,
 }
-"""For each of the two operands the order of its dimensions in memory."""
+"""The required order of the dimensions in memory, for each of the two operands."""
 
 
 def copied(op: Operation) -> tuple[bool, ...]:
-    """Of the operands, which are transposed in a copy."""
+    """For each operand, whether it is transposed into a copy."""
     return tuple([_is_moved(wanted) for wanted in WANTED[name_of(op)](op)])

@@ -1,4 +1,4 @@
-"""What XLA:CPU's library of kernels can compute, operation by operation (`xla/backends/cpu/ynn_support.cc`)."""
+"""Operations that XLA:CPU's kernel library supports (`xla/backends/cpu/ynn_support.cc`)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ....support.type_guards import is_tensor
 from .layouts import copied
 
 _TYPES = frozenset({f64, f32, bf16, i8})
-# For fewer elements a call of the library costs more than it gains.
+# For fewer elements the overhead of a library call exceeds its gain.
 _LEAST_ELEMENTS = 4096
 _LEAST_SIDE = 8
 _COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
 _TREE = 32
-"""A reduction of more elements than that, which the library does not do, is one of windows first."""
+"""A reduction over more elements that the library does not support becomes a windowed reduction first."""
 
 
 def in_library(op: Operation) -> bool:
@@ -35,7 +35,7 @@ def starts_a_library_kernel(op: Operation) -> bool:
 
 
 def in_two_steps(op: Operation) -> bool:
-    """Whether a reduction is rewritten as one of windows and one of their results."""
+    """Whether a reduction is rewritten as a windowed reduction and a reduction of its results."""
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
     shape = _shape(op.operands[0])
@@ -55,7 +55,7 @@ def _reduces(op: Operation) -> bool:
 
 
 def _reduces_windows(op: Operation) -> bool:
-    """Windows that lie side by side."""
+    """Whether the library supports the windowed reduction: only adjacent windows without overlap."""
     size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
     dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
@@ -70,7 +70,8 @@ def _is_row_by_column(op: Operation) -> bool:
     rows = prod(size for i, size in enumerate(left) if i not in (*batch, *contracted))
     inner = prod(left[i] for i in contracted)
     columns = prod(right) // max(1, inner * prod(left[i] for i in batch))
-    # What does not come last is transposed in a copy, but for a matrix: that is read as it is, and not by the library.
+    # Operands in another layout are transposed into a copy, except for matrices: these are read in place, without the
+    # library.
     read_by_columns = len(contracted) == 1 and contracted[0] == len(left) - 2 and len(batch) == len(left) - 2
     return (
         all(_element(value) in _TYPES for value in (*op.operands, *op.results))

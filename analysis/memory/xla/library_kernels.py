@@ -1,8 +1,8 @@
-"""The kernels that XLA:CPU takes from a library: a sum or a maximum, with what is computed around it.
+"""Library kernels of XLA:CPU: a sum or a maximum, together with operations around it.
 
-As `xla/backends/cpu/transforms/library_rewriter.cc` does, before anything else is fused: from the last reduction to the
-first, each takes in what makes its operands, where nobody else reads that, and then what reads its result, where one
-operation does. A kernel of the library is never fused with others: what it reads is stored, and so is what it makes.
+As in `xla/backends/cpu/transforms/library_rewriter.cc`, before other fusion: from the last reduction to the first, a
+kernel absorbs producers of its operands without other readers, and then the reader of its result if there is only one.
+A library kernel is never fused with others: its operands and its results are stored.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from .program import Program
 from .traits import Trait
 
-# Operations, with what they read from outside.
+# Maximum number of operations in a kernel plus values that it reads from outside.
 _LARGEST = 100
 
 
 def library_kernels(program: Program) -> Mapping[int, int]:
-    """For each operation inside of such a kernel the one whose result leaves it."""
-    found = _Grouping(program)
+    """For each operation inside of a library kernel the root of the kernel, whose result is stored."""
+    grouping = _Grouping(program)
     for op in reversed(range(len(program))):
-        if program.traits[op] & Trait.STARTS and op not in found.group_of:
-            found.grow(_Group(op, {op}))
-    return {op: group.root for op, group in found.group_of.items()}
+        if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
+            grouping.grow(_Group(op, {op}))
+    return {op: group.root for op, group in grouping.group_of.items()}
 
 
 @dataclass
@@ -44,21 +44,21 @@ class _Grouping:
             pass
 
     def _grow_once(self, group: _Group) -> bool:
-        """Breadth first, as far as it goes."""
-        waiting = deque[tuple[int, bool]]()
-        seen = set[int]()
+        """Absorb neighbours breadth first until none remains or the kernel is full. Return whether it grew."""
+        queue = deque[tuple[int, bool]]()
+        visited = set[int]()
         changed = False
 
-        def see(found: Iterable[tuple[int, bool]]) -> None:
-            for op, up in found:
-                if op not in seen:
-                    seen.add(op)
-                    waiting.append((op, up))
+        def enqueue(neighbours: Iterable[tuple[int, bool]]) -> None:
+            for op, up in neighbours:
+                if op not in visited:
+                    visited.add(op)
+                    queue.append((op, up))
 
-        see(self._above(group, group.inside))
-        see(self._below(group))
-        while waiting and self._size(group) < _LARGEST:
-            op, up = waiting.popleft()
+        enqueue(self._above(group, group.inside))
+        enqueue(self._below(group))
+        while queue and self._size(group) < _LARGEST:
+            op, up = queue.popleft()
             other = self.group_of.get(op)
             if other is group:
                 continue
@@ -72,14 +72,14 @@ class _Grouping:
             self.group_of[op] = group
             changed = True
             if up:
-                see(self._above(group, [op]))
+                enqueue(self._above(group, [op]))
             else:
                 group.root = op
-                see(self._below(group))
+                enqueue(self._below(group))
         return changed
 
     def _above(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """What makes the operands, where nobody outside reads it."""
+        """Producers of the operands that have no reader outside of the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:

@@ -1,9 +1,9 @@
-"""Memory model `xla`: the temporaries of a step as XLA:CPU has them, with barriers kept.
+"""Memory model `xla`: the temporaries of a step under XLA:CPU, with barriers kept.
 
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
 (`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and
-puts several values in one place (`buffers.py`). Nothing here is fitted: it is what XLA's passes do, simplified. How
-near it comes is in `docs/limits.md`.
+puts several values in one buffer (`buffers.py`). The model has no fitted parameters: it simplifies XLA's passes. Its
+accuracy is in `docs/limits.md`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .run import Run, live_bytes
 
 
 def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | None = None) -> Timeline:
-    """Live bytes over XLA's schedule, a step for each kernel. `labels`: for reports.
+    """Live bytes over XLA's schedule, with one step per kernel. `labels`: for reports.
 
     Raises `Refusal` for dynamic shapes.
     """
     program, origin = xla_form(function, None if phases is None else phases.order)
     run = Run.of(program)
-    named = labels or Labels(phases)
-    alive = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
+    labels = labels or Labels(phases)
+    live = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
     inner = run.inner_bytes()
     return Timeline(
         operations=tuple([program.names[op] for op in run.schedule]),
         phases=tuple(["" if phases is None else phases.phase[origin[op]] for op in run.schedule]),
-        buffers=tuple(_buffer(life, program, origin, named) for life in alive),
+        buffers=tuple(_buffer(life, program, origin, labels) for life in live),
         inner_bytes=inner,
-        live_bytes=live_bytes(alive, inner),
+        live_bytes=live_bytes(live, inner),
         argument_bytes=sum(program.sizes[: program.arguments]),
         result_bytes=sum([program.sizes[value] for value in program.operands[program.terminator]]),
         aliased_bytes=aliased_bytes(function, single_block(function)),
@@ -49,15 +49,15 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
 
 
 def temporaries(donated: Mapping[int, int], run: Run) -> list[Life]:
-    """What lies neither in an argument's nor in a result's place. `donated`: see `donations`."""
+    """The lives outside of the places of arguments and results. `donated`: see `donations`."""
     places = {life.value: [life] for life in run.lives if life.value in run.returned}
-    found = run.temporaries()
+    own_lives = run.temporaries()
     for donation in donations(donated, run):
         if donation.result in places:
             places[donation.result].append(donation.held)
         if donation.copy is not None:
-            found.append(donation.copy)
-    return outside_results(found, list(places.values()))
+            own_lives.append(donation.copy)
+    return outside_results(own_lives, list(places.values()))
 
 
 def _buffer(life: Life, program: Program, origin: Sequence[Operation], labels: Labels) -> Buffer:

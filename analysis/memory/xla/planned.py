@@ -1,4 +1,4 @@
-"""What XLA:CPU will need once a plan is carried out: the model of a program that nobody has written yet."""
+"""Predict the bytes that XLA:CPU needs under a plan, without rewriting the program."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plain:
-    """A step before anything is copied. Its operations and values have the numbers of its graph."""
+    """A step without copies. Its operations and values have the numbers of its graph."""
 
     program: Program
     donated: Mapping[int, int]
 
     @classmethod
     def of(cls, function: FuncOp, order: Order | None = None) -> Plain:
-        """`order`: that of its block, where it is known. Raises `Refusal` for dynamic shapes."""
+        """Convert a function. `order`: of its block, if already computed. Raises `Refusal` for dynamic shapes."""
         return cls(program_of(single_block(function), order), donated_for(function))
 
     def peak_bytes(self, rewritten: Rewritten) -> int:
-        """Temporaries of the program as it will be, by the model of `memory.py`."""
+        """Peak bytes of the temporaries of the rewritten program, by the model of `memory.py`."""
         run = Run.of(with_kernel_copies(_program(self.program, rewritten)).program)
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
@@ -44,7 +44,7 @@ def _program(plain: Program, new: Rewritten) -> Program:
     operations = new.operations
     at = _places(plain, new)
     reshapes = _at(at, plain.reshapes)
-    more = list(enumerate(new.stands_for))[len(plain.maker) :]
+    added = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for operation in operations if operation.origin == BARRIER for value in operation.makes}
     return replace(
         plain,
@@ -55,18 +55,18 @@ def _program(plain: Program, new: Rewritten) -> Program:
         reads=tuple([operation.reads for operation in operations]),
         makes=tuple([operation.makes for operation in operations]),
         maker=new.maker,
-        sizes=(*plain.sizes, *(plain.sizes[old] for _, old in more)),
-        ranks=(*plain.ranks, *(plain.ranks[old] for _, old in more)),
+        sizes=(*plain.sizes, *(plain.sizes[old] for _, old in added)),
+        ranks=(*plain.ranks, *(plain.ranks[old] for _, old in added)),
         root=_roots(plain, new, reshapes),
         reshapes=reshapes,
         numbers=frozenset([op for origin in plain.numbers for op in at[origin]]),
         masks=frozenset([op for origin in plain.masks for op in at[origin]]),
-        constants=plain.constants.union([new for new, old in more if old in plain.constants]),
-        broadcasts=plain.broadcasts.union([new for new, old in more if old in plain.broadcasts]) - behind,
+        constants=plain.constants.union([new for new, old in added if old in plain.constants]),
+        broadcasts=plain.broadcasts.union([new for new, old in added if old in plain.broadcasts]) - behind,
         bodies=_at(at, plain.bodies),
         handed_on=_at(at, plain.handed_on),
         kernels=_at(at, plain.kernels),
-        alike={**plain.alike, **{new: plain.alike[old] for new, old in more if old in plain.alike}},
+        alike={**plain.alike, **{new: plain.alike[old] for new, old in added if old in plain.alike}},
         pools=_at(at, plain.pools),
         spreads=_at(at, plain.spreads),
         traits=tuple(
@@ -76,34 +76,35 @@ def _program(plain: Program, new: Rewritten) -> Program:
 
 
 def _places(plain: Program, new: Rewritten) -> Sequence[Sequence[int]]:
-    """For each operation of the plain program those that are it, or copies of it."""
-    found: list[list[int]] = [[] for _ in range(len(plain))]
-    for op, one in enumerate(new.operations):
-        if one.origin != BARRIER:
-            found[one.origin].append(op)
-    return found
+    """For each operation of the plain program, the new operation and its copies."""
+    places: list[list[int]] = [[] for _ in range(len(plain))]
+    for op, instruction in enumerate(new.operations):
+        if instruction.origin != BARRIER:
+            places[instruction.origin].append(op)
+    return places
 
 
-def _at(places: Sequence[Sequence[int]], said: Mapping[int, T]) -> dict[int, T]:
-    """What is said of operations, of those that are the same in the new program."""
-    return {op: what for origin, what in said.items() for op in places[origin]}
+def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
+    """Transfer attributes of plain operations to the new operations and copies."""
+    return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
 
 
-def _operands(plain: Program, one: Instruction) -> tuple[int, ...]:
-    """With repetitions, as the original has them."""
-    if one.origin == BARRIER or plain.operands[one.origin] == plain.reads[one.origin]:
-        return one.reads
-    read_as = dict(zip(plain.reads[one.origin], one.reads, strict=True))
-    return tuple([read_as[value] for value in plain.operands[one.origin]])
+def _operands(plain: Program, instruction: Instruction) -> tuple[int, ...]:
+    """The operands of an instruction, with the repetitions of the original."""
+    origin = instruction.origin
+    if origin == BARRIER or plain.operands[origin] == plain.reads[origin]:
+        return instruction.reads
+    read_as = dict(zip(plain.reads[origin], instruction.reads, strict=True))
+    return tuple([read_as[value] for value in plain.operands[origin]])
 
 
 def _roots(plain: Program, new: Rewritten, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Everything else is memory of its own, as it was and in copies."""
-    found = list(range(len(new.stands_for)))
-    found[: len(plain.root)] = plain.root
+    """The owners of storage: results of reshapes share the storage of their operand, all other values own theirs."""
+    roots = list(range(len(new.stands_for)))
+    roots[: len(plain.root)] = plain.root
     for op in sorted(reshapes):
-        one = new.operations[op]
-        source = found[_operands(plain, one)[reshapes[op]]]
-        for value in one.makes:
-            found[value] = source
-    return tuple(found)
+        instruction = new.operations[op]
+        source = roots[_operands(plain, instruction)[reshapes[op]]]
+        for value in instruction.makes:
+            roots[value] = source
+    return tuple(roots)

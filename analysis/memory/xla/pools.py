@@ -1,8 +1,8 @@
 """The gradient of a maximum over windows, as XLA writes it (`xla/service/select_and_scatter_expander.cc`).
 
-`select_and_scatter` is a reduction of windows that finds where the maximum of each lies, and a scatter to there. The
-reduction waits for the operand alone, and so runs in the forward pass; it reads the indices of all elements, which
-are made when the step starts, one array as large as the operand for each of its dimensions.
+`select_and_scatter` becomes a windowed reduction that finds the index of each maximum, and a scatter to these indices.
+The reduction depends on the operand alone, and so runs in the forward pass. It reads the indices of all elements, which
+are made at the start of the step: one array of the shape of the operand for each of its dimensions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .traits import Trait
 
 @dataclass
 class Pools:
-    """`iotas`: the indices, by pool and dimension: those of operands of one shape are made once."""
+    """Expands pools. `iotas`: index arrays by shape and dimension, which operands of one shape share."""
 
     new: Draft
     iotas: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict[tuple[tuple[int, ...], int], int])
@@ -25,14 +25,14 @@ class Pools:
     def add(self, op: int, operands: Sequence[int]) -> None:
         new, pool, (operand, source, init) = self.new, self.new.program.pools[op], operands
         iotas = [self._iota(op, operand, dimension, pool) for dimension in range(len(pool.shape))]
-        found = [new.columns.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
-        best = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], found, operand)
-        together = [pool.source_index_bytes * len(pool.shape)]
-        (where,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, best[1:], together, operand)
+        sizes = [new.columns.sizes[source]] + [pool.source_index_bytes] * len(pool.shape)
+        maxima = new.insert(op, "stablehlo.reduce_window", Trait.NONE, [operand, *iotas], sizes, operand)
+        index_bytes = [pool.source_index_bytes * len(pool.shape)]
+        (indices,) = new.insert(op, "stablehlo.concatenate", Trait.FUSIBLE, maxima[1:], index_bytes, operand)
         (zeros,) = new.insert(
             op, "stablehlo.broadcast_in_dim", Trait.NONE, [init], [new.columns.sizes[operand]], operand
         )
-        new.replace(op, "stablehlo.scatter", [zeros, where, source])
+        new.replace(op, "stablehlo.scatter", [zeros, indices, source])
 
     def _iota(self, op: int, operand: int, dimension: int, pool: Pool) -> int:
         key = (pool.shape, dimension)

@@ -1,7 +1,7 @@
-"""A block as XLA:CPU is given it, as numbers: what fusion, schedule and places are found on.
+"""The input of the XLA:CPU model: a block as integers, for fusion, scheduling and buffer assignment.
 
-Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and come
-from an operation or from outside. Nothing here is IR.
+Operations are 0 … n - 1 in program order, the terminator last; values are numbered as in `planning/graph.py`, and are
+defined by an operation or outside. This module contains no IR.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from .traits import Traits
 
 @dataclass(frozen=True)
 class Kernel:
-    """How a product or a convolution wants its operands: `transposed`, which of them lie otherwise; `wide`, for each
-    operand in bf16 its bytes in f32, 0 for others; `wide_result`, the same of the result."""
+    """Requirements of a product or a convolution.
+
+    transposed: for each operand, whether its layout must change.
+    wide: for each operand in bf16 its bytes in f32, 0 for others.
+    wide_result: the same for the result.
+    """
 
     transposed: tuple[bool, ...]
     wide: tuple[int, ...]
@@ -26,8 +30,8 @@ class Kernel:
 
 
 class Pool(NamedTuple):
-    """The gradient of a maximum over windows: the `shape` of its operand; bytes of an index for each element of the
-    operand, and of what is added to it."""
+    """The gradient of a maximum over windows: the `shape` of its operand, and the bytes of one index per element of the
+    operand (`index_bytes`) and of the source (`source_index_bytes`)."""
 
     shape: tuple[int, ...]
     index_bytes: int
@@ -36,19 +40,24 @@ class Pool(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, what it and its regions read, each
-    once; `makes`.
+    """For each operation: `names`; `traits`; `operands`, with repetitions; `reads`, the values that it and its regions
+    read, without repetitions; `makes`.
 
-    For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the value whose memory a
-    chain of reshapes is.
+    For each value: `maker`, an operation or `OUTSIDE`; `sizes`, its bytes; `ranks`; `root`, the owner of its memory
+    through a chain of reshapes.
 
-    `arguments`: how many of the first values are the block's. `reshapes`: operations that are the memory of one
-    of their operands, and of which. `numbers`: those that make one number all over. `masks`: those that make numbers of
-    a mask. `constants`: values that cost nothing and are made where they are used. `broadcasts`: values that are made
-    by one. `bodies`: of each loop and branch the blocks inside. `handed_on`: of each loop which of the values that it
-    carries no iteration changes. `kernels`: what products and convolutions want. `alike`: of values that the step
-    computes from constants alone; equal for equal values. `pools`: gradients of maxima over windows. `spreads`:
-    broadcasts; equal for those that do the same to what they read.
+    arguments: the number of block arguments, which are the first values.
+    reshapes: operations that share the memory of an operand, with the number of that operand.
+    numbers: operations that make a splat.
+    masks: operations that convert a mask to numbers.
+    constants: values that cost nothing and are made in their readers.
+    broadcasts: values that a broadcast makes.
+    bodies: the blocks of each loop and branch.
+    handed_on: for each loop the numbers of the carried values that no iteration changes.
+    kernels: the requirements of products and convolutions.
+    alike: numbers of values that the step computes from constants alone; equal for equal values.
+    pools: gradients of maxima over windows.
+    spreads: numbers of broadcasts; equal for equal broadcasts of possibly different operands.
     """
 
     arguments: int
@@ -82,7 +91,7 @@ class Program:
 
     @property
     def returned(self) -> tuple[int, ...]:
-        """What the block hands on, reshapes looked through."""
+        """The storages that the terminator reads, looking through reshapes."""
         return tuple([self.root[value] for value in self.operands[self.terminator]])
 
     def is_made_here(self, value: int) -> bool:
@@ -90,25 +99,26 @@ class Program:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation those that read its results, reshapes looked through."""
+        """For each operation the readers of its results, looking through reshapes."""
         direct: list[list[int]] = [[] for _ in self.maker]
         for op, values in enumerate(self.reads):
             for value in values:
                 direct[value].append(op)
-        found: list[tuple[int, ...]] = [()] * len(self)
+        all_readers: list[tuple[int, ...]] = [()] * len(self)
         reshapes = self.reshapes.keys()
         for op in reversed(range(len(self))):
             made = self.makes[op]
-            # Nearly every operation makes one value.
-            readers = direct[made[0]] if len(made) == 1 else [one for result in made for one in direct[result]]
+            # Fast path: nearly every operation makes one value.
+            readers = direct[made[0]] if len(made) == 1 else [reader for result in made for reader in direct[result]]
             if not reshapes.isdisjoint(readers):
-                readers = [end for reader in readers for end in (found[reader] if reader in reshapes else (reader,))]
-            found[op] = tuple(readers) if len(readers) < 2 else tuple(dict.fromkeys(readers))
-        return tuple(found)
+                ends = (all_readers[reader] if reader in reshapes else (reader,) for reader in readers)
+                readers = [end for group in ends for end in group]
+            all_readers[op] = tuple(readers) if len(readers) < 2 else tuple(dict.fromkeys(readers))
+        return tuple(all_readers)
 
     @cached_property
     def sources(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation those that make what it reads, reshapes looked through, constants left out."""
+        """For each operation the producers of its operands, looking through reshapes, without constants."""
         looked_through = ([self.root[value] for value in values] for values in self.reads)
         return tuple(
             tuple([self.maker[value] for value in values if self.is_made_here(value)]) for values in looked_through

@@ -1,4 +1,4 @@
-"""What kernels and pools ask for, read off the types of an operation."""
+"""Derive `Kernel` and `Pool` from the types of an operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a block of IR to a `Program`."""
+"""Convert a block of IR to a `Program`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LOOP = "stablehlo.while"
 LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block, known: Order | None = None) -> Program:
-    """An operation for each of the block's. `known`: its order. Raises `Refusal` for dynamic shapes."""
-    order = known or Order.of(block)
+def program_of(block: Block, order: Order | None = None) -> Program:
+    """Convert a block. `order`: its order, if already computed. Raises `Refusal` for dynamic shapes."""
+    order = order or Order.of(block)
     reader = _Reader(order, constants_only(order))
     for op in order.operations:
         reader.add(op)
@@ -40,7 +40,7 @@ def program_of(block: Block, known: Order | None = None) -> Program:
 
 @dataclass
 class _Reader:
-    """Gives out the numbers. Values are known by their ids: they live as long as the block."""
+    """Numbers operations and values. Values are keyed by their ids: they live as long as the block."""
 
     order: Order
     constant: Set[SSAValue]
@@ -57,7 +57,7 @@ class _Reader:
     spreads: dict[int, int] = field(default_factory=dict[int, int])
     spread_numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     measured: dict[int, tuple[Attribute, int, int]] = field(default_factory=dict[int, tuple[Attribute, int, int]])
-    """Bytes and rank of the types seen so far, by identity: a step has few, and many values of each."""
+    """Bytes and rank of types, by identity: a step has few types, and many values of each."""
 
     def __post_init__(self) -> None:
         for argument in self.order.block.args:
@@ -69,7 +69,7 @@ class _Reader:
                     self._from_outside(value)
 
     def _from_outside(self, value: SSAValue) -> int:
-        """What a captured reshape is the memory of comes from outside too."""
+        """Number a value from outside; the operand of a captured reshape comes from outside too."""
         if id(value) in self.number:
             return self.number[id(value)]
         source = _reshaped(value)
@@ -85,8 +85,8 @@ class _Reader:
         if is_constant:
             self.from_constants.add(op)
         is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
-        # What the result is the memory of. One number all over is of any shape at once.
-        source = None if is_number or not results else _shown_by(op) or self.from_constants.left_alone(op)
+        # The operand whose memory the result shares. A splat has none: it has any shape at once.
+        source = None if is_number or not results else _viewed_by(op) or self.from_constants.left_alone(op)
         operands = [self.number[id(operand)] for operand in op.operands]
         captured = [self.number[id(value)] for value in self._read_by(op)] if op.regions else []
         if source is not None:
@@ -106,18 +106,18 @@ class _Reader:
     def _traits(self, op: Operation) -> Traits:
         if (alike := key_of(op)) is None:
             return traits_of(op, self.constant)
-        # Nothing else of an operation's place says anything.
+        # Apart from this flag, the traits do not depend on the operands.
         key = (alike, name_of(op) == "stablehlo.divide" and divides_cheaply(op, self.constant))
-        if (found := self.traits.get(key)) is None:
-            found = self.traits[key] = traits_of(op, self.constant)
-        return found
+        if (traits := self.traits.get(key)) is None:
+            traits = self.traits[key] = traits_of(op, self.constant)
+        return traits
 
     def _spread(self, op: Operation) -> int:
-        told = (op.operands[0].type, *op.properties.values(), op.results[0].type)
-        return self.spread_numbers.setdefault(told, len(self.spread_numbers))
+        key = (op.operands[0].type, *op.properties.values(), op.results[0].type)
+        return self.spread_numbers.setdefault(key, len(self.spread_numbers))
 
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
-        """`source`: what the result is the memory of."""
+        """Number a result. `source`: the operand whose memory it shares."""
         root = None if source is None else self.columns.root[self.number[id(source)]]
         made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
         self.number[id(result)] = made
@@ -130,10 +130,10 @@ class _Reader:
         return made
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
-        """Bytes and rank of a value. What has no memory of its own may be of unknown size."""
+        """Bytes and rank of a value. A `free` value has no memory of its own, and may have an unknown size."""
         type_ = value.type
-        if (known := self.measured.get(id(type_))) is not None:
-            return known[1:]
+        if (entry := self.measured.get(id(type_))) is not None:
+            return entry[1:]
         try:
             measures = value_bytes(value), rank_of(value)
         except Refusal:
@@ -147,9 +147,9 @@ class _Reader:
         return self.order.reads[self.order.position[op]]
 
     def program(self) -> Program:
-        operations, known = self.order.operations, dict[Key, tuple[Program, ...]]()
+        operations, body_cache = self.order.operations, dict[Key, tuple[Program, ...]]()
         bodies = {
-            number: self._bodies_of(op, known)
+            number: self._bodies_of(op, body_cache)
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
@@ -171,16 +171,16 @@ class _Reader:
             spreads=self.spreads,
         )
 
-    def _bodies_of(self, op: Operation, known: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
-        """Of operations that are alike the same, so that whoever counts needs to look at one."""
+    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[Program, ...]]) -> tuple[Program, ...]:
+        """The programs of the regions; structurally equal operations share one object, which is counted once."""
         captured = captured_values(op)
         if any(_reshaped(value) is not None for value in captured):
-            # What it is a reshape of counts too.
+            # The operands of captured reshapes matter too, and are not in the key.
             return _programs(op)
         key = region_key(op, set(filter(_is_broadcast, captured)), frozenset())
-        if key not in known:
-            known[key] = _programs(op)
-        return known[key]
+        if key not in cache:
+            cache[key] = _programs(op)
+        return cache[key]
 
 
 def _programs(op: Operation) -> tuple[Program, ...]:
@@ -188,11 +188,11 @@ def _programs(op: Operation) -> tuple[Program, ...]:
 
 
 def _reshaped(value: SSAValue) -> SSAValue | None:
-    """What the value is a reshape of."""
-    return _shown_by(value.owner) if isinstance(value.owner, Operation) else None
+    """The operand that the value is a reshape of; None if it is none."""
+    return _viewed_by(value.owner) if isinstance(value.owner, Operation) else None
 
 
-def _shown_by(op: Operation) -> SSAValue | None:
+def _viewed_by(op: Operation) -> SSAValue | None:
     return op.operands[0] if does_nothing(op) else viewed_operand(op) if name_of(op) in DENSE_VIEWS else None
 
 
@@ -201,15 +201,15 @@ def _is_broadcast(value: SSAValue) -> bool:
 
 
 def handed_on(loop: Operation) -> frozenset[int]:
-    """Which of the values that a loop carries no iteration changes, be it through loops inside."""
+    """The numbers of the carried values that no iteration changes, also not in nested loops."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
     pairs = zip(body.args, body.last_op.operands, strict=True)
-    return frozenset([at for at, (before, after) in enumerate(pairs) if _before_loops(after) is before])
+    return frozenset([index for index, (before, after) in enumerate(pairs) if _before_loops(after) is before])
 
 
 def _before_loops(value: SSAValue) -> SSAValue:
-    """What loops hand on is what they begin with."""
+    """Look through nested loops that carry the value unchanged to its initial value."""
     while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in handed_on(value.op):
         value = value.op.operands[value.index]
     return value

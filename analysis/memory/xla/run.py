@@ -1,4 +1,4 @@
-"""A block as XLA:CPU runs it: its kernels, their order, and what each keeps alive, loops and branches included."""
+"""The execution of a block by XLA:CPU: its kernels, their schedule and live ranges, with loops and branches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from .program import Program
 
 @dataclass(frozen=True)
 class Run:
-    """`schedule` ends with the terminator; `needs` has the kernels that each kernel waits for.
+    """The kernels of a block, scheduled.
 
-    `returned` are the storages of what the block hands on.
+    needs: the kernels that each kernel depends on.
+    schedule: the kernels in order; the terminator is last.
+    lives: the live ranges of stored values.
+    returned: the storages of the values that the block returns.
     """
 
     fused: Fusion
@@ -45,19 +48,19 @@ class Run:
         return self.fused.program
 
     def temporaries(self) -> list[Life]:
-        """What the block stores and does not hand on."""
+        """The live ranges of the storages that the block does not return."""
         in_place = written_in_place(self.lives, self.fused, self.schedule, self.returned)
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """For each step what the regions of a loop or a branch need; a loop also copies of what it carries."""
+        """For each step the bytes inside of its regions; for a loop including copies of carried values."""
         program, peaks = self.program, dict[int, int]()
         for op, bodies in program.bodies.items():
-            # Of operations that are alike the bodies are the same.
+            # Structurally equal operations share one object for their bodies.
             if id(bodies) not in peaks:
                 runs = [Run.of(with_kernel_copies(body).program) for body in bodies]
                 copied = [copied_bytes(run.fused) if op in program.handed_on else 0 for run in runs]
-                peaks[id(bodies)] = max([run.peak_bytes() + more for run, more in zip(runs, copied, strict=True)])
+                peaks[id(bodies)] = max([run.peak_bytes() + size for run, size in zip(runs, copied, strict=True)])
         inner = {op: peaks[id(bodies)] for op, bodies in program.bodies.items()}
         return tuple([inner.get(op, 0) for op in self.schedule])
 
@@ -66,6 +69,6 @@ class Run:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Bytes alive at each step, counted as in every other model: of the lives, and inside of what runs there."""
+    """Live bytes at each step, counted as in every other model: the sum of the lives and the inner bytes."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(Storages(*rows.T), np.array(inner, np.int64)).tolist())

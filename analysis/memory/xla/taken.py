@@ -1,7 +1,7 @@
-"""Which of many places are taken at which steps: all places at once, as the bits of a number for each span of steps.
+"""Occupied places over time: a segment tree over the steps, with the set of occupied places as bits at each node.
 
-The spans are those of a binary tree: node 1 is all steps, node n is made of the nodes 2n and 2n + 1, and the leaves are
-single steps. Any span of steps is made of few of them.
+Node 1 covers all steps, node n covers the steps of nodes 2n and 2n + 1, and the leaves are single steps. Any span of
+steps consists of few nodes.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 _BEFORE = 1
-"""The step -1 is one too: before all others."""
+"""Number of steps before step 0: step -1 is valid too."""
 
 
 class Taken:
-    """`throughout`: the places that were taken for all of a node's steps at once; `somewhere`, for some of them."""
+    """`throughout`: the places that one `put` occupied for all steps of a node; `somewhere`: for some of them."""
 
     def __init__(self, steps: int):
-        """No step is `steps` or later."""
+        """All steps are less than `steps`."""
         self._leaves = 1 << (steps + _BEFORE).bit_length()
         self._throughout = [0] * (2 * self._leaves)
         self._somewhere = [0] * (2 * self._leaves)
 
     def put(self, place: int, first: int, last: int) -> None:
-        """From `first` to `last`, both inclusive; where the place is taken already, it stays so."""
+        """Occupy the place from `first` to `last`, both inclusive. It may be occupied already."""
         bit = 1 << place
         for node in self._nodes(first, last):
             self._throughout[node] |= bit
@@ -31,7 +31,7 @@ class Taken:
                 node >>= 1
 
     def first_free(self, wanted: int, first: int, last: int) -> int | None:
-        """The lowest of the `wanted` places that is free at all these steps. `wanted`: their bits."""
+        """The lowest place of the bit set `wanted` that is free at all these steps; None if there is none."""
         taken = 0
         for node in self._nodes(first, last):
             taken |= self._somewhere[node]
@@ -42,7 +42,7 @@ class Taken:
         return (free & -free).bit_length() - 1 if free else None
 
     def _nodes(self, first: int, last: int) -> Iterator[int]:
-        """The nodes that the steps are made of."""
+        """The disjoint nodes that cover exactly these steps."""
         low, high = self._leaves + first + _BEFORE, self._leaves + last + _BEFORE + 1
         while low < high:
             if low & 1:

@@ -1,4 +1,4 @@
-"""What an operation is to XLA:CPU's fusion: `fusion.py` and `library_kernels.py` decide by these alone."""
+"""Traits of operations for XLA:CPU's fusion; `fusion.py` and `library_kernels.py` decide by these alone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from ....support.type_guards import is_tensor
 from .library import in_library, in_two_steps, integers, starts_a_library_kernel
 
 Traits = int
-"""Of one operation, as bits. They are asked for all the time, and a `Flag` of Python answers ten times as slowly."""
+"""The traits of one operation, as bits. Queries are frequent, and ten times as slow with Python's `Flag`."""
 
 
 class Trait:
-    """`FUSIBLE`: it can be computed inside of a reader, and what it reads inside of it. `EXPENSIVE`: not twice, and not
-    for each element of a reader that `REUSES` it. `SUMS`: it computes inside of itself what nobody else reads.
-    `LIBRARY`: a kernel of the library can compute it; `STARTS`: such a kernel is made for it."""
+    """Bits of `Traits`.
+
+    FUSIBLE: it can be fused into its readers, and its operands into it.
+    EXPENSIVE: it is not computed twice, nor once per element of a reader that `REUSES` it.
+    REUSES: it reads elements of its first operand repeatedly.
+    SUMS: operands without other readers are fused into it.
+    LIBRARY: a library kernel can compute it.
+    STARTS: a library kernel is created for it.
+    """
 
     NONE: Final = 0
     FUSIBLE: Final = 1
@@ -34,24 +40,24 @@ class Trait:
 
 def traits_of(op: Operation, constant: Container[SSAValue]) -> Traits:
     """`constant`: the values that are computed from constants alone."""
-    name, found = name_of(op), Trait.NONE
+    name, traits = name_of(op), Trait.NONE
     if name in FUSIBLE and not _is_copied_row_by_row(op):
-        found |= Trait.FUSIBLE
+        traits |= Trait.FUSIBLE
         if _is_expensive(op, constant):
-            found |= Trait.EXPENSIVE
+            traits |= Trait.EXPENSIVE
         if _reuses_elements(op):
-            found |= Trait.REUSES
+            traits |= Trait.REUSES
     if in_library(op):
-        found |= Trait.LIBRARY
+        traits |= Trait.LIBRARY
         if starts_a_library_kernel(op):
-            found |= Trait.STARTS
+            traits |= Trait.STARTS
     elif name in REDUCTIONS and not in_two_steps(op):
-        found |= Trait.SUMS
-    return found
+        traits |= Trait.SUMS
+    return traits
 
 
 def is_mask_as_numbers(op: Operation) -> bool:
-    """A product with such a one is for XLA a choice by the mask itself."""
+    """Whether the operation converts a mask to numbers. XLA turns a product with it into a select by the mask."""
     return name_of(op) == "stablehlo.convert" and _element(op.operands[0]) == i1
 
 
@@ -59,13 +65,13 @@ _OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "con
 
 
 def does_nothing(op: Operation) -> bool:
-    """Whether XLA:CPU leaves it out: moves to the host, which it is on; differentiation writes padding by nothing, and
-    slices of everything."""
+    """Whether XLA:CPU removes the operation: moves to the host, which is the device, and padding, slices and casts
+    without effect, which differentiation generates."""
     if is_placement(op):
         return True
     if name_of(op) == "stablehlo.broadcast_in_dim":
         dimensions = integers(op, "broadcast_dimensions")
-        # One that adds dimensions of extent 1 is a reshape.
+        # A broadcast that only adds dimensions of extent 1 is a reshape.
         return _elements(op.operands[0]) == _elements(op.results[0]) and list(dimensions) == sorted(dimensions)
     return name_of(op) in _OFTEN_NOTHING and op.operands[0].type == op.results[0].type
 
@@ -80,7 +86,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
 
 
 def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
-    """By a constant it is a multiplication, and by a broadcast one by a broadcast of reciprocals."""
+    """Whether a division becomes a multiplication: by a constant, or by a broadcast of reciprocals."""
     return op.operands[1] in constant or _is_spread(op.operands[1].owner)
 
 
@@ -89,7 +95,7 @@ def _is_spread(maker: Operation | Block) -> bool:
 
 
 def _reuses_elements(op: Operation) -> bool:
-    """Whether it reads an element of its first operand more than once, or only some that are not known."""
+    """Whether it reads elements of its first operand more than once, or only some, at dynamic indices."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         return _elements(op.results[0]) > _elements(op.operands[0])
     return name_of(op) == "stablehlo.dynamic_slice"
@@ -97,7 +103,7 @@ def _reuses_elements(op: Operation) -> bool:
 
 _MOST_PIECES = 8
 _WIDE = 64
-"""Rows of so many elements are copied in one go, which is faster than to compute them where they are read."""
+"""Rows of at least this many elements are copied as a whole, which is faster than computing them in the reader."""
 
 
 def _is_copied_row_by_row(op: Operation) -> bool:
