@@ -1,6 +1,6 @@
-"""A curve over budgets as one HTML file: under the pointer the numbers of the nearest point, and what it runs again.
+"""A curve over budgets as one HTML file: the pointer shows the numbers of the nearest point, and its recomputation.
 
-The file holds its data and its script, and asks nothing of the network.
+The file contains its data and its script; it loads nothing from the network.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ function scaled(curve) {
   };
 }
 
-// Everything that can be pointed at: where it is, and what is said of it.
+// Everything that can be pointed at: its position, and the text for it.
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
-  const again = one => one.again.map(each =>
-    `  ${each.segment || "outside segments"}: ${each.executions} run again, ${each.percent.toFixed(4)} %` +
-    (each.values.length ? `: ${each.values.join(", ")}` : ""));
+  const again = one => one.again.map(row =>
+    `  ${row.segment || "outside segments"}: ${row.executions} run again, ${row.percent.toFixed(4)} %` +
+    (row.values.length ? `: ${row.values.join(", ")}` : ""));
   const points = curve.points.map(one => ({ bytes: one.budget_bytes, percent: one.percent, text: [
     `budget ${share(one.budget_bytes)}`, `peak   ${share(one.peak_bytes)}`,
     `extra  ${one.percent.toFixed(4)} %, ` + (one.bound_percent === null ? one.bound_by :
