@@ -1,4 +1,4 @@
-"""The command line of recompute-plan, and what all of its ways share."""
+"""The command line of recompute-plan, and helpers shared by its modes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """argparse ends the process for wrong usage, with exit code 2."""
+    """Parse the command line. For wrong usage argparse ends the process with exit code 2."""
     options = parser.parse_args(arguments)
-    asked = [one for one in (options.budget, options.sweep, options.fit) if one is not None]
-    if len(asked) != 1 and not (options.evaluate and not asked):
+    modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
+    if len(modes) != 1 and not (options.evaluate and not modes):
         parser.error("give either --budget or --sweep, or --fit")
     if options.evaluate is not None and options.sweep is not None:
         parser.error("--evaluate is for --budget")
@@ -38,15 +38,15 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 
 
 def count_of(options: argparse.Namespace) -> int:
-    """So many budgets. Raises `ValueError`."""
+    """The number of budgets of a sweep. Raises `ValueError` for less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep is {options.sweep}: at least one budget")
     return options.sweep
 
 
-def effort_of(options: argparse.Namespace, otherwise: str = "full") -> Effort:
-    """`otherwise`: where none is asked for."""
-    return EFFORTS[options.effort or otherwise]()
+def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
+    """The effort of the search; `default` without the option."""
+    return EFFORTS[options.effort or default]()
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -58,6 +58,7 @@ def progress_of(options: argparse.Namespace) -> Progress:
 
 
 def say(lines: Iterable[str], aside: bool = False) -> None:
+    """Print lines on standard output; with `aside` on standard error, if a file goes to standard output."""
     text = "".join([f"{line}\n" for line in lines])
     if aside:
         print(text, end="", file=sys.stderr, flush=True)

@@ -45,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("only one of the programs can come from standard input")
     try:
         with loaded_rules(options.load_rules):
-            return _checked(options)
+            return _check(options)
     except FileError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
 
 
-def _checked(options: argparse.Namespace) -> int:
-    """The exit code; what was found is printed."""
+def _check(options: argparse.Namespace) -> int:
+    """Print the verdict and return the exit code."""
     try:
         texts = [read_text(path) for path in (options.before, options.after)]
         before, after = (load(text, name) for text, name in texts)
@@ -65,7 +65,7 @@ def _checked(options: argparse.Namespace) -> int:
     except RecursionError:
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
         return BAD_INPUT
-    # Read twice, a resource has two names: what is the same file is seen before it is read.
+    # Compare the texts first: in a module parsed twice, a resource gets two names.
     proof = (
         proof_of_identity(before)
         if texts[0][0] == texts[1][0]
@@ -85,7 +85,7 @@ def _checked(options: argparse.Namespace) -> int:
 
 
 def load(text: str, name: str) -> ModuleOp:
-    """The verified module that the text says. Raises `ParseError` or `DiagnosticException`."""
+    """Parse and verify a module. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, name)
     verify_module(module)
     return module

@@ -69,10 +69,10 @@ class _Task:
     plain_peak: int
     interrupt: Interrupt
 
-    def solved(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
+    def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.asked)
-        # With copies of views the numbers of operations differ from plan to plan.
+        # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
         return solve(self.problem, budget, options.solver, best, () if views else starts, effort, view_copies=views)
 
@@ -84,13 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     options = parsed(argument_parser(), arguments)
     try:
-        return _planned(options)
+        return _plan(options)
     except BrokenPipeError:
-        # Whoever read the output has seen enough.
+        # The reader of the output has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLANNED
     except KeyboardInterrupt:
-        # The second one, or one where nothing is found on the way, as with --fit.
+        # The second Ctrl-C, or the first one in a mode without intermediate results.
         print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
         return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
@@ -102,12 +102,12 @@ def _as_error(text: str) -> str:
     return text if "error: " in text else f"recompute-plan: error: {text}"
 
 
-def _planned(options: argparse.Namespace) -> int:
+def _plan(options: argparse.Namespace) -> int:
     if options.curve is not None:
         demand_format(options.curve)
     text, name = read_text(options.graph)
     if not _is_graph(text, name):
-        # What reads MLIR takes its time to import.
+        # Imported late: the modules that read MLIR are slow to import.
         from .planned_step import planned_step
 
         return planned_step(options, text, name)
@@ -120,21 +120,21 @@ def _planned(options: argparse.Namespace) -> int:
     with Interrupt() as interrupt:
         task = _Task(options, name, problem, plain_peak, interrupt)
         if options.evaluate is not None:
-            return _evaluated(task)
+            return _evaluate(task)
         if options.sweep is not None:
-            return _swept(task)
+            return _sweep(task)
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
-        outcome = task.solved(least_budget(problem, interrupt.asked) if budget is None else budget)
-    return _written(task, outcome)
+        outcome = task.solve(least_budget(problem, interrupt.asked) if budget is None else budget)
+    return _write(task, outcome)
 
 
 def _is_graph(text: str, name: str) -> bool:
-    """A graph is a JSON object, and no module begins like one."""
+    """Whether the input is a graph: a JSON object, by its suffix or its first character."""
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 
-def _written(task: _Task, outcome: Outcome) -> int:
-    """The exit code; files are written and what was found is printed."""
+def _write(task: _Task, outcome: Outcome) -> int:
+    """Write the files, print the outcome, and return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
     lines = [title(task.name, task.problem, task.plain_peak)]
@@ -154,16 +154,16 @@ def _written(task: _Task, outcome: Outcome) -> int:
     return PLANNED
 
 
-def _swept(task: _Task) -> int:
+def _sweep(task: _Task) -> int:
     options, count = task.options, count_of(task.options)
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 
-    def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
+    def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
         task.progress(f"budget {budgets.index(budget) + 1} of {count}: {budget} bytes")
-        return task.solved(budget, starts)
+        return task.solve(budget, starts)
 
-    outcomes = sweep(budgets, solved, task.interrupt.asked)
+    outcomes = sweep(budgets, solve_budget, task.interrupt.asked)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
     say([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
@@ -172,18 +172,18 @@ def _swept(task: _Task) -> int:
     return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 
-def _evaluated(task: _Task) -> int:
+def _evaluate(task: _Task) -> int:
     text, name = read_text(task.options.evaluate)
     problem = with_named_views(task.problem, text)
-    found = evaluate(problem, read_order(problem, text, name))
-    extra = found.cost - task.problem.total_cost
+    evaluation = evaluate(problem, read_order(problem, text, name))
+    extra = evaluation.cost - task.problem.total_cost
     lines = [
         title(task.name, task.problem, task.plain_peak),
-        f"peak: {found.peak_bytes} bytes, {found.peak_bytes / task.plain_peak:.6f} of the plain peak",
-        f"extra cost: {task.problem.percent(extra):.4f} %, {len(found.bytes_at)} executions",
+        f"peak: {evaluation.peak_bytes} bytes, {evaluation.peak_bytes / task.plain_peak:.6f} of the plain peak",
+        f"extra cost: {task.problem.percent(extra):.4f} %, {len(evaluation.bytes_at)} executions",
     ]
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
-    kept = budget is None or found.peak_bytes <= budget
+    kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
     say(lines)

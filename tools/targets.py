@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
-What they show is found in `driver/queries.py`.
+`driver/queries.py` computes their content.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ Timelines = list[tuple[str, Timeline]]
 
 
 class UnknownChoice(ValueError):
-    """A value of an option that the target does not have."""
+    """An invalid value of an option of a target."""
 
-    def __init__(self, target: str, option: str, given: str, known: Iterable[str]):
-        super().__init__(f"unknown {option} '{given}' for {target}; known are {', '.join(known)}")
+    def __init__(self, target: str, option: str, value: str, choices: Iterable[str]):
+        super().__init__(f"unknown {option} '{value}' for {target}; known are {', '.join(choices)}")
 
 
-def _text(found: Timelines) -> str:
-    top = max((one.peak_bytes for _, one in found), default=0)
-    return "\n".join(f"@{name}\n{timeline_report.to_text(one, top_bytes=top)}" for name, one in found)
+def _text(timelines: Timelines) -> str:
+    top = max((timeline.peak_bytes for _, timeline in timelines), default=0)
+    return "\n".join(f"@{name}\n{timeline_report.to_text(timeline, top_bytes=top)}" for name, timeline in timelines)
 
 
 _TIMELINE_FORMATS: dict[str, Callable[[Timelines], str]] = {
     "text": _text,
-    "json": lambda found: "".join(timeline_report.to_json(one, name) for name, one in found),
-    "svg": lambda found: timeline_report.to_svg(found, "Memory over the step"),
-    "html": lambda found: to_html(found, "Memory over the step"),
+    "json": lambda timelines: "".join(timeline_report.to_json(timeline, name) for name, timeline in timelines),
+    "svg": lambda timelines: timeline_report.to_svg(timelines, "Memory over the step"),
+    "html": lambda timelines: to_html(timelines, "Memory over the step"),
 }
 
 
@@ -67,28 +67,30 @@ class MemoryTimelineTarget(Target):
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
             raise UnknownChoice(self.name, "model", self.model, MODELS)
-        found = timelines_of(module, self.model)
+        timelines = timelines_of(module, self.model)
         if self.before:
-            found = _pairs(timelines_of(_parsed(self.before, ctx), self.model), found)
-        output.write(_TIMELINE_FORMATS[self.format](found))
+            timelines = _pairs(timelines_of(_parse_file(self.before, ctx), self.model), timelines)
+        output.write(_TIMELINE_FORMATS[self.format](timelines))
 
 
-def _parsed(path: str, ctx: Context) -> ModuleOp:
+def _parse_file(path: str, ctx: Context) -> ModuleOp:
     """Raises `FileError` and `ParseError`."""
     text, name = read_text(path)
     return parse_module(text, name, ctx)
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """Each function as it was, then as it is. Raises `ValueError` where one was not there."""
+    """The timelines of each function, before and after. Raises `ValueError` for a function that `before` lacks."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")
-    return [pair for name, one in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", one))]
+    return [
+        pair for name, timeline in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", timeline))
+    ]
 
 
 _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
-    "text": lambda found: "\n".join(explain_report.to_text(one) for one in found),
+    "text": lambda explanations: "\n".join(map(explain_report.to_text, explanations)),
     "json": explain_report.to_json,
 }
 
