@@ -1,10 +1,10 @@
-"""What `canonicalize` may do to tokens and depends: less text, the same order. What is read keeps its token.
+"""Canonicalization patterns for tokens and depends. They preserve the order, and the token of every value with uses.
 
 recompute.token %g, %g                      ->  recompute.token %g
 %x1 = recompute.depend %x after %t
 %y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
 %x2 = recompute.depend %x1 after %t         ->  %x1
-a token or a depend that nobody reads       ->  nothing
+a token or a depend without uses            ->  nothing
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .recompute import DependOp, TokenOp
 
 
 class DropUnreadToken(RewritePattern):
-    """Nobody waits for it, so it orders nothing."""
+    """Erase a token without uses: it orders nothing."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -26,7 +26,7 @@ class DropUnreadToken(RewritePattern):
 
 
 class DropRepeatedGates(RewritePattern):
-    """To wait for a value twice is to wait for it."""
+    """Drop repeated gates of a token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -37,7 +37,7 @@ class DropRepeatedGates(RewritePattern):
 
 
 class DropUnreadDepend(RewritePattern):
-    """Nobody reads what it delays."""
+    """Erase a depend whose results have no uses."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
@@ -46,22 +46,22 @@ class DropUnreadDepend(RewritePattern):
 
 
 class DropRepeatedDelay(RewritePattern):
-    """A value that has waited for this token need not wait for it again."""
+    """Replace a delayed value that is delayed again after the same token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
         for value, delayed in zip(op.values, op.delayed, strict=True):
-            waited = isinstance(value.owner, DependOp) and value.owner.token is op.token
-            if waited and delayed.first_use is not None:
+            is_delayed = isinstance(value.owner, DependOp) and value.owner.token is op.token
+            if is_delayed and delayed.first_use is not None:
                 rewriter.replace_all_uses_with(delayed, value)
 
 
 class MergeDepends(RewritePattern):
-    """Depends of one block on one token become one, at the place of the first, where that can see all values."""
+    """Merge depends of one block on one token into one, in place of the first, if all values are defined before it."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
-        first = next((one for one in _others(op) if one.is_before_in_block(op)), None)
+        first = next((depend for depend in _mergeable(op) if depend.is_before_in_block(op)), None)
         if first is None or not all(_is_before(value, first) for value in op.values):
             return
         values = tuple(dict.fromkeys((*first.values, *op.values)))
@@ -75,8 +75,8 @@ class MergeDepends(RewritePattern):
             rewriter.replace(old, [], [delayed[value] for value in old.values])
 
 
-def _others(op: DependOp) -> list[DependOp]:
-    """Depends of the same block on the same token that say the same of themselves."""
+def _mergeable(op: DependOp) -> list[DependOp]:
+    """The other depends of the same block on the same token with equal attributes."""
     users = (use.operation for use in op.token.uses)
     return [
         user
@@ -89,7 +89,7 @@ def _others(op: DependOp) -> list[DependOp]:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Whether the value exists before `op`; it is visible in the block of `op`."""
+    """Whether the value is defined before `op`; it is visible in the block of `op`."""
     owner = value.owner
     return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
 

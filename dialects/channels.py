@@ -1,4 +1,4 @@
-"""Channels of copied collectives: a copy that used its original's channel would be taken for the same exchange."""
+"""Channels of copied collectives: a copy on its original's channel would be taken for the same exchange."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def channel_of(op: Operation) -> int | None:
 
 
 def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
-    """Give the collectives among the copies, and inside of them, channels of their own."""
+    """Give new channels to the collectives among the copies, and inside them."""
     for copy in copies:
         for op in every_operation(copy):
             _take_channel(op, channels)
 
 
 def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Operations without a channel stay as they are; the number 0 says that there is none."""
+    """Replace the channel of an operation, if it has one; the number 0 means none."""
     attribute = _channel(copy)
     if not isinstance(attribute, UnregisteredAttr) or not channel_of(copy):
         return

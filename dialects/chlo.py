@@ -1,10 +1,10 @@
-"""CHLO for xDSL: the operations that JAX writes where StableHLO has none of its own.
+"""CHLO for xDSL: operations that JAX emits and StableHLO does not have.
 
 %r = chlo.erf %a : type -> type
 %r = chlo.zeta %a, %b : type, type -> type
 %values, %indices = chlo.top_k(%a, k = 2) : type -> (type, type)
 
-Names, properties and assembly are those of ChloOps.td. What is not here passes through in the generic form.
+Names, properties and assembly are those of ChloOps.td. Other operations pass through in the generic form.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ElementwiseOp(CustomFormatOp):
     TAKES: ClassVar[Takes] = is_any
     """The element types that the operation is defined for."""
     IS_TEST: ClassVar[bool] = False
-    """Whether the result is a truth value for each element."""
+    """Whether the result is a boolean for each element."""
 
     traits = traits_def(Pure())
 
@@ -96,7 +96,7 @@ def _elementwise(base: type[ElementwiseOp], word: str, takes: Takes, is_test: bo
 
 @irdl_op_definition
 class TopKOp(IRDLOperation):
-    """The `k` largest elements of each row, from the largest on, and where they stand in it; of equals the first."""
+    """The `k` largest elements of each row in descending order, and their indices; of equal elements the first."""
 
     name = "chlo.top_k"
 

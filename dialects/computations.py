@@ -1,12 +1,12 @@
-"""Shardy's operations with a region that sees nothing from outside.
+"""Shardy's operations with a region that is isolated from above.
 
 %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
     (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
 %0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
 
-JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the part that lies
-there. What it does besides computing is whatever its region does; as nobody has said so to xDSL's passes, they take it
-for an effect, as they take every operation that they do not know.
+JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the parts of the
+operands there. Its effects are those of its region. It declares no memory effect to xDSL, so xDSL's passes assume that
+it has one, as for every unknown operation.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ComputationOp(IRDLOperation):
         self.verify_body()
 
     def verify_body(self) -> None:
-        """Arguments as the operands, and results as what is returned."""
+        """The arguments have the types of the operands, and the returned values those of the results."""
         check_all("the arguments of the region", self.body.block.arg_types, self.operand_types)
         check_all("the values that the region returns", self.returned(), self.result_types)
 
@@ -127,12 +127,12 @@ class ComputationOp(IRDLOperation):
 
     @classmethod
     def parse_name(cls, parser: Parser) -> Properties:
-        """What stands in front of the operands."""
+        """Parse the part before the operands."""
         return {}
 
     @classmethod
     def parse_shardings(cls, parser: Parser) -> Properties:
-        """What stands between operands and arguments; it may be missing."""
+        """Parse the part between operands and arguments, which may be missing."""
         properties: Properties = {}
         for name in ("in_shardings", "out_shardings"):
             if parser.parse_optional_keyword(name) is not None:
@@ -155,7 +155,7 @@ class ComputationOp(IRDLOperation):
         print_function_type(printer, self)
 
     def print_name(self, printer: Printer) -> None:
-        """What stands in front of the operands."""
+        """Print the part before the operands."""
 
     def print_shardings(self, printer: Printer) -> None:
         for name, shardings in (("in_shardings", self.in_shardings), ("out_shardings", self.out_shardings)):
@@ -165,7 +165,7 @@ class ComputationOp(IRDLOperation):
 
 @irdl_op_definition
 class ManualComputationOp(ComputationOp):
-    """The region runs on each device along the manual axes, on the parts of the operands that lie there."""
+    """The region runs on each device along the manual axes, on the parts of the operands that are there."""
 
     name = "sdy.manual_computation"
 
@@ -190,15 +190,15 @@ class ManualComputationOp(ComputationOp):
         self.manual_axes.print_parameter(printer)
 
 
-def check_parts(what: str, parts: Sequence[Attribute], wholes: Sequence[Attribute]) -> None:
-    """Of the same elements, along as many dimensions."""
-    check_count(what, len(parts), len(wholes))
+def check_parts(subject: str, parts: Sequence[Attribute], wholes: Sequence[Attribute]) -> None:
+    """Raises `VerifyException` unless each part has the element type and the rank of its whole."""
+    check_count(subject, len(parts), len(wholes))
     for part, whole in zip(parts, wholes, strict=True):
-        if part != whole and (_kind(part) is None or _kind(part) != _kind(whole)):
-            raise VerifyException(f"of the {what}, one has type {part}, which is no part of {whole}")
+        if part != whole and (_element_and_rank(part) is None or _element_and_rank(part) != _element_and_rank(whole)):
+            raise VerifyException(f"of the {subject}, one has type {part}, which is no part of {whole}")
 
 
-def _kind(type_: Attribute) -> tuple[Attribute, int] | None:
+def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:
     return (type_.element_type, len(type_.get_shape())) if is_tensor(type_) else None
 
 

@@ -25,14 +25,14 @@ from .stablehlo import STABLEHLO
 
 @dataclass
 class RecomputeContext(Context):
-    """A context that collects what passes say, in order: their remarks, and the plans that they carry out, as text."""
+    """A context that collects the remarks of passes, and the plans that they apply, as text, in order."""
 
     remarks: list[Remark] = field(default_factory=list[Remark])
     plans: list[str] = field(default_factory=list[str])
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
-    """Hand remarks to who runs the pass; to standard error where nobody collects them, as under stock `xdsl-opt`."""
+    """Report remarks to the context; to standard error if it does not collect them, as under stock `xdsl-opt`."""
     if isinstance(context, RecomputeContext):
         context.remarks.extend(remarks)
         return
@@ -41,14 +41,14 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
 
 
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
-    """The remarks on what has no effect; with `strict` the first of them is an error. Raises `Refusal`."""
+    """The remarks on ineffective options. With `strict`, raises the first of them as a `Refusal`."""
     if strict and remarks:
         raise Refusal(remarks[0].operation, f"{remarks[0].reason} (strict)")
     return remarks
 
 
 def make_context() -> RecomputeContext:
-    """A fresh context with the dialects loaded; operations of others pass through in the generic form."""
+    """A new context with the dialects loaded; operations of other dialects pass through in the generic form."""
     context = RecomputeContext(allow_unregistered=True)
     for dialect in (Builtin, Func, Arith, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, RECOMPUTE):
         context.load_dialect(dialect)

@@ -1,4 +1,4 @@
-"""What an operation cannot say of itself at once. Said at the operation, before any pass has to guess."""
+"""Contradicting attributes of an operation, reported at the operation before any pass runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _is_backward(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """`holds`: whether the operation says so. `words`: what it says, and what to do."""
+    """`holds`: whether the operation contradicts itself this way. `words`: the message, with a remedy."""
 
     holds: Callable[[Operation], bool]
     words: str
@@ -40,15 +40,15 @@ class Contradiction:
 CONTRADICTIONS = (
     Contradiction(
         lambda op: _is_marked(op) and Names.CHECKPOINT in op.attributes,
-        f"it is to be recomputed ({Names.RECOMPUTE} = true) and to be kept ({Names.CHECKPOINT}): take one of them away",
+        f"it is to be recomputed ({Names.RECOMPUTE} = true) and to be kept ({Names.CHECKPOINT}): remove one of them",
     ),
     Contradiction(
         lambda op: _is_marked(op) and _is_backward(op),
-        f"only forward operations are recomputed: take {Names.RECOMPUTE} away, or correct {Names.PHASE}",
+        f"only forward operations are recomputed: remove {Names.RECOMPUTE}, or correct {Names.PHASE}",
     ),
     Contradiction(
         lambda op: Names.RECOMPUTE in op.attributes and Names.COPY in op.attributes,
-        f"it is a copy ({Names.COPY}), and copies are not recomputed again: take {Names.RECOMPUTE} away",
+        f"it is a copy ({Names.COPY}), and copies are not recomputed again: remove {Names.RECOMPUTE}",
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and not isinstance(op, SegmentOp),
@@ -56,18 +56,18 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and _is_kept(op),
-        f"it is to be kept ({Names.RECOMPUTE} = false) and its outputs to be recomputed: take one of them away",
+        f"it is to be kept ({Names.RECOMPUTE} = false) and its outputs to be recomputed: remove one of them",
     ),
 )
 
-# Each of them speaks of one of these.
-_ABOUT = frozenset({Names.RECOMPUTE, Names.OUTPUT_RECOMPUTE})
+# Every contradiction involves one of these.
+_INVOLVED = frozenset({Names.RECOMPUTE, Names.OUTPUT_RECOMPUTE})
 
 
 def verify_marks(operations: Iterable[Operation]) -> None:
-    """Raise a `Refusal` at the first operation that contradicts itself."""
+    """Raises `Refusal` at the first operation with contradicting attributes."""
     for op in operations:
-        if _ABOUT.isdisjoint(op.attributes):
+        if _INVOLVED.isdisjoint(op.attributes):
             continue
         for contradiction in CONTRADICTIONS:
             if contradiction.holds(op):

@@ -1,4 +1,4 @@
-"""xDSL's elimination of dead code in one sweep, for regions of one block: readers stand behind what they read there."""
+"""Dead code elimination in one sweep, for regions of one block, where every use follows its definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..support.walk import every_operation
 
 
 def drop_dead_code(region: Region) -> None:
-    """As `region_dce(region)`: erase every operation that has no effect and that nothing alive reads."""
+    """Like `region_dce(region)`: erase every operation without effects and without live uses."""
     if _is_flat(region):
         _sweep(region)
     else:
@@ -20,7 +20,7 @@ def drop_dead_code(region: Region) -> None:
 
 
 def has_dead_code(root: Operation) -> bool:
-    """Whether `drop_dead_code` would erase something inside: then there is something that nobody reads at all."""
+    """Whether `drop_dead_code` would erase an operation inside: then there is one without any use."""
     return any(_is_dead(op) for op in every_operation(root)[1:])
 
 
@@ -50,7 +50,8 @@ def _is_dead(op: Operation) -> bool:
 
 @cache
 def _never_has_effects(kind: type[Operation]) -> bool:
-    """Whether that is known of every operation of the class: such traits, and no others that say more."""
-    said = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
-    is_free = bool(said) and all(isinstance(trait, NoMemoryEffect) for trait in said)
+    """Whether the traits of the class exclude effects: it has memory effect traits, all of them `NoMemoryEffect`, and
+    is neither a terminator nor a symbol."""
+    effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
+    is_free = bool(effects) and all(isinstance(trait, NoMemoryEffect) for trait in effects)
     return is_free and not (kind.has_trait(IsTerminator) or kind.has_trait(SymbolOpInterface))

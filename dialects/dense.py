@@ -1,8 +1,8 @@
 """Dense constants, exact bit for bit, in every element type.
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
-`[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` holds bits, one element's if all are
-alike, and so do xDSL's own attributes as they are read here; `parse_dense` and `dense_text` are the way in and out.
+`[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` stores bits, those of one element if all
+are equal; so do xDSL's own attributes as parsed here. `parse_dense` and `dense_text` convert from and to text.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .splat import SplatBytes, splat_bytes
 class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
     """The value of `stablehlo.constant`: `dense<…> : tensor<…>`, equal when the bits are equal.
 
-    `data` holds the bits of one element if all are alike, otherwise of all in row-major order. Build with
-    `DenseAttr.get`, which finds splats.
+    `data` has the bits of one element if all are equal, otherwise of all in row-major order. Build it with
+    `DenseAttr.get`, which detects splats.
     """
 
     name = "stablehlo.dense"
@@ -45,7 +45,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @staticmethod
     def get(type: AnyTensor, raw: bytes) -> DenseAttr:
-        """From the bits of one element (a splat) or of all; `VerifyException` for any other length."""
+        """From the bits of one element (a splat) or of all. Raises `VerifyException` for any other length."""
         return DenseAttr(type, BytesAttr(shortest(raw, dtype_of(type.element_type))))
 
     @staticmethod
@@ -56,7 +56,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @property
     def is_splat(self) -> bool:
-        """Whether one element stands for all; for those of an empty tensor too, if it is written like that."""
+        """Whether the data are one element for all; also for an empty tensor that was written as a splat."""
         return len(self.data.data) == dtype_of(self.type.element_type).itemsize
 
     def verify(self) -> None:
@@ -74,7 +74,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
 
 def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
-    """The constant as a read-only array of its shape; a splat is one element seen with stride zero."""
+    """The constant as a read-only array of its shape; a splat is one element with stride zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
     values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else small_bits(attr), dtype)
@@ -82,7 +82,7 @@ def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
 
 
 def small_bits(attr: AnyDense) -> bytes:
-    """The bits of xDSL's own attribute, in the form that `DenseAttr` keeps: xDSL sign-extends integers below a byte."""
+    """The bits of xDSL's own attribute, in the form of `DenseAttr`: xDSL sign-extends integers below a byte."""
     dtype = dtype_of(attr.type.element_type)
     if isinstance(attr.data, SplatBytes):
         return masked(attr.data.element, dtype)
@@ -90,7 +90,7 @@ def small_bits(attr: AnyDense) -> bytes:
 
 
 def standard_text(attr: AnyDense) -> str | None:
-    """`dense<…>` for xDSL's own attribute, exact as `dense_text`; None for elements that numpy does not have."""
+    """`dense<…>` for xDSL's own attribute, exact as `dense_text`; None for an element type that numpy lacks."""
     try:
         return dense_text(attr.type, small_bits(attr))
     except ValueError:
@@ -98,19 +98,19 @@ def standard_text(attr: AnyDense) -> str | None:
 
 
 def to_small(attr: AnyDense) -> DenseAttr:
-    """xDSL's expanded attribute of tensor type as the same constant in the small form."""
+    """xDSL's expanded attribute of tensor type as a `DenseAttr`, the same constant."""
     assert is_tensor(attr.type), "only tensors are StableHLO constants"
     return DenseAttr(attr.type, BytesAttr(small_bits(attr)))
 
 
 def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
-    """xDSL's own attribute, for operations of other dialects; a splat is expanded for those who ask for its data."""
+    """xDSL's own attribute, for operations of other dialects; a splat is expanded when its data are accessed."""
     element = type.element_type
     if is_integer_type(element) and dtype_of(element) in SUB_BYTE_BITS:
-        # xDSL sign-extends; an i1 that is true is -1.
+        # xDSL sign-extends: a true i1 is -1.
         values = np.frombuffer(raw, dtype_of(element)).astype(np.int8)
         raw = (-values if element.width.data == 1 else values).tobytes()
-    # The element type was found among those that xDSL has.
+    # `dtype_of` has checked that the element type is one of xDSL's.
     ranked = cast("RankedStructure[AnyDenseElement]", type)
     if len(raw) == dtype_of(element).itemsize:
         return _without_check(ranked, splat_bytes(raw, count_of(type)))

@@ -1,4 +1,4 @@
-"""The text of dense constants and the bits that it stands for, `dense<[1.0, -0.0]>`, in every element type."""
+"""Convert between the text of dense constants, `dense<[1.0, -0.0]>`, and their bits, in every element type."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Nested: TypeAlias = "str | list[Nested]"
 _LITERAL = re.compile(r'<(?:[^>"/]++|"[^"\n]*+"|//[^\n]*+|/)*+>')
 _COMMENT = re.compile(r"//[^\n]*")
 _AFTER_MINUS = re.compile(r"-\s+")
-# A possessive repetition of one class of characters: a repeated group keeps a state for each repetition.
+# A possessive repetition of one character class: a repeated group would keep a state for each repetition.
 _HEXADECIMAL_STRING = re.compile(r'[ \t\r\n]*+"0x([0-9A-Fa-f]*+)"[ \t\r\n]*+')
 _NOT_HEXADECIMAL = "expected a string of hexadecimal digits, two for each byte, that starts with 0x"
 PIECE = 1 << 20
-"""Bytes that are converted to or from text at a time, so that no further copy of a large constant is made."""
+"""Bytes that are converted to or from text at a time, to avoid another copy of a large constant."""
 LONGEST_LIST = 100
-"""Elements that are printed one by one; more are printed as a hexadecimal string."""
+"""The maximum number of elements printed one by one; more are printed as a hexadecimal string."""
 
 
 def count_of(type: ShapedType) -> int:
@@ -34,12 +34,13 @@ def count_of(type: ShapedType) -> int:
 
 
 def shortest(raw: bytes, dtype: DType) -> bytes:
+    """The bits of one element if all elements are equal, otherwise all bits."""
     first = raw[: dtype.itemsize]
     return first if raw and _repeats(raw, first) else raw
 
 
 def _repeats(raw: bytes, element: bytes) -> bool:
-    """Whether the data are the element, over and over."""
+    """Whether the data are repetitions of the element."""
     piece = element * min(PIECE, len(raw) // len(element))
     whole = len(raw) - len(raw) % len(piece)
     return (
@@ -50,7 +51,7 @@ def _repeats(raw: bytes, element: bytes) -> bool:
 
 
 def masked(raw: bytes, dtype: DType) -> bytes:
-    """Clear the bits that the element type does not have. A true i1 may be any value but zero."""
+    """Clear the bits that the element type does not have. A true i1 may be any non-zero byte."""
     if dtype not in SUB_BYTE_BITS:
         return raw
     values = np.frombuffer(raw, np.uint8)
@@ -59,11 +60,10 @@ def masked(raw: bytes, dtype: DType) -> bytes:
 
 
 def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyShaped, bytes]:
-    """Parse what follows the keyword `dense`: `<…> : type`, or `<…>` if the type is given.
+    """Parse the text after the keyword `dense`: `<…> : type`, or `<…>` if the type is an argument.
 
-    Returns the type and the bits, those of one element for a splat.
-
-    A `ParseError` points at the literal if it does not fit the type.
+    Returns the type and the bits, those of one element for a splat. Raises `ParseError` at the literal if it does not
+    fit the type.
     """
     start = parser.pos
     content = parser.lexer.input.content
@@ -71,7 +71,7 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
     if literal is None:
         parser.raise_error("expected '<' literal '>' after 'dense'")
     end = literal.end() - 1
-    # The literal is read as a piece of text: token by token a large one takes minutes.
+    # Skip the literal in the lexer: token by token, a large one takes minutes.
     parser.lexer.pos = end
     parser.parse_punctuation("<", " in dense attribute")
     parser.parse_punctuation(">", " in dense attribute")
@@ -87,10 +87,10 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 
 
 def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
-    """The bits of the literal between `dense<` and `>`, which stands at `content[start:end]`.
+    """The bits of the literal between `dense<` and `>`, which is `content[start:end]`.
 
-    A tensor without elements may be written as a splat, and keeps the element, as in MLIR. Raises `ValueError` if the
-    literal does not fit `type`.
+    An empty tensor may be written as a splat, and keeps the element, as in MLIR. Raises `ValueError` if the literal
+    does not fit `type`.
     """
     element_type = type.element_type
     dtype = dtype_of(element_type)
@@ -123,7 +123,7 @@ def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
 
 
 def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
-    """Elements in row-major order, and the shape that the brackets spell, None where there are no brackets."""
+    """Elements in row-major order, and the shape that the brackets spell; None without brackets."""
     if not literal.strip():
         return [], None
     try:
@@ -158,12 +158,12 @@ def _element(text: str) -> Element:
 
 
 def dense_text(type: AnyShaped, raw: bytes) -> str:
-    """`dense<…>` without the type, such that MLIR reads the same bits. `raw` holds one element or all."""
+    """`dense<…>` without the type, which MLIR reads back to the same bits. `raw`: the bits of one element or of all."""
     return "".join(dense_pieces(type, raw))
 
 
 def dense_pieces(type: AnyShaped, raw: bytes) -> Iterator[str]:
-    """The text of `dense_text`, in pieces of bounded length where it is a hexadecimal string."""
+    """The text of `dense_text`; a hexadecimal string in pieces of bounded length."""
     if len(raw) <= LONGEST_LIST * dtype_of(type.element_type).itemsize:
         yield f"dense<{_literal(type, raw)}>"
         return
@@ -179,7 +179,7 @@ def _literal(type: AnyShaped, raw: bytes) -> str:
         return ""
     text = formatter(type.element_type)
     if len(raw) == size:
-        # One element of a tensor may stand for all of them: no brackets.
+        # A splat has no brackets.
         return text(raw)
     parts = [text(raw[start : start + size]) for start in range(0, len(raw), size)]
     for extent in reversed(type.get_shape()):

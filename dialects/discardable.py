@@ -1,4 +1,4 @@
-"""What the `recompute.` attributes may hold. xDSL has no hook for discardable attributes, so we check them here."""
+"""The `recompute.` attributes, and their verification: xDSL has no hook for discardable attributes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ def _is_bool(value: Attribute) -> bool:
 
 
 def _is_decision(value: Attribute) -> bool:
-    """One for all results, or a list with one for each; a unit attribute in it says nothing."""
+    """Whether it is a decision for all results, or a list with one per result; unit in the list means no decision."""
     if isinstance(value, ArrayAttr):
-        each = cast(ArrayAttr[Attribute], value)
-        return all(isinstance(one, UnitAttr) or (not isinstance(one, ArrayAttr) and _is_decision(one)) for one in each)
+        entries = cast(ArrayAttr[Attribute], value)
+        return all(
+            isinstance(entry, UnitAttr) or (not isinstance(entry, ArrayAttr) and _is_decision(entry))
+            for entry in entries
+        )
     return _is_bool(value) or (isinstance(value, StringAttr) and value.data in POLICIES)
 
 
@@ -43,9 +46,9 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """One, or several: an operation that stands for a call has the call's name besides its own."""
+    """Whether it is a name or a list: an operation that an inlined call returns has the call's name and its own."""
     if isinstance(value, ArrayAttr):
-        return all(isinstance(one, StringAttr) for one in cast(ArrayAttr[Attribute], value))
+        return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)
 
 
@@ -55,7 +58,7 @@ def _is_unit(value: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class Known:
-    """An attribute: what carries it, what it must be (in words and as a test), and what it means."""
+    """An attribute: its carrier, a description of its valid values, a test of these, and its meaning."""
 
     carrier: str
     words: str
@@ -83,14 +86,14 @@ KNOWN: dict[str, Known] = {
         "any operation",
         "one of " + ", ".join(f'"{phase}"' for phase in PHASES),
         _is_phase,
-        "when it runs; a source for the analysis, and what keeps twins of two phases apart",
+        "its phase; an input of the analysis, and it keeps equal operations of two phases from being merged",
     ),
     Names.ID: Known(
         "original, copy", "a number >= 0 of type i64", _is_number, "the same on an original and its copies"
     ),
     Names.COPY: Known("copy", "a number >= 0 of type i64", _is_number, "which copy of the original this is"),
     Names.DUPLICATED: Known("copy", "a unit attribute", _is_unit, "this operation is a copy"),
-    Names.NEED_CSE: Known("copy", "a unit attribute", _is_unit, "the cleanup may merge it with its like"),
+    Names.NEED_CSE: Known("copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"),
     Names.TARGET_GRAD: Known("gradient operation", "a unit attribute", _is_unit, "it reads a copy; a note for readers"),
     Names.CHECKPOINT: Known("forward operation", "a unit attribute", _is_unit, "it is kept; a note for readers"),
     Names.OUTPUT_RECOMPUTE: Known("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
@@ -104,13 +107,13 @@ KNOWN: dict[str, Known] = {
         "segment, or its operations",
         "true or false",
         _is_bool,
-        "what is kept for it is sharded over devices meanwhile",
+        "values saved for it are sharded over devices meanwhile",
     ),
     Names.PRESERVE_RNG_STATE: Known(
         "segment", "true or false", _is_bool, "if false, operations with a hidden state may draw other numbers"
     ),
     Names.SHARDS_KEPT: Known(
-        "sharding constraint", "a unit attribute", _is_unit, "it was put in, and lays out what is kept for a copy"
+        "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"
     ),
     Names.REPEATABLE: Known(
         "forward operation",
@@ -131,13 +134,13 @@ KNOWN: dict[str, Known] = {
         "move to or from the host",
         "a number >= 0 of type i64",
         _is_number,
-        "it was put in for a value that may lie on the host; bytes per second of the move, 0 where it costs nothing",
+        "a pass inserted it for an offloaded value; bytes per second of the move, 0 if it costs nothing",
     ),
 }
 
 
 RENAMED = {"recompute.region": Names.SEGMENT}
-"""What attributes were called before."""
+"""Former names of attributes."""
 
 
 def _unknown(name: str) -> str:
@@ -149,7 +152,7 @@ def _unknown(name: str) -> str:
 
 
 def verify_attributes(operations: Iterable[Operation]) -> None:
-    """Raise a `Refusal` at the first operation with an unknown or ill-typed `recompute.` attribute."""
+    """Raises `Refusal` at the first operation with an unknown or invalid `recompute.` attribute."""
     for op in operations:
         for name, value in op.attributes.items():
             if not name.startswith(Names.PREFIX):

@@ -1,7 +1,7 @@
 """Bit-exact conversion between the text of a scalar, as MLIR spells it, and its bits.
 
-Bits are what numpy (with `ml_dtypes`) and MLIR's raw buffers hold: little-endian, one byte for types below eight bits,
-zero-extended. Decimal floats go through a double and are then rounded once, to nearest even, as MLIR does.
+Bits have the format of numpy (with `ml_dtypes`) and of MLIR's raw buffers: little-endian, one byte for types below
+eight bits, zero-extended. Decimal floats go through a double and are then rounded once, to nearest even, as in MLIR.
 """
 
 from __future__ import annotations
@@ -80,10 +80,8 @@ SCALARS: dict[type[Attribute], DType] = {**FLOATS, IndexType: INTEGERS[64][0]}
 
 
 def dtype_of(element_type: Attribute) -> DType:
-    """The numpy type that holds one element.
-
-    `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128, quantized).
-    """
+    """The numpy type of one element. Raises `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80, i128,
+    quantized)."""
     if is_integer_type(element_type):
         dtype = _integer_dtype(element_type.width.data, is_unsigned(element_type))
     elif is_complex_type(element_type):
@@ -108,7 +106,7 @@ def bit_width(dtype: DType) -> int:
 
 
 def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
-    """The bits of these scalars, one after the other. `ValueError` says which scalar does not fit the type."""
+    """The concatenated bits of these scalars. Raises `ValueError`, with the scalar, if one does not fit the type."""
     if is_complex_type(element_type):
         parts = [part for element in elements for part in _pair(element)]
         return encode(parts, element_type.element_type)
@@ -133,7 +131,7 @@ def _scalar(element: Element) -> str:
     raise ValueError("a complex number does not fit a real element type")
 
 
-# As MLIR's lexer has them: ASCII alone, no plus, no underscores, no capital X.
+# As in MLIR's lexer: ASCII only, no plus, no underscores, no capital X.
 _DECIMAL = re.compile(r"-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _INTEGER = re.compile(r"-?(?:[0-9]+|0x[0-9a-fA-F]+)")
@@ -151,7 +149,7 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
     if dtype == FLOATS[Float8E8M0FNUType]:
         if np.any(values < 0):
             raise ValueError("f8E8M0FNU has no negative values")
-        # Nor a zero: the smallest number stands for it, as in MLIR. `ml_dtypes` rounds wrongly below the normal f32.
+        # Nor a zero: it becomes the smallest number, as in MLIR. `ml_dtypes` rounds wrongly below the normal f32.
         smallest = np.where(values < 1.5 * 2.0**-127, 2.0**-127, 2.0**-126)
         values = np.where(values < 2.0**-126, smallest, values)
     bits = round_to(values, dtype).view(f"u{dtype.itemsize}")
@@ -175,11 +173,11 @@ def _bit_pattern(text: str, width: int) -> int:
 
 
 def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
-    """Round doubles to `dtype`, once, to nearest even, out of range to infinity or what the type has in its place.
+    """Round doubles to `dtype`, once, to nearest even; out of range to infinity, or to the type's substitute for it.
 
-    Types that numpy itself does not have are reached through f32, which would round twice: the first step therefore
-    rounds to odd, after which the second is exact (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
-    2008; f32 has two bits more than any of these types).
+    Conversion to types of `ml_dtypes` goes through f32 and would round twice. The first step therefore rounds to odd,
+    so that the second is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; f32 has two
+    bits more than any of these types).
     """
     with np.errstate(over="ignore", under="ignore"):
         if dtype.kind == "f" and dtype.itemsize > 1 and dtype != FLOATS[BFloat16Type]:
@@ -218,7 +216,7 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Decimal in the fewest of 7, 9 and 17 digits that bring the bits back; hexadecimal for what decimal cannot say."""
+    """Decimal with the fewest of 7, 9 and 17 digits that read back to the same bits; hexadecimal if none does."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

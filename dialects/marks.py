@@ -1,11 +1,11 @@
-"""Marks that a framework writes as calls: the identity on one value, said of what makes it.
+"""Marks that a framework emits as custom calls: the identity on one value, which mark its defining operation.
 
 %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
 %3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
 %5 = stablehlo.custom_call @recompute.checkpoints(%4, %1) {backend_config = "hidden,wave"} :
     (tensor<f32>, tensor<8xf32>) -> tensor<f32>
 
-The last says which values cut the step: those of these names, and its operands after the first.
+The last one has the values that cut the step into segments: those of these names, and its operands after the first.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ POLICY_OF = {
     f"{Names.PREFIX}again": "must_recompute",
     f"{Names.PREFIX}offload": "offload",
 }
-"""What `recompute.recompute` says of the value."""
+"""The value of the attribute `recompute.recompute`, by call target."""
 MARKS = (*POLICY_OF, NAME, CHECKPOINTS)
 _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
 
 
 def is_named_as_mark(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether the operation calls something in our name."""
+    """Whether the operation is a custom call with a target in our namespace."""
     return isinstance(op, CustomCallOp) and op.call_target_name.data.startswith(Names.PREFIX)
 
 
 def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Whether the operation is a mark, well-formed."""
+    """Whether the operation is a well-formed mark."""
     return is_named_as_mark(op) and why_malformed(op) is None
 
 
 def why_malformed(op: CustomCallOp) -> str | None:
-    """Why what is named as a mark is none."""
+    """The reason that a call named as a mark is malformed; None if it is not."""
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; known are {', '.join(MARKS)}"
@@ -56,5 +56,5 @@ def why_malformed(op: CustomCallOp) -> str | None:
 
 
 def name_in(mark: CustomCallOp) -> str:
-    """The name that `recompute.name` gives; of `recompute.checkpoints` the names, with commas."""
+    """The name of a `recompute.name`, or the names of a `recompute.checkpoints`, separated by commas."""
     return mark.backend_config.data if isinstance(mark.backend_config, StringAttr) else ""

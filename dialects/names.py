@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class Names:
-    """The discardable attributes; `dialects/discardable.py` says what each may hold."""
+    """The discardable attributes; `dialects/discardable.py` has their meanings and valid values."""
 
     PREFIX: ClassVar[str] = "recompute."
     RECOMPUTE: ClassVar[str] = "recompute.recompute"

@@ -3,8 +3,8 @@
     %t = recompute.token %cotangent : tensor<8xf32>
     %y = recompute.depend %x after %t : tensor<8xf32>
 
-`token` exists once its gradient values exist; `depend` gives back the same values, available only after the token.
-What reads `%y` therefore cannot run before the gradient has arrived. Neither carries data of its own.
+`token` exists once its gradient values exist; `depend` returns the same values, available only after the token. A use
+of `%y` therefore cannot run before the gradient is computed. Neither has data of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 
 class AllocatesItsToken(MemoryEffect):
-    """A token is removed when nobody waits for it, and never merged with its like."""
+    """The effect of a token: it is erased if it has no uses, and never merged with an equal one."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -107,7 +107,7 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def _block_of(op: Operation) -> Block | None:
-    """The block that the operation runs in: segments and gradients run where they stand."""
+    """The block that the operation runs in, outside of segments and gradients, which run in place."""
     while isinstance(parent := op.parent_op(), GroupOp):
         op = parent
     return op.parent

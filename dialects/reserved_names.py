@@ -1,10 +1,10 @@
-"""Symbol names of functions that a consumer of the program looks for: such a function keeps its name, and its calls.
+"""Symbol names of functions that a consumer of the program searches for: these functions keep their names and calls.
 
     %2 = call @xla.sdy.manual_computation_body.3(%1)   // XLA makes a sdy.manual_computation of this call, by the name
 
-Passes that inline, rename or merge functions, and the proof, read this table and nothing else.
+Passes that inline, rename or merge functions, and the proof, use this table.
 
-`shmap_body`, which JAX writes with `jax_use_shardy_partitioner=False`, is not in it: XLA up to 2025 did not inline
+`shmap_body`, which JAX emits with `jax_use_shardy_partitioner=False`, is not in it: XLA up to 2025 did not inline
 calls of it under Shardy, but the XLA of jaxlib 0.10.2 does not know the name.
 """
 
@@ -15,8 +15,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ReservedName:
-    """`part`: what the symbol name contains; consumers ask for a substring, as names are made unique by suffixes.
-    `reader`: what reads the name, as a noun phrase for messages. `source`: where it does."""
+    """A reserved name.
+
+    Attributes:
+        part: A substring of the symbol name; consumers search for a substring, since suffixes make names unique.
+        reader: The consumer, as a clause for messages.
+        source: The source of the consumer.
+    """
 
     part: str
     reader: str
@@ -40,10 +45,10 @@ RESERVED_NAMES: tuple[ReservedName, ...] = (
 
 
 def reserved_name(name: str) -> ReservedName | None:
-    """The entry of the table that a symbol name falls under. `name`: without the '@'."""
+    """The table entry that a symbol name matches; None if there is none. `name`: without the '@'."""
     return next((entry for entry in RESERVED_NAMES if entry.part in name), None)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a consumer of the program looks for a function of this name. `name`: without the '@'."""
+    """Whether a consumer of the program searches for a function of this name. `name`: without the '@'."""
     return reserved_name(name) is not None

@@ -1,11 +1,11 @@
-"""Shardy for xDSL: what JAX prints of shardings, taken along as it is.
+"""Shardy for xDSL: the sharding operations that JAX emits, preserved unchanged.
 
 sdy.mesh @mesh = <["data"=2]>
 %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
 %2 = sdy.constant dense<1.0> : tensor<4xf32>
 
-Assembly and properties are those of Shardy's `ops.td`. A constraint is no `Pure` operation: without readers it still
-says how to shard its operand. Nor is a constant, which Shardy has beside StableHLO's so that each use keeps its own.
+Assembly and properties are those of Shardy's `ops.td`. A constraint is not `Pure`: without uses it still shards its
+operand. Nor is a constant: Shardy has its own constants so that each use keeps a separate one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .stablehlo.formats import Properties, SameTypeOp, parse_attributes, print_a
 
 @irdl_op_definition
 class MeshOp(IRDLOperation):
-    """The devices, and the names of the axes along which they lie."""
+    """A mesh of devices with named axes."""
 
     name = "sdy.mesh"
 
@@ -55,7 +55,7 @@ class MeshOp(IRDLOperation):
 
 @irdl_op_definition
 class ShardingConstraintOp(SameTypeOp):
-    """The same value, to be laid out over the devices like this."""
+    """The operand, with this sharding over the devices."""
 
     name = "sdy.sharding_constraint"
 
@@ -79,13 +79,13 @@ class ShardingConstraintOp(SameTypeOp):
 
 @irdl_op_definition
 class ConstantOp(DenseConstantOp):
-    """A constant that is not merged with its like."""
+    """A constant that is never merged with an equal one."""
 
     name = "sdy.constant"
 
 
 def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
-    """The axes of the mesh of this name in the module around an operation, with their sizes; none if there is none."""
+    """The axis sizes of the mesh of this name in the module around an operation; empty without such a mesh."""
     top = inside.get_toplevel_object()
     if isinstance(top, ModuleOp):
         for op in top.ops:

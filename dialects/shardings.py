@@ -1,11 +1,11 @@
-"""Attributes of Shardy: meshes, and how tensors lie over the devices.
+"""Attributes of Shardy: meshes, and shardings of tensors over devices.
 
 #sdy.mesh<["data"=2]>
 #sdy.sharding<@mesh, [{"data"}, {}]>
 #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>, <@mesh, []>]>
 #sdy<manual_axes{"data"}>
 
-Their bodies are text here: nobody but the partitioner reads them.
+Their bodies are text here, since only the partitioner interprets them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
 
 class TextAttr(Data[str]):
-    """`<…>`, the text between the brackets as it stands."""
+    """`<…>`, with the text between the brackets as data."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
@@ -50,7 +50,7 @@ def _parse_text(parser: AttrParser) -> str:
 
 
 def _skip(parser: AttrParser) -> None:
-    """Read on to the bracket that closes what is open."""
+    """Skip to the bracket that closes the innermost open one."""
     while True:
         if (opened := next(filter(parser.parse_optional_punctuation, _CLOSED_BY), None)) is not None:
             _skip(parser)
@@ -78,7 +78,7 @@ class MeshAttr(TextAttr):
     name = "sdy.mesh"
 
     def axes(self) -> dict[str, int]:
-        """Their names and sizes, in order."""
+        """The names and sizes of the axes, in order."""
         return {name: int(size) for name, size in _MESH_AXIS.findall(self.data)}
 
 
@@ -102,14 +102,14 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
 
     @staticmethod
     def parse_list(parser: AttrParser) -> tuple[str, ...]:
-        """What stands between the angle brackets."""
+        """Parse the text between the angle brackets."""
         return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_text(parser)))
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.text()}>")
 
     def text(self) -> str:
-        """What stands between the angle brackets."""
+        """The text between the angle brackets."""
         return f"[{', '.join(f'<{sharding}>' for sharding in self.data)}]"
 
 
@@ -133,7 +133,7 @@ SHARDINGS: list[type[Attribute]] = [MeshAttr, ShardingAttr, ShardingPerValueAttr
 
 @dataclass(frozen=True)
 class Layout:
-    """How a value lies over the devices of a mesh: the axes that divide each of its dimensions, the major one first."""
+    """The layout of a value over a mesh: the axes that divide each of its dimensions, the major one first."""
 
     mesh: str
     dimensions: tuple[tuple[str, ...], ...]
@@ -146,10 +146,10 @@ _AXIS = re.compile(r'"([^"\\]*)"')
 
 
 def layout_of(sharding: str) -> Layout | None:
-    """What the text of a sharding says, if it names a mesh and whole axes, and says no more."""
-    if (found := _LAYOUT.fullmatch(sharding)) is None:
+    """The layout of the text of a sharding; None unless it consists of a mesh and whole axes only."""
+    if (match := _LAYOUT.fullmatch(sharding)) is None:
         return None
-    dimensions = _DIVIDED_BY.findall(found[2])
+    dimensions = _DIVIDED_BY.findall(match[2])
     if not all(_AXES.fullmatch(axes) for axes in dimensions):
         return None
-    return Layout(found[1], tuple(tuple(_AXIS.findall(axes)) for axes in dimensions))
+    return Layout(match[1], tuple(tuple(_AXIS.findall(axes)) for axes in dimensions))

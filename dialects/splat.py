@@ -1,4 +1,4 @@
-"""The data of xDSL's dense constants where all elements are alike, held once."""
+"""The data of xDSL's dense constants with equal elements, stored once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 LARGEST_EXPANDED = 1 << 20
-"""Bytes that are made for a comparison."""
+"""The maximum number of bytes that a comparison expands."""
 
 
 class SplatBytes(Data[bytes], BuiltinAttribute):
-    """A `BytesAttr` of `count` times the same element, whose bytes are made when somebody asks for them.
+    """A `BytesAttr` of `count` equal elements, whose bytes are created on access.
 
-    It is an instance of that class to whoever asks, and equal to the `BytesAttr` of the same bytes, unless these are
-    too many to be made for a comparison: then the two differ, which keeps a pass from merging them and no more.
+    It is a virtual subclass of `BytesAttr`, and equal to the `BytesAttr` of the same bytes, unless these are more than
+    `LARGEST_EXPANDED`: then the two compare unequal, which only keeps passes from merging them.
     """
 
     name = "bytes"
@@ -32,7 +32,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @property
     def data(self) -> bytes:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All bytes, made anew each time."""
+        """All bytes, created on each access."""
         return self.element * self.count
 
     def __eq__(self, other: object) -> bool:
@@ -61,10 +61,10 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
         BytesAttr(self.data).print_builtin(printer)
 
 
-# xDSL does not let its attributes be subclassed.
+# xDSL's attributes cannot be subclassed.
 BytesAttr.register(SplatBytes)
 
 
 def splat_bytes(element: bytes, count: int) -> BytesAttr:
-    """`count` times the element."""
+    """The bytes of `count` equal elements."""
     return BytesAttr(element) if count == 1 else cast(BytesAttr, SplatBytes(element, count))

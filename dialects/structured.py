@@ -1,4 +1,4 @@
-"""The structured spelling of a step: forward pieces to recompute, and backward pieces, as regions.
+"""The structured form of a step: forward pieces to recompute, and backward pieces, as regions.
 
     %y = recompute.segment "block0" {
       %a = stablehlo.sine %x : tensor<8xf32>
@@ -9,10 +9,10 @@
       ...
     } : tensor<8xf32>
 
-The operations run where they stand; values from outside are read as they are. The passes work on the flat form;
-`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. What a segment says
-of its operations it says with their attributes: its name is their `recompute.segment`; `recompute.recompute = false`
-keeps them; `recompute.output_recompute` recomputes the outputs too.
+The operations run in place, and use values from outside directly. The passes work on the flat form;
+`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. The attributes of a
+segment are those of its operations: its name is their `recompute.segment`; `recompute.recompute = false` keeps them;
+`recompute.output_recompute` recomputes the outputs too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .names import Names
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Ends the region of a segment or a gradient and hands its values out."""
+    """The terminator of a segment or a gradient; its operands become the results."""
 
     name = "recompute.yield"
 
@@ -57,7 +57,7 @@ class YieldOp(IRDLOperation):
 
 
 class GroupOp(IRDLOperation):
-    """What segments and gradients share: one block without arguments that yields the results."""
+    """Base of segments and gradients: one block without arguments that yields the results."""
 
     body = region_def("single_block")
     outputs = var_result_def()
@@ -69,7 +69,7 @@ class GroupOp(IRDLOperation):
 
     @property
     def terminator(self) -> YieldOp:
-        """Raises `VerifyException` where the region does not end with one."""
+        """The terminator of the region. Raises `VerifyException` if it is not a `recompute.yield`."""
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
             raise VerifyException(f"{self.name} ends with recompute.yield")
@@ -78,21 +78,21 @@ class GroupOp(IRDLOperation):
     def verify_(self) -> None:
         if self.body.block.args:
             raise VerifyException(f"{self.name} has no arguments: its operations read values from outside as they are")
-        given, wanted = list(self.terminator.operand_types), list(self.result_types)
-        if given != wanted:
-            text = [", ".join(map(str, types)) or "nothing" for types in (given, wanted)]
+        yielded, results = list(self.terminator.operand_types), list(self.result_types)
+        if yielded != results:
+            text = [", ".join(map(str, types)) or "nothing" for types in (yielded, results)]
             raise VerifyException(f"recompute.yield hands out {text[0]}, {self.name} has results of {text[1]}")
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
-        """Raises `VerifyException` where the region may not stand in `parent`; None: it stands nowhere yet."""
+        """Raises `VerifyException` if the operation may not be in `parent`. None: it has no parent yet."""
         raise NotImplementedError
 
     @classmethod
     def parse(cls, parser: Parser) -> GroupOp:
         attributes = cls._parse_name(parser)
-        if (stated := parser.parse_optional_attr_dict_with_keyword()) is not None:
-            attributes |= stated.data
+        if (dictionary := parser.parse_optional_attr_dict_with_keyword()) is not None:
+            attributes |= dictionary.data
         body = parser.parse_region()
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":") is not None:
@@ -113,15 +113,15 @@ class GroupOp(IRDLOperation):
             printer.print_list(self.result_types, printer.print_attribute)
 
     def _print_name(self, printer: Printer) -> Sequence[str]:
-        """Print what is not among the attributes; returns their names."""
+        """Print the attributes that are not in the attribute dictionary, and return their names."""
         return ()
 
 
 @irdl_op_definition
 class SegmentOp(GroupOp):
-    """A forward piece to recompute, by name; its results are what `recompute.yield` hands out.
+    """A named forward piece to recompute; its results are the operands of `recompute.yield`.
 
-    Outputs that forward operations read are kept, unless `recompute.output_recompute` is set.
+    Outputs with forward uses are saved, unless `recompute.output_recompute` is set.
     """
 
     name = "recompute.segment"
@@ -158,7 +158,7 @@ class SegmentOp(GroupOp):
 
 @irdl_op_definition
 class GradientOp(GroupOp):
-    """A backward piece; its results are what `recompute.yield` hands out."""
+    """A backward piece; its results are the operands of `recompute.yield`."""
 
     name = "recompute.gradient"
 
@@ -170,13 +170,13 @@ class GradientOp(GroupOp):
 
 
 def splice(group: GroupOp) -> list[Operation]:
-    """Put the operations of the region in its place, in their order, and return them.
+    """Replace the group by the operations of its region, and return them in order.
 
-    Raises `Refusal` where the region has an attribute of somebody else, which would be lost.
+    Raises `Refusal` if the group has an attribute of another dialect, which would be lost.
     """
     foreign = [name for name in group.attributes if not name.startswith(Names.PREFIX)]
     if foreign:
-        raise Refusal(group, f"flattening {group.name} would lose its attribute '{foreign[0]}'; take it away first")
+        raise Refusal(group, f"flattening {group.name} would lose its attribute '{foreign[0]}'; remove it first")
     block = group.parent
     assert block is not None, "a region that is flattened stands in a block"
     terminator = group.terminator

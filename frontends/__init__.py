@@ -1,4 +1,4 @@
-"""How a framework's users come in: each package wraps one framework, and is imported when it is first used."""
+"""Frontends: one package per framework, imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def frontend(name: str) -> ModuleType:
-    """The package for a framework. Raises `ImportError`, with the remedy, where the framework is not installed."""
+    """The package for a framework. Raises `ImportError`, with the remedy, if the framework is not installed."""
     try:
         return import_module(f".{name}", __package__)
     except ModuleNotFoundError as error:

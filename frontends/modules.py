@@ -1,4 +1,4 @@
-"""`import recompute.jax`: a frontend as a submodule of the package, though its folder is `frontends/jax`.
+"""Import hook for `import recompute.jax`: a frontend as a submodule of the package, from the folder `frontends/jax`.
 
 A folder `jax` at the root of the repository would shadow the framework in scripts that run from there.
 """
@@ -27,34 +27,34 @@ class FrontendFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        rest = fullname.removeprefix(f"{_ROOT}.")
-        if rest == fullname or rest.partition(".")[0] not in FRONTENDS:
+        name = fullname.removeprefix(f"{_ROOT}.")
+        if name == fullname or name.partition(".")[0] not in FRONTENDS:
             return None
-        return ModuleSpec(fullname, _Alias(rest), is_package=True)
+        return ModuleSpec(fullname, _Alias(name), is_package=True)
 
 
 class _Alias(Loader):
-    """Loads the module of a frontend, which is one object under both names. Raises `ImportError`, with the remedy,
-    where the framework is not installed."""
+    """Loads the module of a frontend: one module object under both names. Raises `ImportError`, with the remedy, if
+    the framework is not installed."""
 
     def __init__(self, name: str):
         self._name = name
 
     @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        framework, _, rest = self._name.partition(".")
+        framework, _, submodule = self._name.partition(".")
         module = frontend(framework)
-        if rest:
+        if submodule:
             module = import_module(f".{self._name}", __package__)
         self._spec = module.__spec__
         return module
 
     @override
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # The import system has put the one of the alias there.
+        module.__spec__ = self._spec  # Restore it: the import system has replaced it by the spec of the alias.
 
 
 def install() -> None:
-    """Put the finder first: the one of the import system would load submodules a second time, under another name."""
+    """Install the finder in front of the default one, which would load submodules twice, under two names."""
     if not any(isinstance(finder, FrontendFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FrontendFinder())

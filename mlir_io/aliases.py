@@ -1,9 +1,9 @@
 """Aliases of attributes, types and locations, and MLIR's syntax of locations.
 
-Aliases `#map = affine_map<…>` and `!t = tensor<4xf32>` are defined between the outermost operations, each once, and are
-known from there on. Only aliases of locations, which MLIR writes at the end (`#loc7 = loc("jit(step)/tanh")`
-for `loc(#loc7)`), are known before. So all definitions are found by their text and read first, in their order; the
-parser later steps over exactly that text. What aliases expand to is bounded.
+Aliases `#map = affine_map<…>` and `!t = tensor<4xf32>` are defined between the outermost operations, each once, and may
+be used after their definition. Only aliases of locations, which MLIR prints at the end (`#loc7 = loc("jit(step)/tanh")`
+for `loc(#loc7)`), may be used before. Therefore all definitions are located in the text and parsed first, in order;
+the parser later skips exactly that text. The expansion of aliases is bounded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..support.locations import file_range, key_of_location, location_pieces, pa
 from .lexer import Lexer
 from .printer import attribute_text
 
-# All repetitions are possessive: a group that can give back what it took keeps a state for each repetition.
+# All repetitions are possessive: a group that can backtrack keeps a state for each repetition.
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"'
 _VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
 _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
@@ -45,34 +45,40 @@ _IN_BODY = re.compile(rf"{_STRING}|{_VALUE}|(//)|\b(dense_resource){_GAP}<|({_NA
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
 MOST_NESTED = 100
-"""How deeply the value of an alias may be nested; what Python's recursion can print and compare."""
+"""The maximum nesting of an alias's value, so that Python's recursion can print and compare it."""
 MOST_EXPANDED = 2**22
-"""Characters that aliases may stand for in any module, beside `MOST_TIMES` as many as it has."""
+"""Characters that aliases may expand to in any module, in addition to `MOST_TIMES` the length of its text."""
 MOST_TIMES = 16
 
 OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
-"""Attributes of known dialects that stay text here, and whose members are numbers: no alias stands for a number."""
+"""Attributes of known dialects that stay text here, with numbers as members, which no alias can define."""
 
-_COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
-_EMPTY = "an empty body is not told from none: leave it out"
-_BRACKET = "a '>=' cannot be told from the end of an attribute of an unknown dialect"
+_COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
+_EMPTY = "an empty body cannot be distinguished from no body: leave it out"
+_BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
 
 @dataclass
 class Definition:
-    """Where the name and the value of an alias stand, and after it was read, what it is and where the next token is."""
+    """The definition of an alias.
+
+    Attributes:
+        start, value: The positions of its name and of its value.
+        end: The position of the token after it, once it is parsed.
+        attribute: Its value, once it is parsed.
+        expanded: Characters of the value with all aliases in it expanded.
+    """
 
     start: Position
     value: Position
     end: Position = -1
     attribute: Attribute | None = None
     expanded: int = 0
-    """Characters of the value with all aliases in it written out."""
 
 
 class AliasParser(Parser):
-    """xDSL's parser with the aliases of MLIR, also inside of attributes of dialects that nobody knows."""
+    """xDSL's parser with MLIR's aliases, also inside attributes of unregistered dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
@@ -80,12 +86,12 @@ class AliasParser(Parser):
         self._definitions: dict[str, Definition] = {}
         self._most_expanded = MOST_EXPANDED + MOST_TIMES * len(text)
         self._expanded = 0
-        """Characters that the aliases read so far stand for: where one stands in another twice, they double."""
+        """Characters that the aliases so far expand to; an alias used twice in another one doubles them."""
         self._value_start: Position = -1
-        """Where the value begins that is being defined."""
+        """The position of the value whose definition is being parsed."""
         self._depths: dict[int, int] = {}
         self._lengths: dict[int, int] = {}
-        """Characters of each location, by identity: the definitions hold them."""
+        """Characters of each location, by identity: the definitions keep them alive."""
         for match in _DEFINITION.finditer(text):
             if match[1]:
                 self._declare(match[1], Definition(match.start(), match.end()))
@@ -99,7 +105,7 @@ class AliasParser(Parser):
         self._definitions[alias] = definition
 
     def read_definitions(self) -> None:
-        """Read all definitions, each with the aliases that are defined before it."""
+        """Parse all definitions, each with the aliases that are defined before it."""
         for alias, definition in self._definitions.items():
             before = self._expanded
             if (value := self.read_at_once(definition)) is None:
@@ -118,8 +124,8 @@ class AliasParser(Parser):
         self._resume_from(0)
 
     def _depth(self, attribute: Attribute) -> int:
-        """How deeply attributes are nested in the attribute. The values of aliases, which are kept, are known by id."""
-        if (known := self._depths.get(id(attribute))) is None:
+        """The nesting of the attribute, cached by identity: the values of aliases are kept alive."""
+        if (depth := self._depths.get(id(attribute))) is None:
             match attribute:
                 case ArrayAttr():
                     parts = list[object](attribute.data)
@@ -130,11 +136,11 @@ class AliasParser(Parser):
                 case _:
                     parts = list[object]()
             inside = (self._depth(part) for part in parts if isinstance(part, Attribute))
-            known = self._depths[id(attribute)] = 1 + max(inside, default=0)
-        return known
+            depth = self._depths[id(attribute)] = 1 + max(inside, default=0)
+        return depth
 
     def _expand(self, alias: str, start: Position) -> None:
-        """Count what the alias stands for, before it is written out."""
+        """Count the characters that the alias expands to."""
         attribute = self.attribute_aliases[alias]
         end = start + len(alias)
         if isinstance(attribute, LocationAttr):
@@ -160,7 +166,7 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """In attributes, locations are printed in full; where one is defined they are not."""
+        """Count the characters of a location in an attribute, where it is printed in full; not of one being defined."""
         if start == self._value_start:
             return
         for part in parts_first(location, self._lengths):
@@ -170,7 +176,7 @@ class AliasParser(Parser):
         self._count_expanded(self._lengths[id(location)], start, end)
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
-        """What need not be parsed token by token, and then the end of the definition is noted; else None."""
+        """Parse a common form of value without the lexer, and set the end of the definition; None for other values."""
         return None
 
     def _parse_alias_def(self) -> None:
@@ -182,7 +188,7 @@ class AliasParser(Parser):
         self._resume_from(definition.end)
 
     def check_definitions(self) -> None:
-        """Every definition was met where definitions may stand. Otherwise an error points to it."""
+        """Raises `ParseError` at a definition that is not between the outermost operations."""
         for alias, definition in self._definitions.items():
             if alias not in self.attribute_aliases:
                 start = definition.start
@@ -193,7 +199,7 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """The location of this name, wherever it is defined."""
+        """The location of this alias, defined before or after. Raises `ParseError` if there is none."""
         definition = self._definitions.get(alias)
         if definition is None or definition.attribute is None:
             self.raise_error(f"undefined location alias '{alias}'")
@@ -202,21 +208,21 @@ class AliasParser(Parser):
         return definition.attribute
 
     def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
-        """What follows the name of an alias or of an attribute of a dialect."""
+        """Parse the rest of an alias or of an attribute of a dialect, after its name."""
         alias = f"{'!' if is_type else '#'}{attr_or_dialect_name}"
         has_body = self._current_token.kind == MLIRTokenKind.LESS and self._follows_directly(alias)
         if "." not in alias and not has_body:
-            return self._aliased(alias)
+            return self._aliased_attribute(alias)
         if self._current_token.kind == MLIRTokenKind.LESS and not has_body:
             self.raise_error(f"the '<' of '{alias}' stands directly behind the name")
         start = self.pos
-        found = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+        parsed = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
         if has_body and self.lexer.input.content.find("//", start, self.pos) >= 0:
             self._check_comments(start)
-        return found
+        return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """MLIR finds the end of a body by its brackets, those in comments included."""
+        """Raises `ParseError` for a bracket in a comment: MLIR counts it when it searches for the end of the body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error("a comment in the body of an attribute has a bracket", start, self.pos)
@@ -226,10 +232,10 @@ class AliasParser(Parser):
         return position if match is None else match.end()
 
     def _follows_directly(self, name: str) -> bool:
-        """Whether nothing stands between the name that was read last and the current token."""
+        """Whether the current token directly follows the name before it."""
         return self.lexer.input.content.startswith(name, self.pos - len(name))
 
-    def _aliased(self, alias: str) -> Attribute:
+    def _aliased_attribute(self, alias: str) -> Attribute:
         start = self.lexer.input.content.rindex(alias, 0, self.pos)
         if alias not in self.attribute_aliases:
             self.raise_error(f"undefined symbol alias '{alias}'", start, start + len(alias))
@@ -240,18 +246,19 @@ class AliasParser(Parser):
         self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: Position | None
     ) -> UnregisteredAttr | ParametrizedAttribute | Data[Any]:
         start = self.pos + len("<") if starting_opaque_pos is None else starting_opaque_pos
-        found = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
-        if isinstance(found, UnregisteredAttr) and _IN_BODY.search(found.value.data):
-            body = StringAttr(self._without_aliases(found.value.data, start, found.attr_name.data in OF_NUMBERS))
-            return found.new([found.attr_name, found.is_type, found.is_opaque, body])
-        if isinstance(found, UnregisteredAttr) and self.lexer.input.content.startswith("<>", start - len("<")):
+        parsed = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
+        if isinstance(parsed, UnregisteredAttr) and _IN_BODY.search(parsed.value.data):
+            body = StringAttr(self._expand_aliases(parsed.value.data, start, parsed.attr_name.data in OF_NUMBERS))
+            return parsed.new([parsed.attr_name, parsed.is_type, parsed.is_opaque, body])
+        if isinstance(parsed, UnregisteredAttr) and self.lexer.input.content.startswith("<>", start - len("<")):
             self.raise_error(_EMPTY, start - len("<"), start + len(">"))
-        return found
+        return parsed
 
-    def _without_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
-        """The body of an attribute that stays text, with what its aliases stand for: the output does not have them."""
+    def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
+        """The body of an attribute that stays text, with aliases expanded: the output does not have their
+        definitions."""
 
-        def spelled(match: re.Match[str]) -> str:
+        def expand(match: re.Match[str]) -> str:
             comment, resource, alias = match.groups()
             if not (comment or resource or alias) or "." in (alias or ""):
                 return match[0]
@@ -260,13 +267,13 @@ class AliasParser(Parser):
             if alias in self.attribute_aliases:
                 self._expand(alias, start + match.start())
             text = attribute_text(self.attribute_aliases[alias]) if alias in self.attribute_aliases else None
-            if text is not None and not any(found[1] for found in _RELATION.finditer(text)):
+            if text is not None and not any(relation[1] for relation in _RELATION.finditer(text)):
                 return (" " if body[match.start() - 1 : match.start()].isalnum() else "") + text
             undefined = _BRACKET if text else f"undefined symbol alias '{alias}'"
             wrong = undefined if alias else _COMMENT if comment else _RESOURCE
             self.raise_error(wrong, start + match.start(), start + match.end())
 
-        return _IN_BODY.sub(spelled, body)
+        return _IN_BODY.sub(expand, body)
 
 
 _SPACE = r"[ \t\r\n]*"
@@ -274,9 +281,9 @@ _USE = re.compile(rf"loc{_SPACE}\((?:{_SPACE}(#[\w$.-]+){_SPACE}\))?", re.ASCII)
 _SIMPLE = re.compile(
     r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
 )
-"""Nearly every definition: a name of another location, or one called from another; and then the next definition."""
+"""The form of nearly every definition: a name of another location, or a call site; then the next definition."""
 _MOST = 2**32 - 1
-"""The last line and the last column that a location of MLIR can name."""
+"""The maximum line and column of a location in MLIR."""
 
 
 class LocationParser(AliasParser):
@@ -286,19 +293,19 @@ class LocationParser(AliasParser):
         super().__init__(context, text, name)
         self._end_of_location = -1
         self._shared: dict[tuple[object, ...], LocationAttr] = {}
-        """Each location once, by the identity of what it is made of."""
+        """Each location once, by the identity of its parts."""
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
-        found = _SIMPLE.match(self.lexer.input.content, definition.value)
-        if found is None or not all(map(self.is_location, filter(None, found.groups()[1:]))):
+        match = _SIMPLE.match(self.lexer.input.content, definition.value)
+        if match is None or not all(map(self.is_location, filter(None, match.groups()[1:]))):
             return None
-        text, named, callee, caller = found.groups()
+        text, named, callee, caller = match.groups()
         parts = [self.aliased_location(alias) for alias in (named, callee, caller) if alias]
-        definition.end = found.end()
+        definition.end = match.end()
         return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
 
     def _share(self, location: LocationAttr) -> LocationAttr:
-        """The location that is equal to this one and was read first; the parts are shared already."""
+        """The first location that is equal to this one, whose parts are shared already."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def parse_optional_location(self) -> LocationAttr | None:
@@ -306,7 +313,7 @@ class LocationParser(AliasParser):
         if match is None:
             return None
         if match[1]:
-            # Nearly every location of a real program: one look-up instead of four tokens.
+            # The form of nearly every location: one look-up instead of four tokens.
             location = self.aliased_location(match[1])
             self._resume_from(match.end())
         else:
@@ -325,7 +332,7 @@ class LocationParser(AliasParser):
         return self._share(location)
 
     def _parse_optional_text(self) -> str | None:
-        """A string; xDSL takes one with escaped UTF-8 for bytes."""
+        """A string literal, if there is one; xDSL treats one with escaped UTF-8 as bytes."""
         start = self.pos
         raw = self.parse_optional_bytes_literal()
         if raw is None:
@@ -356,7 +363,7 @@ class LocationParser(AliasParser):
                 self.raise_error("expected a location", start)
 
     def _parse_after_text(self, text: str) -> LocationAttr:
-        """After the name of a file or of anything else: `:line:column`, a range, or the location that is named."""
+        """Parse the rest after a file name or another name: `:line:column`, a range, or the named location."""
         if self.parse_optional_punctuation("(") is not None:
             named = self._parse_location()
             self.parse_punctuation(")")

@@ -1,6 +1,6 @@
 """Custom forms of xDSL's operations that lose information, as xDSL 0.73 and 0.74 read and print them.
 
-Reading: what xDSL would drop is an error. Printing: operations whose custom form does not say everything are printed in
+Parsing: an attribute that xDSL would drop is an error. Printing: operations with a lossy custom form are printed in
 generic form.
 """
 
@@ -25,44 +25,45 @@ _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
 def start_of_name(text: str, start: Position) -> Position:
-    """Where the name of the operation stands whose results, if it has some, are named from `start` on."""
+    """The position of the name of the operation that begins at `start`, after its results."""
     match = _RESULTS.match(text, start)
     assert match is not None, "the pattern matches the empty text"
     return match.end()
 
 
 class CustomSyntaxParser(Parser):
-    """Knows which attributes the text gives to the operation that is being read."""
+    """Checks that xDSL keeps all attributes in the text of an operation."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
-        self._given: list[dict[str, Position]] = []
-        """Where the dictionary stands that gives an attribute, for each operation that is being read."""
+        self._written: list[dict[str, Position]] = []
+        """For each open operation, the innermost last: the position of the dictionary of each of its attributes."""
         self._open_dictionaries = 0
 
     def parse_operation(self) -> Operation:
         text, start = self.lexer.input.content, start_of_name(self.lexer.input.content, self.pos)
-        self._given.append({})
+        self._written.append({})
         op = super().parse_operation()
-        given = self._given.pop()
-        if given and not text.startswith('"', start):
-            self._check_that_all_were_taken(op, given)
+        written = self._written.pop()
+        if written and not text.startswith('"', start):
+            self._check_kept(op, written)
         return op
 
     def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
         start = self.pos
         self._open_dictionaries += 1
-        found = super().parse_optional_dictionary_attr_dict()
+        dictionary = super().parse_optional_dictionary_attr_dict()
         self._open_dictionaries -= 1
-        if not self._open_dictionaries and self._given:
-            self._given[-1].update(dict.fromkeys(found, start))
-        return found
+        if not self._open_dictionaries and self._written:
+            self._written[-1].update(dict.fromkeys(dictionary, start))
+        return dictionary
 
-    def _check_that_all_were_taken(self, op: Operation, given: dict[str, Position]) -> None:
+    def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
+        """Raises `ParseError` for an attribute in the text that the operation does not have."""
         if not type(op).__module__.startswith("xdsl.") or isinstance(op, FuncOp):
-            # Ours take what they are given; the dictionaries in the signature of a function are not its own.
+            # Our operations keep all attributes; the dictionaries in the signature of a function are not its own.
             return
-        for name, start in given.items():
+        for name, start in written.items():
             if name not in op.attributes and name not in op.properties:
                 self.raise_error(f"'{name}' would be lost: write {op.name} in generic form", start)
 
@@ -73,63 +74,63 @@ LEAVE_ATTRIBUTES_OUT = frozenset(
     scf.execute_region scf.parallel tensor.empty
     """.split()
 )
-"""They print no attributes."""
+"""Operations that print no attributes."""
 
 ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim"})
-"""MLIR reads their attributes in another place than xDSL."""
+"""Operations whose attributes MLIR expects in another place than xDSL prints them."""
 
 RESULT_IS_SCALAR = frozenset({"arith.cmpf", "arith.cmpi"})
-"""They are read as if the operands were scalars, whatever type stands there."""
+"""Operations that are parsed as if the operands were scalars, regardless of their type."""
 
 ELIDE_TERMINATORS = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
-"""They leave a terminator without operands out, and its attributes with it."""
+"""Operations that omit a terminator without operands, together with its attributes."""
 
 MOVE_ELEMENTS = frozenset({"linalg.broadcast", "linalg.transpose"})
-"""Their form does not show the region, which hands on its first argument."""
+"""Operations whose form does not print the region, which yields its first argument."""
 
 NOT_SHOWN_BY_LINALG = ("indexing_maps", "linalg.memoized_indexing_maps", "iterator_types", "doc", "library_call")
 
 
 NEVER_PRINTED = "operandSegmentSizes"
-"""xDSL takes it for its own in the form of every operation, also where it is an attribute like any other."""
+"""xDSL treats it as its own in the form of every operation, even if it is an ordinary attribute."""
 
 
-def says_everything(op: Operation, with_locations: bool = False) -> bool:
-    """Whether the custom form, read again, is the same operation. `with_locations`: they are printed."""
+def is_lossless(op: Operation, with_locations: bool = False) -> bool:
+    """Whether the custom form parses back to the same operation. `with_locations`: locations are printed."""
     if NEVER_PRINTED in op.attributes:
         return False
-    return _says_all_there_is(type(op)) or _says_everything(op, with_locations)
+    return _is_never_lossy(type(op)) or _has_lossless_form(op, with_locations)
 
 
 @cache
-def _says_all_there_is(kind: type[Operation]) -> bool:
-    """Whether nothing can be lost by any operation of the class."""
+def _is_never_lossy(kind: type[Operation]) -> bool:
+    """Whether the custom form of no operation of the class loses anything."""
     special = (FuncOp, CallOp, scf.ExecuteRegionOp, scf.WhileOp, WhileOp, OptimizationBarrierOp, NamedOperation)
     names = MOVE_ELEMENTS | RESULT_IS_SCALAR | LEAVE_ATTRIBUTES_OUT | ATTRIBUTES_ELSEWHERE | ELIDE_TERMINATORS
     return not issubclass(kind, special) and kind.name not in names
 
 
-def _says_everything(op: Operation, with_locations: bool) -> bool:
+def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
     match op:
         case FuncOp(body=body, function_type=type_):
-            says_of_positions = (op.arg_attrs or op.res_attrs) is not None
-            return (bool(body.blocks) or not says_of_positions) and not _is_a_function(type_.outputs.data)
+            has_position_attributes = (op.arg_attrs or op.res_attrs) is not None
+            return (bool(body.blocks) or not has_position_attributes) and not _is_a_function(type_.outputs.data)
         case CallOp():
             return not _is_a_function(op.result_types)
         case scf.ExecuteRegionOp():
-            # Without results it is printed without the terminator that MLIR wants to see.
+            # Without results it is printed without the terminator, which MLIR requires.
             return bool(op.results) and not _loses_attributes(op) and not _loses_terminator(op)
         case scf.WhileOp():
-            # Its location is printed in front of its regions.
+            # Its location is printed before its regions.
             return not with_locations
-        # StableHLO's syntax of loops and barriers names each type once, though a result may know fewer of its extents.
+        # StableHLO's syntax of loops and barriers has each type once, though a result may have more dynamic extents.
         case WhileOp(cond=cond, body=body):
             arguments = (region.blocks[0].arg_types for region in (cond, body) if region.blocks)
             return all(types == op.operand_types for types in (op.result_types, *arguments))
         case OptimizationBarrierOp():
             return op.result_types == op.operand_types
         case NamedOperation():
-            return _is_as_named(op)
+            return _has_default_body(op)
         case _ if op.name in MOVE_ELEMENTS:
             return _yields_its_first_argument(op) and not op.attributes and op.result_types == op.operand_types[-1:]
         case _:
@@ -150,18 +151,22 @@ def _loses_terminator(op: Operation) -> bool:
     if op.name not in ELIDE_TERMINATORS:
         return False
     last = [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
-    # xDSL reads no terminator behind what might be one.
-    return any(one.attributes or (not one.operands and isinstance(one.prev_op, UnregisteredOp)) for one in last)
+    # xDSL adds no terminator after an unregistered operation, which might be one.
+    return any(
+        terminator.attributes or (not terminator.operands and isinstance(terminator.prev_op, UnregisteredOp))
+        for terminator in last
+    )
 
 
-def _is_as_named(op: NamedOperation) -> bool:
-    """Whether its body and its maps are those that go without saying with the name."""
-    defined = op.get_irdl_definition().properties
-    shown = all(
-        (op.properties | op.attributes).get(name) in (None, defined[name].default_value if name in defined else None)
+def _has_default_body(op: NamedOperation) -> bool:
+    """Whether its body and its maps are the defaults of the named operation."""
+    definitions = op.get_irdl_definition().properties
+    has_defaults = all(
+        (op.properties | op.attributes).get(name)
+        in (None, definitions[name].default_value if name in definitions else None)
         for name in NOT_SHOWN_BY_LINALG
     )
-    return shown and op.regions[0].is_structurally_equivalent(op.get_hidden_region(op.inputs, op.outputs))
+    return has_defaults and op.regions[0].is_structurally_equivalent(op.get_hidden_region(op.inputs, op.outputs))
 
 
 def _yields_its_first_argument(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""The custom form of functions, complete. xDSL's drops the attributes of arguments and results of declarations.
+"""The complete custom form of functions. xDSL's drops the attributes of arguments and results of declarations.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
@@ -30,7 +30,7 @@ class _Argument:
 
 
 class FunctionSyntax(FuncOp):
-    """Reads what xDSL's `FuncOp` reads, and makes one of it."""
+    """Parses the custom form of functions into xDSL's `FuncOp`."""
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -53,7 +53,7 @@ class FunctionSyntax(FuncOp):
             body or Region(),
             visibility,
             arg_attrs=_if_any([argument.attributes for argument in arguments]),
-            res_attrs=_if_any([found for _, found in results]),
+            res_attrs=_if_any([result_attributes for _, result_attributes in results]),
         )
         function.attributes.update(attributes.data if attributes is not None else {})
         return function
@@ -86,7 +86,7 @@ def _if_any(attributes: Sequence[dict[str, Attribute]]) -> ArrayAttr[DictionaryA
 
 
 def verify_functions(operations: Iterable[Operation]) -> None:
-    """What xDSL takes for granted of every function. Raises `Refusal` at the first one that is not whole."""
+    """Check what xDSL assumes of every function. Raises `Refusal` at the first malformed one."""
     for op in operations:
         if not isinstance(op, FuncOp):
             continue
@@ -105,7 +105,7 @@ def _verify_ends(function: FuncOp) -> None:
 
 
 def verify_function(function: FuncOp) -> None:
-    """What the custom form takes for granted. Raises `VerifyException`."""
+    """Check what the custom form assumes. Raises `VerifyException`."""
     if len(function.regions) != 1:
         raise VerifyException("a function has one region, which is empty in a declaration")
     properties = function.properties
@@ -120,10 +120,10 @@ def verify_function(function: FuncOp) -> None:
     _verify_count("result", properties.get("res_attrs"), len(signature.outputs))
 
 
-def _verify_count(what: str, attributes: Attribute | None, count: int) -> None:
+def _verify_count(position: str, attributes: Attribute | None, count: int) -> None:
     if attributes is None:
         return
     if not isa(attributes, ArrayAttr[DictionaryAttr]):
-        raise VerifyException(f"the attributes of the {what}s are a list of dictionaries")
+        raise VerifyException(f"the attributes of the {position}s are a list of dictionaries")
     if len(attributes) != count:
-        raise VerifyException(f"the function has {count} {what}s, and attributes for {len(attributes)}")
+        raise VerifyException(f"the function has {count} {position}s, and attributes for {len(attributes)}")

@@ -1,8 +1,8 @@
-"""xDSL's lexer, except that a string without an end is found at once, and that all outside of strings is ASCII.
+"""xDSL's lexer, with linear-time detection of unterminated strings, and only ASCII outside strings.
 
-The pattern of xDSL 0.74 tries every way to split such a string into pieces: at forty characters that takes longer than
-anyone waits, and a truncated file ends in one more often than not. Outside of strings xDSL takes letters and digits of
-any script, `५` for 5, and a form feed for white space; MLIR takes none but ASCII, and blanks, tabs and line ends.
+On an unterminated string the pattern of xDSL 0.74 backtracks exponentially, from forty characters on without end; a
+truncated file usually ends in one. Outside strings xDSL accepts letters and digits of any script, `५` for 5, and a form
+feed as white space; MLIR accepts only ASCII, with blanks, tabs and line ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.utils.lexer import Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-# Nine tokens of ten: one character that begins no longer token, a word, or the name of a value.
+# Nine of ten tokens: a character that begins no longer token, a word, or the name of a value.
 _COMMON = re.compile(
     r"[ \t\r\n]*(?:([:,()}\[\]<>=+*?|])|([a-zA-Z_][a-zA-Z0-9_$.]*)|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)))"
 )
@@ -28,12 +28,12 @@ class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """xDSL looks at each character in turn; here one pattern finds the most common tokens."""
-        found = _COMMON.match(self.input.content, self.pos)
-        if found is None or (group := found.lastindex) is None:
+        """The next token. One pattern matches the most common tokens; xDSL examines each character in turn."""
+        match = _COMMON.match(self.input.content, self.pos)
+        if match is None or (group := match.lastindex) is None:
             return super().lex()
-        start, self.pos = found.span(group)
-        kind = _KIND_OF_GROUP[group] or _PUNCTUATION[found[group]]
+        start, self.pos = match.span(group)
+        kind = _KIND_OF_GROUP[group] or _PUNCTUATION[match[group]]
         return MLIRToken(kind, Span(start, self.pos, self.input))
 
     def _lex_number(self, start_pos: Position) -> MLIRToken:
@@ -45,7 +45,8 @@ class Lexer(MLIRLexer):
         return super()._lex_bare_identifier(start_pos)
 
     def _refuse_other_scripts(self, start: Position) -> None:
-        """xDSL consumed the first character already; what follows is ASCII by its patterns."""
+        """Raises `ParseError` if the first character, which xDSL has consumed, is not ASCII; its patterns check the
+        others."""
         if not (first := self.input.content[start]).isascii():
             raise ParseError(Span(start, start + 1, self.input), f"Unexpected character: {first}")
 
@@ -59,7 +60,7 @@ class Lexer(MLIRLexer):
 
 
 def _is_utf8(token: MLIRToken) -> bool:
-    """Whether the bytes are text: xDSL prints text outside of ASCII with escapes, and takes these for bytes."""
+    """Whether the bytes are text: xDSL prints non-ASCII text with escapes, and parses these as bytes."""
     assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
     try:
         token.span.bytes_contents.decode()

@@ -1,4 +1,4 @@
-"""One form for what can be written in several, and what xDSL checks late or not at all but needs when it prints."""
+"""Normalize parsed operations to one form, and check what xDSL assumes when it prints but checks late or never."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..support.type_guards import is_integer_attribute
 from .function_syntax import verify_function
 
 UNKNOWN_PROPERTIES: dict[type[Operation], str] = {FuncOp: "no_inline", ModuleOp: "sym_visibility"}
-"""Properties of MLIR that xDSL does not have. As attributes they are printed; MLIR makes properties of them again."""
+"""MLIR's properties that xDSL lacks. They become attributes, which are printed; MLIR reads them as properties again."""
 
 
 def normalize(op: Operation) -> None:
-    """Called for each operation that was read. Raises `VerifyException` if it is not well formed."""
+    """Normalize a parsed operation. Raises `VerifyException` if it is not well-formed."""
     if op.attributes and isinstance(op, IRDLOperation):
         _move_to_properties(op)
     if (name := UNKNOWN_PROPERTIES.get(type(op))) in op.properties:
@@ -40,9 +40,11 @@ def _move_to_properties(op: IRDLOperation) -> None:
 def _function(op: FuncOp) -> None:
     verify_function(op)
     for name in ("arg_attrs", "res_attrs"):
-        # Without any entry the list says nothing, and the custom form does not show it.
+        # A list of empty dictionaries has no meaning, and the custom form does not print it.
         match op.properties.get(name):
-            case ArrayAttr(data=lists) if not any(one.data for one in lists if isinstance(one, DictionaryAttr)):
+            case ArrayAttr(data=entries) if not any(
+                entry.data for entry in entries if isinstance(entry, DictionaryAttr)
+            ):
                 del op.properties[name]
             case _:
                 pass

@@ -1,10 +1,10 @@
-"""Numbers in attributes, to the bit, as MLIR reads them: floats, integers of all widths, and arrays of them.
+"""Bit-exact numbers in attributes, parsed as in MLIR: floats, integers of all widths, and arrays of them.
 
 `0x7FC00001 : f32` is a bit pattern, `1.0e40 : f32` is infinity; likewise in `array<f32: 0x7F800000, 1.0>`.
 
-xDSL holds every float as a double. The numbers of all narrower types are doubles. A NaN becomes a double with its
-payload, quiet bit included, at the top of the double's. Hardware and `struct` quiet NaNs on the way, and xDSL drops
-payloads below sixteen bits, so NaNs pass through integers here.
+xDSL stores every float as a double, which represents the numbers of all narrower types exactly. A NaN becomes a double
+with its payload, quiet bit included, in the top bits of the double's payload. Hardware and `struct` quiet NaNs in
+conversions, and xDSL drops payloads below sixteen bits, so NaNs are converted as integers here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PAYLOAD_BITS: dict[type[Attribute], int] = {
     Float8E4M3Type: 3,
     Float8E3M4Type: 4,
 }
-"""The types with the NaNs of IEEE 754, of any payload but zero."""
+"""Payload bits of the types with the NaNs of IEEE 754, of any non-zero payload."""
 FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3FNType: (0x7F, 0xFF),
     Float8E5M2FNUZType: (0x80,),
@@ -70,7 +70,7 @@ FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3B11FNUZType: (0x80,),
     Float8E8M0FNUType: (0xFF,),
 }
-"""All NaNs of other types, the positive one first. Types that stand in neither table have none."""
+"""All NaNs of other types, the positive one first. Types in neither table have no NaN."""
 
 _NEGATIVE = 1 << 63
 _INFINITY = 0x7FF << 52
@@ -78,15 +78,15 @@ _QUIET = 1 << 51
 
 
 def bits_of(attribute: FloatAttr) -> int:
-    """The bits of the number in its own type, NaN payload and sign of zero included.
+    """The bits of the number in its own type, with NaN payload and sign of zero.
 
-    For f80 and f128, which xDSL reads from decimals only, the bits of the double that it holds.
+    For f80 and f128, which xDSL parses from decimals only, the bits of the double that it stores.
     """
     return encode_float(attribute.value.data, attribute.type)
 
 
 def encode_float(value: float, kind: AnyFloat) -> int:
-    """The bits of the number, rounded to the type once, out of range to what the type has for it."""
+    """The bits of the number, rounded to the type once; out of range to the type's infinity or its substitute."""
     if value != value and has_nan(kind):
         return _narrow(double_bits(value), kind)
     if isinstance(kind, Float64Type) or is_wide(kind):
@@ -97,7 +97,7 @@ def encode_float(value: float, kind: AnyFloat) -> int:
 
 
 def is_wide(kind: Attribute) -> TypeIs[Float80Type | Float128Type]:
-    """Whether the type has more numbers than a double. Of those only the doubles can be held."""
+    """Whether the type has more numbers than a double. Only those that are doubles can be stored."""
     return isinstance(kind, Float80Type | Float128Type)
 
 
@@ -112,7 +112,7 @@ def decode_float(bits: int, kind: AnyFloat) -> float:
 
 
 def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
-    """The bits of numbers of type f16, bf16 or f32, one after the other."""
+    """The concatenated bits of numbers of type f16, bf16 or f32."""
     doubles = np.array(values, np.float64)
     dtype = FLOATS[type(kind)]
     nans = np.isnan(doubles)
@@ -123,7 +123,7 @@ def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
 
 
 def decode_nan(bits: int, kind: AnyFloat) -> float | None:
-    """The double that stands for these bits if they are a NaN; None if they are a number."""
+    """The double that represents these bits if they are a NaN; None if they are a number."""
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
         nans = FEW_NANS.get(type(kind), ())
@@ -135,7 +135,7 @@ def decode_nan(bits: int, kind: AnyFloat) -> float | None:
 
 
 def _narrow(double: int, kind: AnyFloat) -> int:
-    """The NaN of the type with the sign and the top of the payload of this one; quiet if nothing else is left of it."""
+    """The NaN of the type with the sign and the top payload bits of a double NaN; quiet if these bits are zero."""
     negative = bool(double & _NEGATIVE)
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
@@ -145,7 +145,7 @@ def _narrow(double: int, kind: AnyFloat) -> int:
 
 
 def _infinity(kind: AnyFloat) -> int:
-    """All ones between sign and payload."""
+    """The bits of infinity: all ones between sign and payload."""
     return (1 << kind.bitwidth - 1) - (1 << PAYLOAD_BITS[type(kind)])
 
 
@@ -167,14 +167,14 @@ _xdsl_reads_array = AttrParser._parse_builtin_densearray_attr  # pyright: ignore
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is written, before its type is known."""
+    """A number literal, before its type is known."""
 
     value: float | int
     hexadecimal: bool
     negative: bool
 
     def of_type(self, kind: Attribute) -> FloatAttr | IntegerAttr[IntegerType | IndexType]:
-        """`ValueError` if no number of the type is written like this."""
+        """The attribute of the type. Raises `ValueError` if the literal is no number of the type."""
         if isinstance(kind, AnyFloat):
             return self.as_float(kind)
         if isinstance(kind, IndexType) or is_integer_type(kind):
@@ -182,7 +182,7 @@ class Number:
         raise ValueError(f"{kind} is not a type of numbers")
 
     def as_float(self, kind: AnyFloat) -> FloatAttr:
-        """`ValueError` if this is no float of the type, or xDSL would lose bits of it."""
+        """The attribute. Raises `ValueError` if this is no float of the type, or xDSL would lose bits of it."""
         bits = self.bits(kind)
         attribute = FloatAttr(self.value if isinstance(self.value, float) else decode_float(bits, kind), kind)
         if bits_of(attribute) != bits:
@@ -190,7 +190,7 @@ class Number:
         return attribute
 
     def bits(self, kind: AnyFloat) -> int:
-        """Of the type; of a double if the type is wider. `ValueError` if this is no float of the type."""
+        """The bits of the type; of a double if the type is wider. Raises `ValueError` for no float of the type."""
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
@@ -211,7 +211,7 @@ class Number:
         return bits
 
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:
-        """`ValueError` if this is no integer of the type, or it is out of range."""
+        """The attribute. Raises `ValueError` if this is not an integer, or out of range."""
         if isinstance(self.value, float):
             raise ValueError(f"a float is no number of type {kind}")
         if isinstance(kind, IndexType) and self.value not in INDICES:
@@ -232,7 +232,7 @@ def parse_optional_number(parser: AttrParser) -> Number | None:
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
-    """What follows the word `array`. In place of xDSL's method, which reads decimal floats only."""
+    """Parse the text after the keyword `array`. Replaces xDSL's method, which accepts only decimal floats."""
     start = self.pos
     self.parse_punctuation("<", " in dense array")
     kind = self.parse_type()

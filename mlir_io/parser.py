@@ -1,4 +1,4 @@
-"""Reads MLIR text as JAX prints it, `as_text(debug_info=True)` included, into xDSL."""
+"""Parse MLIR text as JAX prints it, also with `as_text(debug_info=True)`, into xDSL."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _GAP = r"(?:[ \t\r\n]++|//[^\n]*+\n)*+"
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource, with its name."""
 NAME_OF_UNKNOWN = "op_name__"
-"""Where xDSL keeps the name of an operation that it does not know, among the attributes."""
+"""The attribute in which xDSL stores the name of an unregistered operation."""
 
 
 def parse_module(text: str, name: str = "<input>", context: Context | None = None) -> ModuleOp:
-    """Parse a module. Every fault of the text is a `ParseError` that points into it."""
+    """Parse a module. Raises `ParseError`, with a position in the text, for every fault."""
     install()
     return ModuleParser(context or make_context(), text, name).parse_module()
 
@@ -56,7 +56,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
 class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
-    An operation that the text gives no location is where it stands in the text, as in MLIR.
+    As in MLIR, the location of an operation without one is its position in the text.
     """
 
     def __init__(self, context: Context, text: str, name: str = "<input>"):
@@ -64,14 +64,14 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._file = StringAttr(name)
         self._operations: list[int] = []
-        """Where the operations that are being read start, the innermost last."""
-        self._outermost: Operation | None = None
-        """The operation that was read last; at the end, the module if the text has one."""
+        """The start positions of the open operations, the innermost last."""
+        self._last_parsed: Operation | None = None
+        """The operation parsed last; at the end, the module if the text has one."""
         self._first_uses: dict[str, Span] = {}
-        """Where a value that was not yet defined was first read."""
+        """The first use of each value that is used before its definition."""
         self._types: dict[str, TypeAttribute] = {}
         self._resources: dict[tuple[str, str], str] = {}
-        """The name that each resource of this text has among those of all texts that were read."""
+        """The name of each resource of this text, unique among those of all parsed texts."""
         self._in_constant = False
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -86,16 +86,16 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
             raise ParseError(self._current_token.span, message) from error
         except Exception as error:
-            # xDSL meets some malformed texts with assertions, KeyErrors and the like; to the user all are one.
+            # xDSL raises assertions, KeyErrors and the like for some malformed texts; the user gets one kind of error.
             words = " ".join(str(part) for part in error.args) or type(error).__name__
             raise ParseError(self._current_token.span, f"malformed input: {words}") from error
-        if module is not self._outermost:
-            # xDSL puts a module around operations that stand alone.
+        if module is not self._last_parsed:
+            # xDSL has wrapped top-level operations in a module.
             module.location = self.location_at(0)
         return module
 
     def _at_first_use(self, error: ParseError) -> ParseError:
-        """xDSL finds at the end of the file that a value has no definition; the user wants to know where it is read."""
+        """Replace xDSL's error for undefined values, at the end of the file, by one at the first use."""
         if not error.msg.startswith("values used but not defined"):
             return error
         name = next(iter(self.forward_ssa_references))
@@ -111,13 +111,13 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         line = self.line_at(self.pos)
         op = self.parse_repeated(line) if line is not None else None
         if line is not None and op is None:
-            op = self._parse_anew()
+            op = self._parse_by_tokens()
             self.learn(line, op)
-        op = op or self._parse_anew()
-        self._outermost = op
+        op = op or self._parse_by_tokens()
+        self._last_parsed = op
         return op
 
-    def _parse_anew(self) -> Operation:
+    def _parse_by_tokens(self) -> Operation:
         self._operations.append(self.pos)
         op = super().parse_operation()
         self._normalize(op)
@@ -134,14 +134,14 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
-        """Where the name of the operation that is being read stands in the text."""
+        """The position of the name of the innermost open operation."""
         return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
         return start_of_name(self.lexer.input.content, self._operations[-1])
 
     def location_at(self, position: int) -> LocationAttr:
-        """Line and column, both from one."""
+        """The location of a position in the text; line and column count from 1."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
@@ -150,7 +150,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         start = self._name_start()
         if self.lexer.input.content.startswith('"', start):
             if _PLAIN_NAME.fullmatch(name) is None:
-                # xDSL prints it without the escapes that it came with.
+                # xDSL would print it without escapes.
                 self.raise_error("the name of an operation is made of letters, digits and '_', '.', '$', '-'")
             return op_type
         if op_type is FuncOp:
@@ -179,25 +179,25 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         match = _PLAIN_TENSOR.match(self.lexer.input.content, self.pos)
         if match is None:
             return super().parse_optional_type()
-        # A program has few distinct types and names them all the time; `8x256xf32` is ten tokens to xDSL.
-        known = self._types.get(match[0])
-        if known is not None:
+        # Cached by text: a program repeats few distinct types, and `8x256xf32` is ten tokens to xDSL.
+        cached = self._types.get(match[0])
+        if cached is not None:
             self._resume_from(match.end())
-            return known
-        read = super().parse_optional_type()
-        if read is not None:
-            self._types[match[0]] = read
-        return read
+            return cached
+        parsed = super().parse_optional_type()
+        if parsed is not None:
+            self._types[match[0]] = parsed
+        return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """xDSL forgets at the definition that it has renamed a resource whose name was taken."""
-        said = dialect_name, self.parse_identifier(" for resource handle")
-        if said not in self._resources:
-            self._resources[said] = interface.declare_resource(said[1])
-        return self._resources[said]
+        """The unique name of a resource. xDSL renames a resource whose name is taken, but not at its definition."""
+        key = dialect_name, self.parse_identifier(" for resource handle")
+        if key not in self._resources:
+            self._resources[key] = interface.declare_resource(key[1])
+        return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """xDSL takes blanks and line ends between the digits, and prints them as they are."""
+        """Raises `ParseError` for white space between the digits, which xDSL accepts and prints unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
         super()._parse_resource(dialect_name, interface)
@@ -216,7 +216,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_optional_builtin_parametrized_attr(self) -> Attribute | None:
         token = self._current_token
         if self._in_constant and token.kind == MLIRTokenKind.BARE_IDENT and token.text == "dense":
-            # Not by way of xDSL's attribute, which would hold a splat once for each element.
+            # Not through xDSL's attribute, which would store a splat once for each element.
             self._consume_token()
             return parse_constant(self)
         return super()._parse_optional_builtin_parametrized_attr()

@@ -1,6 +1,6 @@
-"""Writes modules as text that MLIR and this project read back to the same program, constants to the bit.
+"""Print modules as text that MLIR and this project parse back to the same program, with bit-exact constants.
 
-With debug information every location is an alias, `loc(#loc7)`, defined at the end of the file as MLIR does.
+With debug information every location is an alias, `loc(#loc7)`, defined at the end of the file, as in MLIR.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..dialects.dense import standard_text
 from ..support.locations import is_plain, location_pieces, location_text, parts_first
 from ..support.memoize import RememberingPrinter
 from ..support.type_guards import is_standard_dense
-from .custom_forms import says_everything
+from .custom_forms import is_lossless
 
 LONGEST_KNOWN = 200
-"""Characters of an attribute that is remembered as text; long ones, such as weights, stand at one place each."""
+"""The maximum length of a cached attribute text; longer attributes, such as weights, occur only once."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of the module, the same to the byte each time."""
+    """The text of the module, the same bytes on every call."""
     stream = StringIO()
     printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo)
     printer.print_op(module)
@@ -35,7 +35,7 @@ def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = F
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """The attribute as it stands in the text of a module."""
+    """The attribute as printed in a module."""
     stream = StringIO()
     ModulePrinter(stream).print_attribute(attribute)
     return stream.getvalue()
@@ -46,35 +46,34 @@ class ModulePrinter(RememberingPrinter):
     """xDSL's printer with exact constants and locations as aliases."""
 
     definitions: list[str] = field(default_factory=list[str], init=False)
-    """`#loc3 = loc(…)`, each after those that it is built on."""
+    """`#loc3 = loc(…)`, each after the definitions of its parts."""
 
     _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
     _texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
         default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
     )
-    """What attributes print, by identity, inside of others and outside: a module has few, and names them all the time.
-    """
+    """Texts of attributes, by identity and by whether they are inside others: a module repeats few attributes."""
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if (known := self._texts.get((id(attribute), self._in_attributes))) is not None:
-            return self.print_string(known[1])
+        if (cached := self._texts.get((id(attribute), self._in_attributes))) is not None:
+            return self.print_string(cached[1])
         if isinstance(attribute, LocationAttr):
             return self._print_location(attribute)
-        text = self.text_of(lambda _: self._print_anew(attribute))
+        text = self.text_of(lambda _: self._print_uncached(attribute))
         if len(text) <= LONGEST_KNOWN:
             self._texts[id(attribute), self._in_attributes] = attribute, text
-        # Some are text that was read, whose lines are its own: it would move to the right each time.
+        # Without indentation: an unregistered attribute has its own line breaks, and would be indented more each time.
         self.print_string(text, indent=0)
 
     def _print_location(self, location: LocationAttr) -> None:
-        # MLIR looks an alias up late at an operation or a block argument only, not inside attributes.
+        # MLIR resolves an alias before its definition only for operations and block arguments, not inside attributes.
         aliased = self.print_debuginfo and not self._in_attributes
         text = self._alias(location) if aliased else location_text(location)
         self.print_string(f"loc({text})")
 
-    def _print_anew(self, attribute: Attribute) -> None:
+    def _print_uncached(self, attribute: Attribute) -> None:
         if is_standard_dense(attribute) and (text := standard_text(attribute)) is not None:
             self.print_string(f"{text} : ")
             super().print_attribute(attribute.type)
@@ -88,9 +87,9 @@ class ModulePrinter(RememberingPrinter):
             super().print_string_literal(string)
 
     def print_op(self, op: Operation) -> None:
-        """In generic form where xDSL's own syntax would lose something."""
+        """Print the operation, in generic form if xDSL's custom form would lose information."""
         outer = self.print_generic_format
-        self.print_generic_format = outer or not says_everything(op, self.print_debuginfo)
+        self.print_generic_format = outer or not is_lossless(op, self.print_debuginfo)
         super().print_op(op)
         self.print_generic_format = outer
 
@@ -100,20 +99,20 @@ class ModulePrinter(RememberingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
-        """`#loc3`; what it is made of is defined before it."""
-        # Nested locations take long to hash: look at the object, and then at the text.
+        """The alias of a location, as `#loc3`; its parts are defined before it."""
+        # Look up the object, then the text: nested locations are slow to hash.
         for part in parts_first(location, self._alias_of_object):
             self._alias_of_object[id(part)] = self._define(part)
         return self._alias_of_object[id(location)]
 
     def _define(self, location: Attribute) -> str:
-        """The alias of a location whose parts have theirs."""
+        """The alias of a location whose parts have aliases already."""
         if isinstance(location, UnknownLoc):
             return "unknown"
         pieces = location_pieces(location)
         text = "".join(piece if isinstance(piece, str) else self._alias_of_object[id(piece)] for piece in pieces)
-        known = self._alias_of_text.get(text)
-        if known is None:
-            known = self._alias_of_text[text] = f"#loc{len(self.definitions) or ''}"
-            self.definitions.append(f"{known} = loc({text})")
-        return known
+        alias = self._alias_of_text.get(text)
+        if alias is None:
+            alias = self._alias_of_text[text] = f"#loc{len(self.definitions) or ''}"
+            self.definitions.append(f"{alias} = loc({text})")
+        return alias

@@ -1,7 +1,7 @@
-"""Lines that differ only in the names of their values: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`.
+"""Parse lines that differ only in value names once: a step has hundreds of `%7 = stablehlo.add %5, %6 : …`.
 
-What such a line says besides its values depends on its text alone. So it is parsed once; the next line with the same
-text is an operation with the same types and properties, and other operands.
+Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
+an operation with the same types and properties, and its own operands.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xdsl.utils.lexer import Position, Span
 from .aliases import LocationParser
 from .custom_forms import CustomSyntaxParser
 
-# One result, no attributes, regions, strings or comments; and the line behind it begins something new.
+# One result, no attributes, regions, strings or comments; and the next line does not continue it.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
 _LINE = re.compile(
     rf"(%(?:{_NAME})) = ((?:(?:stablehlo|chlo)\.|call )[^\n\"{{}}/]*)\n(?=[ \t\r\n]*(?:[%}}^\"]|(?!loc\b)[a-z]))",
@@ -27,16 +27,24 @@ _LINE = re.compile(
 )
 _LOCATION = " loc(#"
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)
-# Aliases may stand for anything, and other locations than those above are read one by one.
+# Aliases may expand to anything, and other locations than those above are parsed by tokens.
 _UNUSUAL = re.compile(r"[#!]|\bloc\b")
 
 
 @dataclass(frozen=True)
 class Line:
-    """`said`: the line without its result and location, and with `%` in place of each operand."""
+    """A simple line.
+
+    Attributes:
+        result: The span of the name of its result.
+        text: The line without its result and location, with `%` in place of each operand.
+        operands: The name and the result index, such as `#1`, of each operand.
+        location: The alias of its location; empty without one.
+        name, end: The positions of the operation's name and of the end of the line.
+    """
 
     result: Span
-    said: str
+    text: str
     operands: Sequence[tuple[str, str]]
     location: str
     name: Position
@@ -45,27 +53,27 @@ class Line:
 
 @dataclass(frozen=True)
 class Template:
-    """What lines of one text have in common; their operands are those of the text, in its order."""
+    """The operation of lines with one text; its operands are those of the text, in order."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
     body: Region | None
-    """What `applies` stands for, all of it where the operation is."""
+    """The region that `applies` expands to, all at the location of the operation."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser, which reads a line like one before by what differs."""
+    """xDSL's parser, which parses only the value names of a line that repeats an earlier one."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._templates: dict[tuple[str, ...], Template] = {}
-        """By the dialects in whose operations the line stands, which need not be named in it, and by what it says."""
+        """By the default dialects around the line, whose prefix it may omit, and its text."""
 
     def parse_repeated(self, line: Line) -> Operation | None:
-        """The operation of the line; None where there was no such line before, or something is unusual."""
-        template = self._templates.get((*self._parser_state.dialect_stack, line.said))
+        """The operation of the line; None if it has no template, or must be parsed by tokens."""
+        template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
             return None
@@ -93,40 +101,39 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """Of an operation whose name stands there, and which the text gives no location."""
+        """The location of an operation without one, from the position of its name."""
 
     def line_at(self, start: Position) -> Line | None:
-        """The line that begins here, if it is a simple one."""
-        found = _LINE.match(self.lexer.input.content, start)
-        if found is None:
+        """The simple line that begins here; None for another one."""
+        match = _LINE.match(self.lexer.input.content, start)
+        if match is None:
             return None
-        said, location = found[2], ""
-        if said.endswith(")") and (cut := said.rfind(_LOCATION)) >= 0:
-            said, location = said[:cut], said[cut + len(_LOCATION) - 1 : -1]
-        bare = _OPERAND.sub("%", said)
-        if _UNUSUAL.search(bare):
+        body, location = match[2], ""
+        if body.endswith(")") and (cut := body.rfind(_LOCATION)) >= 0:
+            body, location = body[:cut], body[cut + len(_LOCATION) - 1 : -1]
+        text = _OPERAND.sub("%", body)
+        if _UNUSUAL.search(text):
             return None
-        return Line(
-            Span(*found.span(1), self.lexer.input), bare, _OPERAND.findall(said), location, found.start(2), found.end()
-        )
+        result = Span(*match.span(1), self.lexer.input)
+        return Line(result, text, _OPERAND.findall(body), location, match.start(2), match.end())
 
     def learn(self, line: Line, op: Operation) -> None:
-        """What the line meant, for the next one that says the same."""
-        # A name twice does not tell which operand is which.
-        known = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
+        """Store the operation of the line as a template for later lines with the same text."""
+        # With a name twice, the text does not determine which operand is which.
+        distinct = len(set(line.operands)) == len(line.operands) and not any(index for _, index in line.operands)
         ends_here = not self.lexer.input.content[line.end : self.pos].strip(" \t\r\n") and self.pos >= line.end
-        if not known or not ends_here or op.attributes or len(op.results) != 1 or not _has_known_body(op, line):
+        if not distinct or not ends_here or op.attributes or len(op.results) != 1 or not _has_implied_body(op, line):
             return
         values = [self.ssa_values.get(name) for name, _ in line.operands]
         if [value[0] if value is not None and len(value) == 1 else None for value in values] == list(op.operands):
             types = tuple(op.operand_types), tuple(op.result_types)
             body = op.regions[0].clone() if op.regions else None
             template = Template(type(op), *types, dict(op.properties), body)
-            self._templates[(*self._parser_state.dialect_stack, line.said)] = template
+            self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
 
-def _has_known_body(op: Operation, line: Line) -> bool:
-    """Whether it has no region, or one that the line does not spell, which is where the operation is."""
+def _has_implied_body(op: Operation, line: Line) -> bool:
+    """Whether it has no region, or one that the line does not spell, all at the operation's location."""
     if not op.regions:
         return True
     places = [place.location for block in op.regions[0].blocks for place in (*block.args, *block.ops)]

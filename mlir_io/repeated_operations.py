@@ -1,7 +1,7 @@
-"""xDSL's verifier over a module, with the same question asked once: a step has thousands of additions of one type.
+"""xDSL's verifier over a module, which verifies equal operations once: a step has thousands of additions of one type.
 
-What an operation of StableHLO or CHLO without regions must satisfy depends on its class, the types of its operands and
-results, and its properties, and on nothing else: two that are alike in these are right or wrong together.
+The verification of a StableHLO or CHLO operation without regions depends only on its class, the types of its operands
+and results, and its properties.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure
 from .xdsl_workarounds import symbols_remembered
 
 _DIALECTS = frozenset({"stablehlo", "chlo"})
-# Traits that ask nothing of an operation's place, operands or users.
+# Traits whose verification does not depend on an operation's position, operands or users.
 _LOCAL = (Commutative, ConstantLike, Pure)
 
 
 def verify_nested(root: Operation) -> None:
-    """As `root.verify()`. Raises what that raises, for the first operation of each kind that is wrong."""
+    """Like `root.verify()`, with the same errors, for the first of equal operations."""
     with symbols_remembered():
         _Verifier().verify(root)
 
 
 class _Verifier:
-    """`seen` holds ids of types and properties, which live as long as the operations do."""
+    """`verified`: the keys of verified operations. They have ids of types and properties, which the operations keep
+    alive."""
 
     def __init__(self) -> None:
-        self.seen = set[tuple[object, ...]]()
+        self.verified = set[tuple[object, ...]]()
 
     def verify(self, op: Operation) -> None:
         op.verify(verify_nested_ops=False)
         for region in op.regions:
             for block in region.blocks:
-                # Without its operations: the pointers, and whether it may be empty.
+                # As xDSL verifies a block, apart from its operations: parent pointers, and whether it may be empty.
                 if block.parent is not region:
                     raise ValueError("the block does not point to the region that it is in")
                 self._verify_block(block)
@@ -49,9 +50,9 @@ class _Verifier:
             key = None if op is last else key_of(op)
             if key is None:
                 self.verify(op)
-            elif key not in self.seen:
+            elif key not in self.verified:
                 op.verify(verify_nested_ops=False)
-                self.seen.add(key)
+                self.verified.add(key)
 
 
 @cache
@@ -62,8 +63,8 @@ def _is_local(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """Equal for operations that are alike, while the types and properties live whose ids are in it; None where more
-    than these counts."""
+    """A key that is equal for operations that verify alike, while the types and properties whose ids it has are alive.
+    None if the verification depends on more."""
     if op.regions or not _is_local(type(op)):
         return None
     operands, results = op.operands, op.results

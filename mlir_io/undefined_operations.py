@@ -1,9 +1,9 @@
-"""The custom form of StableHLO operations that have no definition here, so that what other tools print can be read.
+"""Parse the custom form of StableHLO operations without a definition here, as other tools print them.
 
     %0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
     %1 = stablehlo.tuple %0, %c : tuple<tensor<4x3xf32>, tensor<f32>>
 
-They become what the generic form of the same operation becomes, and are printed in it. Forms: `StablehloOps.td`.
+They become the same unregistered operations as their generic form, and are printed in it. Forms: `StablehloOps.td`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _types_of_tuple(parser: Parser) -> Types:
 class Form:
     """`name %a, %b, keyword = value {...} : types`, where `keyword` spells the property `spelled`.
 
-    `inherent`: properties that stand in the dictionary.
+    `inherent`: properties that are spelled in the dictionary.
     """
 
     keyword: str = ""
@@ -71,7 +71,7 @@ class Form:
     inherent: tuple[str, ...] = ()
 
     def parse(self, parser: Parser) -> tuple[list[UnresolvedOperand], Properties]:
-        """The operands, and what is spelled behind them."""
+        """The operands, and the properties that are spelled after them."""
         operands = list[UnresolvedOperand]()
         has_comma = False
         while (operand := parser.parse_optional_unresolved_operand()) is not None:
@@ -126,13 +126,13 @@ FORMS: Mapping[str, Form] = {
 
 
 def with_custom_form(name: str, op_type: type[UnregisteredOp]) -> type[Operation] | None:
-    """A type that reads the custom form of the operation `name` and makes an `op_type` of it; None for unknown ones."""
+    """A class that parses the custom form of the operation `name` into an `op_type`; None for unknown operations."""
     form = FORMS.get(name)
     if form is None:
         return None
 
     class CustomForm(op_type):
-        """Reads the custom form."""
+        """Parses the custom form."""
 
         @classmethod
         def parse(cls, parser: Parser) -> Operation:

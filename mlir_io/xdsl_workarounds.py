@@ -1,19 +1,19 @@
 """Workarounds for faults of xDSL 0.73 and 0.74 in floats, dense constants and symbol look-up: `install()` applies them.
 
-Each is applied only where a test of its fault fails, and touches only what xDSL gets wrong. docs/upstream.md describes
-the faults for xDSL's developers.
+Each is applied only if a test of its fault fails, and changes only what xDSL gets wrong. docs/upstream.md describes the
+faults for xDSL's developers.
 
 Floats: xDSL reads `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as one; rejects
 `1.0e40 : f32`, which MLIR reads as infinity; prints infinity in `array<f32: 0x7f800000>` but does not read it; and
-fails on `1.0 : f80` with a traceback. 0.73 also rounds bf16 twice and treats all NaNs as equal. The conversions are
-replaced in the types, so that attributes, arrays and dense constants are right at once.
+fails on `1.0 : f80` with a traceback. 0.73 also rounds bf16 twice and treats all NaNs as equal. The workaround replaces
+the conversions in the types, which fixes attributes, arrays and dense constants together.
 
 Dense constants: xDSL reads `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; writes
 `dense<[0.0, -0.0]>` as `dense<0.0>`; and quiets NaNs when it writes them, all without an error.
 
-Symbols: xDSL takes every unregistered operation for a symbol table and stops there: `func.call @f` in the region of a
+Symbols: xDSL treats every unregistered operation as a symbol table and stops there: `func.call @f` in the region of a
 `"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the look-up
-around the operation. xDSL also walks the whole table for each symbol: `symbols_remembered` keeps the names while a
+outside the operation. xDSL also walks the whole table for each symbol: `symbols_remembered` caches the names while a
 module is verified.
 """
 
@@ -70,12 +70,12 @@ SOME_NAN: dict[type[AnyFloat], int] = {
     Float8E4M3FNType: 0xFF,
 }
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
-"""By way of f32 it becomes a tie for bf16, and goes down."""
+"""Rounded to f32 first, it becomes a tie for bf16, and is rounded down."""
 _xdsl_prints = Printer.print_float
 
 
 def repair_floats() -> None:
-    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    """Apply the workarounds for floats. Never raises: on unexpected xDSL internals, warns on standard error."""
     try:
         for kind in (Float16Type(), BFloat16Type(), Float32Type()):
             if not converts_exactly(kind):
@@ -93,15 +93,15 @@ def repair_floats() -> None:
 
 
 def converts_exactly(kind: AnyFloat) -> bool:
-    """Whether a NaN comes back with its bits, infinity stands for what is out of range, and rounding happens once."""
+    """Whether NaNs keep their bits, numbers out of range become infinity, and rounding happens once."""
     nan = SOME_NAN[type(kind)]
-    (held,) = kind.unpack(nan.to_bytes(kind.size, "little"), 1)
-    return all(_packed(value, kind) == encode_float(value, kind) for value in (_ROUNDED_TWICE, 1.0e300)) and (
-        double_bits(held) == double_bits(decode_nan(nan, kind) or 0.0) and _packed(held, kind) == nan
+    (unpacked,) = kind.unpack(nan.to_bytes(kind.size, "little"), 1)
+    return all(_pack(value, kind) == encode_float(value, kind) for value in (_ROUNDED_TWICE, 1.0e300)) and (
+        double_bits(unpacked) == double_bits(decode_nan(nan, kind) or 0.0) and _pack(unpacked, kind) == nan
     )
 
 
-def _packed(value: float, kind: AnyFloat) -> int | None:
+def _pack(value: float, kind: AnyFloat) -> int | None:
     try:
         return int.from_bytes(kind.pack((value,)), "little")
     except OverflowError:
@@ -109,7 +109,7 @@ def _packed(value: float, kind: AnyFloat) -> int | None:
 
 
 def _repair_type(kind: Any) -> None:
-    """Replace the methods of f16, bf16 or f32 that convert. What xDSL reads as a number is left as it is."""
+    """Replace the conversion methods of f16, bf16 or f32. Numbers that are not NaN are unpacked as before."""
     unpacks, iterates = kind.unpack, kind.iter_unpack
 
     def pack(self: AnyFloat, values: Sequence[float]) -> bytes:
@@ -125,7 +125,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """The values with each NaN as it stands in the buffer."""
+    """The values, with each NaN decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan
@@ -136,7 +136,7 @@ def _bits_at(index: int, buffer: bytes, size: int) -> int:
 
 
 def _repair_small_types() -> None:
-    """The types whose bits xDSL takes apart itself: those of eight bits and fewer, and tf32."""
+    """Replace the conversions of types that xDSL converts bit by bit: those of at most eight bits, and tf32."""
     xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
 
     def decode(self: Any, bits: int) -> float:
@@ -150,9 +150,9 @@ def _repair_small_types() -> None:
 
 
 def tells_nans_apart() -> bool:
-    one, other = (FloatData(decode_nan(bits, f32) or 0.0) for bits in (0x7F800001, 0x7FC00001))
+    first, other = (FloatData(decode_nan(bits, f32) or 0.0) for bits in (0x7F800001, 0x7FC00001))
     same = FloatData(decode_nan(0x7F800001, f32) or 0.0)
-    return one == same and hash(one) == hash(same) and one != other and FloatData(0.0) != FloatData(-0.0)
+    return first == same and hash(first) == hash(same) and first != other and FloatData(0.0) != FloatData(-0.0)
 
 
 def _equal(self: FloatData, other: object) -> bool:
@@ -172,7 +172,7 @@ def prints_wide_floats() -> bool:
 
 
 def _print(self: Printer, value: float, type: AnyFloat) -> None:
-    """Replaces the method of the same name: f80 and f128, which hold doubles here, are printed as such."""
+    """Replaces `Printer.print_float`: f80 and f128, which are stored as doubles, are printed as doubles."""
     if not is_wide(type):
         return _xdsl_prints(self, value, type)
     if not math.isfinite(value):
@@ -184,10 +184,10 @@ def reads_bits_in_arrays() -> bool:
     context = Context()
     context.load_dialect(Builtin)
     try:
-        found = Parser(context, "array<f32: 0x7F800001>").parse_attribute()
+        parsed = Parser(context, "array<f32: 0x7F800001>").parse_attribute()
     except ParseError:
         return False
-    return isinstance(found, DenseArrayBase) and found.data.data == b"\x01\x00\x80\x7f"
+    return isinstance(parsed, DenseArrayBase) and parsed.data.data == b"\x01\x00\x80\x7f"
 
 
 MINUS_INFINITY = b"\x00\x00\x80\xff"
@@ -200,7 +200,7 @@ _xdsl_prints_dense = DenseIntOrFPElementsAttr.print_without_type
 
 
 def repair_dense() -> None:
-    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    """Apply the workarounds for dense constants. Never raises: on unexpected internals, warns on standard error."""
     try:
         if not reads_exactly():
             AttrParser.parse_dense_int_or_fp_elements_attr = _parse
@@ -213,8 +213,8 @@ def repair_dense() -> None:
 def reads_exactly() -> bool:
     context = Context()
     context.load_dialect(Builtin)
-    found = Parser(context, "dense<0xFF800000> : tensor<f32>").parse_attribute()
-    return isinstance(found, DenseIntOrFPElementsAttr) and found.data.data == MINUS_INFINITY
+    parsed = Parser(context, "dense<0xFF800000> : tensor<f32>").parse_attribute()
+    return isinstance(parsed, DenseIntOrFPElementsAttr) and parsed.data.data == MINUS_INFINITY
 
 
 def writes_exactly() -> bool:
@@ -230,7 +230,7 @@ def _text(attribute: AnyDense) -> str:
 
 
 def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-    """Replaces the method of the same name: hexadecimal numbers are read as the bits of the element type."""
+    """Replaces `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bits of the element type."""
     from ..dialects.dense import to_standard
     from ..dialects.dense_literal import parse_dense
 
@@ -241,26 +241,26 @@ def _parse(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> D
         return to_standard(*parse_dense(self, type))
     except ParseError as error:
         self._resume_from(start)  # pyright: ignore[reportPrivateUsage]
-        if (found := _integers(self, type)) is None:
+        if (integers := _parse_integers(self, type)) is None:
             raise error
-        return found
+        return integers
 
 
-def _integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
-    """What xDSL reads, for integers of widths that numpy does not have; None for floats, which it gets wrong."""
+def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
+    """Parse with xDSL, for integers of widths that numpy lacks; None for floats, which xDSL gets wrong."""
     try:
-        found = _xdsl_parses(parser, type)
+        parsed = _xdsl_parses(parser, type)
     except (ParseError, NotImplementedError):
         return None
-    return None if _holds_floats(found) else found
+    return None if _holds_floats(parsed) else parsed
 
 
 def _print_dense(self: AnyDense, printer: Printer) -> None:
-    """Replaces the method of the same name: NaNs keep their bits, zeros their sign."""
+    """Replaces `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, zeros their sign."""
     from ..dialects.dense import standard_text
 
-    kept_once = isinstance(self.data, SplatBytes)
-    text = standard_text(self) if kept_once or (_holds_floats(self) and _loses_bits(self)) else None
+    is_stored_once = isinstance(self.data, SplatBytes)
+    text = standard_text(self) if is_stored_once or (_holds_floats(self) and _loses_bits(self)) else None
     if text is None:
         return _xdsl_prints_dense(self, printer)
     return printer.print_string(text)
@@ -274,7 +274,7 @@ def _holds_floats(attribute: AnyDense) -> bool:
 
 
 def _loses_bits(attribute: AnyDense) -> bool:
-    """Whether some value is a NaN, or all compare as equal and are not the same."""
+    """Whether a value is a NaN, or all values compare equal but differ in their bits."""
     values, data = attribute.get_values(), attribute.data.data
     if not values:
         return False
@@ -287,21 +287,21 @@ def _loses_bits(attribute: AnyDense) -> bool:
 _xdsl_looks_up = SymbolTable.lookup_symbol
 
 Symbols = dict[str, Operation]
-_REMEMBERED: ContextVar[dict[Operation, Symbols] | None] = ContextVar("remembered symbols", default=None)
+_CACHED_TABLES: ContextVar[dict[Operation, Symbols] | None] = ContextVar("cached symbol tables", default=None)
 
 
 @contextmanager
 def symbols_remembered() -> Generator[None, None, None]:
-    """Inside, no operation with a symbol is added, removed or renamed: each table is gone through once."""
-    token = _REMEMBERED.set({})
+    """Cache symbol tables inside. No operation with a symbol may be added, removed or renamed meanwhile."""
+    token = _CACHED_TABLES.set({})
     try:
         yield
     finally:
-        _REMEMBERED.reset(token)
+        _CACHED_TABLES.reset(token)
 
 
 def repair_symbols() -> None:
-    """Repair what is broken, once. Never raises: where xDSL differs from what we know, it is left alone and said."""
+    """Apply the workaround for symbols. Never raises: on unexpected xDSL internals, warns on standard error."""
     try:
         if not looks_around_unknown_operations():
             SymbolTable.lookup_symbol = staticmethod(_lookup)
@@ -318,18 +318,19 @@ def looks_around_unknown_operations() -> bool:
 
 
 def _lookup(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Replaces the method of the same name: in the nearest table that has the symbol, up to the nearest known one."""
+    """Replaces `SymbolTable.lookup_symbol`: tries unregistered operations as tables, up to the nearest registered
+    table."""
     table = _nearest_table(op)
-    while isinstance(table, UnregisteredOp) and (around := table.parent_op()) is not None:
-        if _is_like_a_table(table) and (found := _look_up_in(table, name)) is not None:
-            return found
-        table = _nearest_table(around)
+    while isinstance(table, UnregisteredOp) and (outer := table.parent_op()) is not None:
+        if _is_like_a_table(table) and (symbol := _look_up_in(table, name)) is not None:
+            return symbol
+        table = _nearest_table(outer)
     return _look_up_in(op if table is None else table, name)
 
 
 def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """As xDSL does; by the names that are remembered where there are any."""
-    tables = _REMEMBERED.get()
+    """Look up a name in one table as xDSL does; in the cached table if there is one."""
+    tables = _CACHED_TABLES.get()
     if tables is None or not _is_like_a_table(table) or (isinstance(name, SymbolRefAttr) and name.nested_references):
         return _xdsl_looks_up(table, name)
     if (symbols := tables.get(table)) is None:
@@ -338,12 +339,12 @@ def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Ope
 
 
 def _symbols_of(table: Operation) -> Symbols:
-    """The operations of the table by their symbols; the first one where two have the same."""
-    found: Symbols = {}
+    """The operations of the table by their symbols; of two with the same symbol the first."""
+    symbols: Symbols = {}
     for op in table.regions[0].block.ops:
         if (trait := op.get_trait(SymbolOpInterface)) is not None and (name := trait.get_sym_attr_name(op)) is not None:
-            found.setdefault(name.data, op)
-    return found
+            symbols.setdefault(name.data, op)
+    return symbols
 
 
 def _text_of(name: str | StringAttr | SymbolRefAttr) -> str:

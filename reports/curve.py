@@ -1,4 +1,4 @@
-"""What memory costs: for each of many budgets the extra work of the plan that was found, and the least that is proved.
+"""Trade-off curve of memory and work: for each budget, the extra cost of the best plan and a proven lower bound on it.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -16,8 +16,8 @@ from ..planning.solvers.working_set import held_up_by, largest_working_set
 
 @dataclass(frozen=True)
 class Again:
-    """What runs again of one segment ("": outside of all): so many executions, their cost in percent of the step, and
-    the values that cost most, by name and source line."""
+    """The recomputation of one segment ("": outside every segment): the number of executions, their cost in percent of
+    the step, and the most expensive values, by name and source line."""
 
     segment: str
     executions: int
@@ -27,8 +27,8 @@ class Again:
 
 @dataclass(frozen=True)
 class Point:
-    """A budget that is kept: `percent` is the extra cost, of which `bound_percent` is proved to be needed, None where
-    nothing is proved in the model that counts. `finished`: False where the search was cut short."""
+    """A budget with a plan. `percent`: its extra cost, in percent of the step. `bound_percent`: a proven lower bound on
+    it; None if the memory model has no bound. `finished`: False if the search stopped early."""
 
     budget_bytes: int
     peak_bytes: int
@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Refused:
-    """A budget without a plan. `proved`: there is none; else none was found."""
+    """A budget without a plan. `proved`: True if the budget is infeasible; False if the search found no plan."""
 
     budget_bytes: int
     reason: str
@@ -51,7 +51,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Marker:
-    """What somebody else's planner does, counted here."""
+    """The plan of another planner, measured by the same model."""
 
     name: str
     peak_bytes: int
@@ -60,8 +60,8 @@ class Marker:
 
 @dataclass(frozen=True)
 class Curve:
-    """Of `name`, from small budgets to large ones. No plan needs less than `minimum_bytes`, which is proved, because of
-    what `holding` names; 0 bytes where nothing is proved."""
+    """The curve of the step `name`, from small budgets to large ones. `minimum_bytes`: a proven lower bound on the
+    peak, 0 without one; `holding` names the values that determine it."""
 
     name: str
     plain_peak_bytes: int
@@ -86,25 +86,30 @@ def curve_of(
     again: Callable[[Result], tuple[Again, ...]] = nothing_again,
     holding: Sequence[str] = (),
 ) -> Curve:
-    """`again`: what a plan computes again, by name. `holding`: what the minimum is held up by, where the caller has
-    better names than the problem."""
+    """The curve of the outcomes of these budgets.
+
+    again: The recomputation of a plan, by segment. holding: The values that determine the lower bound, if the caller
+    has better names than the problem.
+    """
     least = largest_working_set(problem)
-    pairs = sorted(zip(budgets, outcomes, strict=True), key=lambda one: one[0])
+    pairs = sorted(zip(budgets, outcomes, strict=True), key=lambda pair: pair[0])
     points = tuple(
         Point(
             budget_bytes=budget,
-            peak_bytes=one.peak_bytes,
-            percent=one.percent,
-            bound_percent=one.bound_percent,
-            bound_by=one.bound_by,
-            found_by=one.solver,
-            finished=one.finished,
-            again=again(one),
+            peak_bytes=outcome.peak_bytes,
+            percent=outcome.percent,
+            bound_percent=outcome.bound_percent,
+            bound_by=outcome.bound_by,
+            found_by=outcome.solver,
+            finished=outcome.finished,
+            again=again(outcome),
         )
-        for budget, one in pairs
-        if isinstance(one, Result)
+        for budget, outcome in pairs
+        if isinstance(outcome, Result)
     )
-    refused = tuple(Refused(budget, one.reason, one.proved) for budget, one in pairs if isinstance(one, Refusal))
+    refused = tuple(
+        Refused(budget, outcome.reason, outcome.proved) for budget, outcome in pairs if isinstance(outcome, Refusal)
+    )
     return Curve(
         name,
         plain_peak_bytes,

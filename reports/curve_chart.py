@@ -1,4 +1,4 @@
-"""A curve over budgets as a picture: what was found, what is proved, the gap between them, and what others do."""
+"""A curve over budgets as a picture: plans, lower bounds, the gap between them, and the plans of other planners."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 FOUND, PROVED, GAP = "#0d4079", "#e69f00", "#f6dca8"
 SHAPES = "Ds^vPX*"
-"""Of the markers, a name each; told apart by shape, so that no colour is needed."""
+"""Shapes of the markers, one per name, so that colour is not needed to distinguish them."""
 ROOM = 1.06
 
 
 def to_svg(curves: Sequence[Curve], title: str) -> str:
-    """A panel for each curve, the same bytes on every run. Needs matplotlib; `ImportError` says how to install it."""
-    return _drawn(curves, title, "svg").decode()
+    """SVG text with a panel for each curve, the same bytes on every run. Raises `ImportError`, with the remedy, if
+    matplotlib is not installed, and `ValueError` without curves."""
+    return _draw(curves, title, "svg").decode()
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """The same as a picture of 1350 pixels across."""
-    return _drawn(curves, title, "png")
+    """The same as a PNG, 1350 pixels wide."""
+    return _draw(curves, title, "png")
 
 
-def _drawn(curves: Sequence[Curve], title: str, kind: str) -> bytes:
+def _draw(curves: Sequence[Curve], title: str, kind: str) -> bytes:
     if not curves:
         raise ValueError("curves: at least one is needed")
     buffer = BytesIO()
@@ -51,19 +52,19 @@ def figure(curves: Sequence[Curve], title: str) -> Figure:
     panels = drawing.subplots(len(curves), 1, squeeze=False)[:, 0]
     drawing.subplots_adjust(left=0.075, right=0.985, top=1 - 0.75 / height, bottom=0.5 / height, hspace=0.4)
     drawing.text(0.02, 1 - 0.14 / height, title, fontsize=12, fontweight="bold", va="top")
-    for axes, one in zip(panels, curves, strict=True):
-        draw(axes, one)
+    for axes, curve in zip(panels, curves, strict=True):
+        draw(axes, curve)
     return drawing
 
 
 def draw(axes: Axes, curve: Curve) -> None:
     unit, unit_name = unit_for(curve.plain_peak_bytes)
-    said = f"{curve.name}: {format_bytes(curve.plain_peak_bytes)} as it is"
-    axes.set_title(said, loc="left", fontsize=10, pad=4)
+    panel_title = f"{curve.name}: {format_bytes(curve.plain_peak_bytes)} as it is"
+    axes.set_title(panel_title, loc="left", fontsize=10, pad=4)
     axes.set_xlabel(f"budget, {unit_name}", color=FAINT)
     axes.set_ylabel("extra work, % of the step", color=FAINT)
     axes.set_xlim(0, ROOM * curve.plain_peak_bytes / unit)
-    highest = max([1e-6, *(one.percent for one in (*curve.points, *curve.markers))])
+    highest = max([1e-6, *(point.percent for point in (*curve.points, *curve.markers))])
     axes.set_ylim(-0.04 * highest, 1.12 * highest)
     if curve.minimum_bytes:
         _draw_minimum(axes, curve, unit)
@@ -72,13 +73,13 @@ def draw(axes: Axes, curve: Curve) -> None:
         shape = SHAPES[number % len(SHAPES)]
         _draw_marker(axes, [marker for marker in curve.markers if marker.name == name], name, shape, unit)
     if curve.refused:
-        places = [one.budget_bytes / unit for one in curve.refused]
+        places = [refused.budget_bytes / unit for refused in curve.refused]
         axes.plot(places, [0] * len(places), "x", color="#b00020", clip_on=False, zorder=4, label="no plan")
     axes.legend(loc="best", frameon=False)
 
 
 def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
-    """What no plan can keep, in grey."""
+    """The budgets below the lower bound, in grey."""
     least = curve.minimum_bytes / unit
     axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
     axes.annotate(
@@ -99,14 +100,14 @@ def _draw_points(axes: Axes, points: Sequence[Point], unit: int) -> None:
     if not points:
         return
     budgets = [point.budget_bytes / unit for point in points]
-    found, proved = [point.percent for point in points], [point.bound_percent or 0.0 for point in points]
+    costs, bounds = [point.percent for point in points], [point.bound_percent or 0.0 for point in points]
     is_proved = all(point.bound_percent is not None for point in points)
     if is_proved:
-        label = f"gap, at most {max(one - least for one, least in zip(found, proved, strict=True)):.2g} points"
-        axes.fill_between(budgets, proved, found, color=GAP, linewidth=0, zorder=1, label=label)
-    axes.plot(budgets, found, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
+        label = f"gap, at most {max(cost - bound for cost, bound in zip(costs, bounds, strict=True)):.2g} points"
+        axes.fill_between(budgets, bounds, costs, color=GAP, linewidth=0, zorder=1, label=label)
+    axes.plot(budgets, costs, "o-", color=FOUND, markersize=3.5, linewidth=1.2, zorder=3, label="found here")
     if is_proved:
-        axes.plot(budgets, proved, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
+        axes.plot(budgets, bounds, "--", color=PROVED, linewidth=1.4, zorder=4, label="least, proved")
 
 
 def _draw_marker(axes: Axes, markers: Sequence[Marker], name: str, shape: str, unit: int) -> None:

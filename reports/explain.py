@@ -17,7 +17,7 @@ _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "e
 
 
 def to_text(explanation: Explanation) -> str:
-    """What the step saves, then one line per segment."""
+    """The memory of the step and its saved values, then one line per loop and per segment."""
     timeline = explanation.timeline
     lines = [
         f"function @{explanation.function}",
@@ -30,7 +30,7 @@ def to_text(explanation: Explanation) -> str:
         f"backward pass reads, {format_bytes(explanation.saved_outside_bytes)} of it outside every segment",
         f"  XLA:CPU      {format_bytes(explanation.xla_peak_bytes)} of temporaries, by a model of its fusion and its "
         "order (-t memory-timeline{model=xla})",
-        f"  operations   {_counted(explanation)}",
+        f"  operations   {_operation_counts(explanation)}",
         *([] if explanation.cost == FLOPS else [_costs(explanation)]),
         "",
     ]
@@ -57,7 +57,7 @@ def _loop_cells(row: LoopRow) -> tuple[str, ...]:
     return row.position, str(row.trips or ""), str(row.stacks), *per_loop, decision
 
 
-def _counted(explanation: Explanation) -> str:
+def _operation_counts(explanation: Explanation) -> str:
     """`12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments`."""
     kinds = ", ".join(f"{number} {kind}" for kind, number in asdict(explanation.operations).items())
     return f"{kinds}; {sum(bool(value.crosses) for value in explanation.values)} saved values cross segments"
@@ -77,7 +77,7 @@ def _cells(row: SegmentRow, explanation: Explanation) -> tuple[str, ...]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell; the first and the last to the left, numbers to the right."""
+    """Align a table: the first and the last column to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     last = len(widths) - 1
 
@@ -88,7 +88,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Every number of the explanations; the timeline as its totals (`-t memory-timeline{format=json}` has it whole)."""
+    """Every number of the explanations; of the timeline only the totals (see `-t memory-timeline{format=json}`)."""
     return json.dumps([_as_dict(explanation) for explanation in explanations], indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The values that hold the peak: the largest alive there, by name and source line, and how many more.
+"""The largest values live at the peak, by name and source line, and the number and size of the others.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %
@@ -15,12 +15,12 @@ from ..support.units import format_bytes
 
 MOST = 10
 WIDEST = 44
-"""Longer names are cut in front: the end of a path says most."""
+"""Longer names lose their beginning: the end of a path is the most specific part."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A storage alive at the peak. `share`: of the peak."""
+    """A buffer live at the peak. `share`: its share of the peak."""
 
     name: str
     operation: str
@@ -34,7 +34,8 @@ class Held:
 
 @dataclass(frozen=True)
 class Holding:
-    """`largest` first; `more` others hold `more_bytes`. What an operation needs inside is one of the others."""
+    """The buffers live at the peak. `largest`: in descending size. `more`: the number of others, of `more_bytes` in
+    all; the memory inside the operation at the peak counts as one of them."""
 
     largest: tuple[Held, ...]
     more: int
@@ -43,18 +44,25 @@ class Holding:
 
 def holding_of(timeline: Timeline, most: int = MOST) -> Holding:
     place, peak = timeline.peak_index, timeline.peak_bytes
-    alive = [buffer for buffer in timeline.buffers if buffer.first <= place <= buffer.last and buffer.bytes]
-    # Stable: what was made first comes first among the equally large.
-    alive.sort(key=lambda one: -one.bytes)
+    live = [buffer for buffer in timeline.buffers if buffer.first <= place <= buffer.last and buffer.bytes]
+    # Stable: of equally large buffers the one defined first comes first.
+    live.sort(key=lambda buffer: -buffer.bytes)
     largest = tuple(
         Held(
-            one.name, one.label, one.segment, one.phase, one.recomputed, one.source, one.bytes, one.bytes / max(peak, 1)
+            buffer.name,
+            buffer.label,
+            buffer.segment,
+            buffer.phase,
+            buffer.recomputed,
+            buffer.source,
+            buffer.bytes,
+            buffer.bytes / max(peak, 1),
         )
-        for one in alive[:most]
+        for buffer in live[:most]
     )
     inside = bool(timeline.inner_bytes) and timeline.inner_bytes[place] > 0
-    more = len(alive) - len(largest) + inside
-    return Holding(largest, more, peak - sum(one.bytes for one in largest))
+    more = len(live) - len(largest) + inside
+    return Holding(largest, more, peak - sum(held.bytes for held in largest))
 
 
 def as_dict(holding: Holding) -> dict[str, object]:
@@ -62,21 +70,21 @@ def as_dict(holding: Holding) -> dict[str, object]:
 
 
 def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
-    """A table, a value a row; empty where nothing is alive."""
+    """A table with one value per row; empty if nothing is live."""
     if not holding.largest:
         return
     yield "largest at the peak"
-    rows = [_cells(one) for one in holding.largest]
+    rows = [_cells(held) for held in holding.largest]
     if holding.more:
         words = f"and {holding.more} more"
         rows.append((words, "", "", "", format_bytes(holding.more_bytes), _percent(holding.more_bytes / peak_bytes)))
     yield from _table(rows)
 
 
-def _cells(one: Held) -> tuple[str, ...]:
-    name = one.name if len(one.name) <= WIDEST else f"…{one.name[1 - WIDEST :]}"
-    again = f"{one.operation}, recomputed" if one.recomputed else one.operation
-    return name, again, one.segment, one.source, format_bytes(one.bytes), _percent(one.share)
+def _cells(held: Held) -> tuple[str, ...]:
+    name = held.name if len(held.name) <= WIDEST else f"…{held.name[1 - WIDEST :]}"
+    operation = f"{held.operation}, recomputed" if held.recomputed else held.operation
+    return name, operation, held.segment, held.source, format_bytes(held.bytes), _percent(held.share)
 
 
 def _percent(share: float) -> str:
@@ -84,7 +92,7 @@ def _percent(share: float) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as their widest cell, empty ones left out; the last two to the right."""
+    """Align a table: the last two columns to the right, the others to the left, empty columns omitted."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = len(widths) - 2
     for row in rows:

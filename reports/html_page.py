@@ -1,4 +1,4 @@
-"""A page of charts that holds its data and its script, and asks nothing of the network."""
+"""A page of charts that contains its data and its script; it loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ function human(bytes) {
 
 
 def page(title: str, data: str, script: str, size: str, lines: int) -> str:
-    """`data`: JSON, which the script finds at the element `data`; `script` fills the element `charts`, and has
-    `human(bytes)` to call. `size`: of a chart, in the words of CSS; `lines`: room below it."""
-    # A "</script>" inside of a name would end the element; to JSON, \\u003c is the same character.
+    """The HTML text of a page.
+
+    data: JSON, available to the script as the element `data`. script: Fills the element `charts`; it may call
+    `human(bytes)`. size: CSS for the size of a chart. lines: The height of the text below a chart, in lines.
+    """
+    # A "</script>" inside a name would end the element; in JSON, \\u003c is the same character.
     safe = data.replace("<", "\\u003c")
     return _PAGE.format(title=escape(title), size=size, lines=lines, data=safe, human=_HUMAN, script=script)

@@ -1,4 +1,4 @@
-"""A memory timeline in layers: what is saved for the backward by segment, recomputed copies, gradients, the rest."""
+"""A memory timeline in layers: values saved for the backward pass by segment, recomputed copies, gradients, others."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def kinds_of(timeline: Timeline) -> list[Kind]:
 
 
 def bands(timeline: Timeline) -> list[Band]:
-    """The layers from the bottom up, what is outside segments above them; together they are the live bytes."""
+    """The layers from the bottom up, values outside segments above the others of their kind. Their sum is the live
+    bytes."""
     short = shortened(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)
     changes: dict[tuple[Kind, str], list[int]] = {}
@@ -69,8 +70,8 @@ def bands(timeline: Timeline) -> list[Band]:
     layers = [Band(kind, segment, tuple(accumulate(change[:count]))) for (kind, segment), change in changes.items()]
     layers.sort(key=lambda layer: (list(Kind).index(layer.kind), layer.segment == ""))
     named = [sum(column) for column in zip(*(layer.live_bytes for layer in layers), strict=True)] or [0] * count
-    rest = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
-    return [*layers, Band(Kind.OTHER, "", rest)]
+    others = tuple(live - part for live, part in zip(timeline.live_bytes, named, strict=True))
+    return [*layers, Band(Kind.OTHER, "", others)]
 
 
 def shortened(segments: Iterable[str]) -> dict[str, str]:
@@ -87,5 +88,5 @@ def stages(timeline: Timeline) -> list[Stage]:
     count = len(timeline.phases)
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == "gradient"]
     start, end = (gradients[0], gradients[-1] + 1) if gradients else (count, count)
-    found = (Stage("forward", 0, start), Stage("backward", start, end), Stage("update", end, count))
-    return [stage for stage in found if stage.start < stage.end]
+    all_stages = (Stage("forward", 0, start), Stage("backward", start, end), Stage("update", end, count))
+    return [stage for stage in all_stages if stage.start < stage.end]

@@ -1,4 +1,4 @@
-"""The memory timeline as a picture: live bytes over program order, one panel a program, all in one scale."""
+"""The memory timeline as a picture: live bytes over program order, one panel per program, all on one scale."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by lightness as well as by hue, so that neither colour blindness nor a grey print hides them.
+# They differ in lightness as well as in hue, for colour blindness and grey prints.
 COLOURS = {Kind.RECOMPUTED: "#e69f00", Kind.GRADIENT: "#8a8a8a", Kind.OTHER: "#d4d4d4"}
 # Segments go from light to dark in program order.
 LIGHT, DARK = (0.74, 0.85, 0.94), (0.05, 0.25, 0.48)
 INK, FAINT = "#222222", "#777777"
 LABELS = {Kind.RECOMPUTED: "recomputed copies", Kind.GRADIENT: "gradients", Kind.OTHER: "other temporaries"}
 COLUMNS = 450
-# A stage gets its name written where it takes more than this share of the width.
+# A stage is labelled if it takes more than this share of the width.
 NARROW = 0.085
 STYLE = {
     "svg.hashsalt": "recompute",
@@ -45,9 +45,9 @@ STYLE = {
 
 
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """Named timelines below each other as SVG text, the same bytes on every run; ratios are against the first.
+    """Named timelines below each other as SVG text, the same bytes on every run; ratios are relative to the first.
 
-    Needs matplotlib; `ImportError` says how to install it.
+    Raises `ImportError`, with the remedy, if matplotlib is not installed, and `ValueError` without timelines.
     """
     if not timelines:
         raise ValueError("timelines: at least one is needed")
@@ -58,7 +58,7 @@ def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
 
 
 def style() -> Any:
-    """A context in which matplotlib has its own defaults and ours, whatever the user's settings are."""
+    """A context with matplotlib's defaults and `STYLE`, independent of the user's settings."""
     try:
         from matplotlib import style
     except ImportError as error:
@@ -71,7 +71,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """What all panels share."""
+    """Scale, units and colours shared by all panels."""
 
     operations: int
     peak_bytes: int
@@ -187,12 +187,12 @@ def draw_stages(axes: Axes, timeline: Timeline) -> None:
 
 
 def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: Scale) -> None:
-    """Each layer reaches down to zero and the lower ones are drawn over it: no seams between them."""
+    """Draw each layer down to zero, and the lower ones over it, so that there are no seams between them."""
     bounds, columns = columns_of(timeline)
     total = [timeline.live_bytes[column] for column in columns]
     for layer in reversed(layers):
         own = [layer.live_bytes[column] for column in columns]
-        # Not drawn where it is empty: its colour would shine through along the edge of the layer below.
+        # Skip places where it is empty: its colour would be visible along the edge of the layer below.
         heights = [size / scale.unit if part else math.nan for size, part in zip(total, own, strict=True)]
         axes.stairs(heights, bounds, fill=True, color=scale.colour(layer), linewidth=0, zorder=2)
         total = [size - part for size, part in zip(total, own, strict=True)]
@@ -208,7 +208,7 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
-    """The peak as a dashed line with its size; against the first program also as a ratio."""
+    """Draw the peak as a dashed line with its size, and with its ratio to the first program's peak if `compared`."""
     text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
         ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)
@@ -219,7 +219,7 @@ def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> N
 
 
 def draw_first_peak(axes: Axes, timeline: Timeline, scale: Scale) -> None:
-    """The first program's peak as a dotted line, with its size where that does not touch the other one."""
+    """Draw the first program's peak as a dotted line, with its size unless that would overlap the other label."""
     height = scale.first_peak_bytes / scale.unit
     axes.axhline(height, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)), zorder=3)
     if abs(scale.first_peak_bytes - timeline.peak_bytes) > scale.peak_bytes / 8:

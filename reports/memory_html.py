@@ -1,6 +1,6 @@
-"""Memory over a step as one HTML file: the curve, and under the pointer the operation and the largest buffers alive.
+"""Memory over a step as one HTML file: the curve; the pointer shows the operation and the largest live buffers.
 
-The file holds its data and its script, and asks nothing of the network.
+The file contains its data and its script; it loads nothing from the network.
 """
 
 from __future__ import annotations
@@ -84,6 +84,6 @@ if (typeof document !== "undefined") {
 
 
 def to_html(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """One page with a chart for each (name, timeline), all in one scale."""
+    """One page with a chart for each (name, timeline), all on one scale."""
     data = json.dumps([(name, asdict(timeline)) for name, timeline in timelines])
     return page(title, data, _SCRIPT, "height: 320px", 20)

@@ -1,11 +1,11 @@
-"""What is alive while a step runs, as text, as data and as a picture.
+"""Live memory over a step, as text, as JSON and as a picture.
 
     peak of temporaries  849.3 MiB
       at stablehlo.dot_general, operation 2210 of 4705
     device bytes         910.1 MiB
       = arguments 60.7 MiB + results 60.7 MiB + peak - aliased 60.6 MiB
 
-The numbers come from `analysis/memory/timeline.py`; here they are only grouped and shown.
+The numbers come from `analysis/memory/timeline.py`; this module only groups and prints them.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def to_json(timeline: Timeline, name: str = "") -> str:
-    """The timeline with its totals and what holds its peak, all sizes in bytes, as one JSON object on a line."""
-    totals = {each: getattr(timeline, each) for each in ("peak_bytes", "peak_index", "device_bytes")}
+    """The timeline with its totals and the values live at its peak, sizes in bytes, as one line of JSON."""
+    totals = {total: getattr(timeline, total) for total in ("peak_bytes", "peak_index", "device_bytes")}
     named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
     return json.dumps(named | totals | asdict(timeline)) + "\n"
 
 
 def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -> str:
-    """The peak, what is alive there, in groups and by name, and a chart over program order, `width` columns wide.
+    """The peak, the values live there, by group and by name, and a chart over program order, `width` columns wide.
 
-    `top_bytes`: what the chart reaches up to, for several in one scale; its peak if not given.
+    top_bytes: The upper end of the chart, for several charts on one scale; by default the peak.
     """
     if not timeline.operations:
         return "no operations\n"
-    held = list(lines_of(holding_of(timeline), timeline.peak_bytes))
-    tables = [*alive_at_the_peak(timeline), "", *held, *([""] if held else [])]
+    largest = list(lines_of(holding_of(timeline), timeline.peak_bytes))
+    tables = [*alive_at_the_peak(timeline), "", *largest, *([""] if largest else [])]
     lines = [*totals(timeline), "", *tables, *chart(timeline, width, top_bytes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -61,7 +61,7 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """A table of bytes by segment and kind, its rows adding up to the peak."""
+    """A table of bytes by segment and kind, whose rows add up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -81,7 +81,7 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
 
 
 def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
-    """Live bytes over program order as blocks, each column the maximum of its operations, and the stages below."""
+    """Live bytes over program order as a bar chart, each column the maximum of its operations, and the stages below."""
     highest = top_bytes or timeline.peak_bytes
     top = format_bytes(highest)
     count, columns = len(timeline.operations), width - len(top) - 2
@@ -97,7 +97,7 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: Stage, count: int, columns: int) -> str:
-    """The part of the chart's lower edge that belongs to `stage`, its name in it where it fits."""
+    """The part of the chart's lower edge that belongs to `stage`, with its name if that fits."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first
     return f" {stage.name} ".center(room - 1, "─") + "┴" if room > len(stage.name) + 2 else "─" * room

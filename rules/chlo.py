@@ -1,4 +1,4 @@
-"""CHLO, what JAX and others write beside StableHLO: all of it is elementwise, or small."""
+"""CHLO, which JAX and others emit beside StableHLO: its operations are elementwise, or small."""
 
 from __future__ import annotations
 

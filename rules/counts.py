@@ -1,6 +1,6 @@
-"""How many floating point operations an operation does, and how often its regions run.
+"""FLOPs of operations, and the number of times their regions run.
 
-Counted as XLA's cost analysis does: a multiply-add is two.
+The counts follow XLA's cost analysis: a multiply-add is two FLOPs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .facts import Count
 
 
 def elements(type_: Attribute) -> int:
-    """Elements of a shaped type; one of any other."""
+    """The number of elements of a shaped type; 1 for any other type."""
     return prod(type_.get_shape()) if is_shaped(type_) else 1
 
 
 def per_element(count: int) -> Count:
-    """So many for each element of the results."""
+    """A count of `count` for each element of the results."""
     return lambda op: count * sum(elements(result.type) for result in op.results)
 
 
@@ -38,39 +38,39 @@ def dot(op: Operation) -> int:
 
 
 def reductions(op: Operation) -> int:
-    """How often a reduction combines two elements: the first one of each result is there already."""
+    """The number of times that a reduction combines two elements: the first element of each result needs none."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 
 def scattered(op: Operation) -> int:
-    """How often a scatter combines: once for each element of the first update."""
+    """The number of times that a scatter combines: once for each element of the first update."""
     return elements(op.operands[len(op.results) + 1].type)
 
 
 def comparisons(op: Operation) -> int:
-    """n x log2 n for the elements of the first operand, whatever the comparator and whatever is sorted along."""
+    """n x log2 n for the n elements of the first operand, regardless of the comparator and of further operands."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 
 
 def transform(op: Operation) -> int:
-    """Of an fft: 8 for each element of the operand and each level; several dimensions multiply their levels."""
+    """FLOPs of an fft: 8 for each element of the operand and each level; the levels of several dimensions multiply."""
     lengths = op.properties["fft_length"]
     assert is_integer_array(lengths), "fft is registered and verified"
     return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)
 
 
 def factorization(op: Operation) -> int:
-    """Of a cholesky: n cubed thirds for each matrix."""
+    """FLOPs of a cholesky: n^3 / 3 for each n x n matrix."""
     shape = op.operands[0].type
     assert is_tensor(shape), "cholesky is registered and verified"
     return elements(shape) * shape.get_shape()[-1] // 3
 
 
 def loop_points(op: Operation) -> int:
-    """How often the body of a structured operation runs: once for each point of its loops.
+    """The number of times that the body of a structured operation runs: once for each point of its loops.
 
-    The elements of the largest operand where the loops are not known.
+    If the loop bounds are unknown: the elements of the largest operand.
     """
     if isinstance(op, LinalgStructuredOperation) and all(extent >= 0 for extent in op.get_static_shapes()):
         return prod(op.get_static_loop_ranges())
@@ -78,7 +78,7 @@ def loop_points(op: Operation) -> int:
 
 
 def trip_count(op: Operation) -> int:
-    """Iterations of a counted loop whose bounds and step are constants; one where they are not."""
+    """Iterations of a counted loop whose bounds and step are constants; 1 if they are not."""
     low, high, step = (_constant(value) for value in op.operands[:3])
     if low is None or high is None or step is None or step <= 0:
         return 1

@@ -1,9 +1,9 @@
-"""Custom calls: which of them may run a second time.
+"""Custom calls: which of them may be recomputed.
 
-    stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a target that is known
+    stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
     stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: the user says so
     stablehlo.custom_call @mine(%x)                               runs once: its results are saved
-    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, whatever its target
+    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, regardless of the target
 
 The proof has a list of its own (`interpreters/custom_calls.py`).
 """
@@ -50,7 +50,7 @@ KNOWN_TARGETS = (
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
 )
-"""Prefixes of targets whose calls are functions of their operands, with where they are made."""
+"""Prefixes of targets whose calls are functions of their operands, with the sources that emit them."""
 
 _PURE = pure()
 
@@ -68,6 +68,6 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Whether a declaration is what decides whether the call may run again."""
+    """Whether only a declaration of the user makes the call recomputable: no side effect, and an unknown target."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

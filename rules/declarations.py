@@ -1,4 +1,4 @@
-"""What a user declares, held against the operation that it meets: a wrong declaration is an error there, with its name.
+"""Check the facts that a user declares against each operation: a wrong declaration is an error there, with its name.
 
 register("acme.slice", view(of=1))      "acme.slice"(%x)    error: acme.slice is declared a view of operand 1, ...
 """
@@ -17,7 +17,7 @@ from .facts import Count, Facts, Kind, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Why the facts cannot hold for the operation: what they name is not there."""
+    """The reason that the facts cannot hold for the operation, such as a missing operand; None if they can."""
     operands = len(op.operands)
     if Kind.CONSTANT in facts.kinds and operands:
         return f"is declared a constant, and reads {_numbered(operands, 'operand')}"
@@ -29,38 +29,36 @@ def why_misfit(op: Operation, facts: Facts) -> str | None:
     return None
 
 
-def _numbered(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+def _numbered(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """The facts, whose functions raise a `Refusal` at the operation where they fail or give no number."""
+    """The facts, with functions that raise `Refusal` at an operation if they fail or return no number >= 0."""
     counts: dict[str, Any] = {
-        what: _checked(name, what, count) for what in ("flops", "transcendentals") if (count := getattr(facts, what))
+        field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }
     if (runs := facts.body_runs) is not None:
         counts["body_runs"] = (
-            _checked(name, "body_runs", runs)
-            if callable(runs)
-            else tuple(_checked(name, "body_runs", run) for run in runs)
+            _check(name, "body_runs", runs) if callable(runs) else tuple(_check(name, "body_runs", run) for run in runs)
         )
     return replace(facts, **counts)
 
 
-def _checked(name: str, what: str, count: Count) -> Count:
+def _check(name: str, field: str, count: Count) -> Count:
     def checked(op: Operation) -> int:
         number, wrong = number_from(count, op)
         if number is None:
-            raise Refusal(op, f"the function that is declared as {what} of {name} {wrong}")
+            raise Refusal(op, f"the function that is declared as {field} of {name} {wrong}")
         return number
 
     return checked
 
 
-def number_from(function: Callable[..., Any], asked: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """The number >= 0 that a function of the user gives, or None and what it does instead."""
+def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
+    """The number >= 0 that a user's function returns, or None and a description of the failure."""
     try:
-        number = function(asked)
+        number = function(argument)
     except Exception as error:
         return None, f"raises {type(error).__name__}: {error}"
     if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 0:

@@ -1,6 +1,6 @@
-"""What may be executed twice: every operation that is known to be a function of its operands.
+"""Which operations may be executed twice: those known to be functions of their operands.
 
-An operation that nobody has declared anything about has unknown effects and is never recomputed.
+An operation without declared facts has unknown effects and is never recomputed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Pure exactly when everything in their regions is.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
-# Known not to be functions of their operands; their facts hold the words for the user.
+# Known not to be functions of their operands; their facts have the reason for messages.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = "it works on a memref, whose memory may change in between: recompute tensors, and bufferize afterwards"
 NO_STATE = "it is not given the random state that its declaration speaks of, and would draw other numbers"
-# Exactly these classes: types of xDSL are not derived from.
+# Exact classes: xDSL's types have no subclasses.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
-    """Why running the operation twice could change a result, or None when it could not."""
+    """The reason that executing the operation twice could change a result; None if it could not."""
     facts = facts_of(op)
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
@@ -35,7 +35,7 @@ def why_impure(op: Operation) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """The reason that lies in what the regions of the operation hold."""
+    """The reason in the regions of the operation; None if all operations in them are pure."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:
@@ -44,7 +44,7 @@ def why_body_impure(op: Operation) -> str | None:
 
 
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
-    """The reason that lies in the operation itself, whatever its regions hold."""
+    """The reason in the operation itself, regardless of its regions."""
     if facts is None:
         return f"the effects of {name_of(op)} are unknown; {REMEDY}"
     if facts.effect is Effect.TERMINATOR:
@@ -57,6 +57,6 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
 
 
 def works_on_memory(op: Operation) -> bool:
-    """Whether it takes or makes a reference to memory."""
+    """Whether an operand or a result is a reference to memory."""
     types = [*[type(value.type) for value in op.operands], *[type(result.type) for result in op.results]]
     return not _REFERENCES.isdisjoint(types)

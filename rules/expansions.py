@@ -1,7 +1,7 @@
-"""Functions that XLA writes out as others before it counts: FLOPs and transcendentals for each element of the result.
+"""Functions that XLA expands into others before it counts: FLOPs and transcendentals for each element of the result.
 
 The numbers are those of `HloCostAnalysis` for one operation, as jaxlib 0.10.2 reads StableHLO;
-`test/unit/rules/test_against_xla.py` asks the jaxlib that is installed again.
+`test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """FLOPs and transcendentals for each element: of f32 and integers, f64, narrower floats, complex numbers."""
+    """(FLOPs, transcendentals) for each element: of f32 and integers, f64, narrower floats, complex numbers."""
 
     single: Pair
     double: Pair
@@ -38,7 +38,7 @@ class Row:
 
 
 def _row(single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None) -> Row:
-    """What is not given is as in f32."""
+    """A row; the missing pairs are those of f32."""
     return Row(single, double or single, narrow or single, complex_ or single)
 
 
@@ -77,13 +77,13 @@ OF_CHLO: Mapping[str, Row] = {
 
 
 def expanded(dialect: str, rows: Mapping[str, Row]) -> dict[str, Facts]:
-    """Facts for pure functions of elements."""
+    """Facts for pure elementwise functions."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 
-def _count(row: Row, which: int) -> Count:
+def _count(row: Row, index: int) -> Count:
     def count(op: Operation) -> int:
-        given, made = op.operands[0].type, op.results[0].type
-        return row.of(given.element_type if is_shaped(given) else given)[which] * elements(made)
+        operand, result = op.operands[0].type, op.results[0].type
+        return row.of(operand.element_type if is_shaped(operand) else operand)[index] * elements(result)
 
     return count

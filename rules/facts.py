@@ -1,15 +1,15 @@
-"""What there is to know about an operation, as data. The tables of the dialects and `register` are made of these.
+"""Facts about operations, as data. The tables of the dialects and `register` consist of these.
 
 pure()                          a function of its operands and attributes
-pure_if_body_is()               the same, where everything in its regions is
-impure("it reads from outside") not to run twice, with the words for the user
-cast(), product(pure())         a convert; a product of matrices, which policies speak of
-random(state=0)                 random numbers made from the state that operand 0 holds: pure, given that state
-constant()                      no operands, and nothing to keep
-view(of=0)                      the operand's storage, looked at in another way
+pure_if_body_is()               the same, if all operations in its regions are
+impure("it reads from outside") never recomputed, with the reason for messages
+cast(), product(pure())         a convert; a matrix product, which policies refer to
+random(state=0)                 random numbers from the state in operand 0: pure, since the state is an operand
+constant()                      no operands, and nothing to save
+view(of=0)                      a view of the operand's storage
 forwards()                      result i is operand i
 collective(), communication()   needs other devices
-reads_memory(), writes_memory() of whatever a reference points to
+reads_memory(), writes_memory() of the memory behind a reference
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WRITES_REASON = "it writes memory"
 
 
 class Effect(Enum):
-    """What running the operation once more can change."""
+    """Whether the operation may be executed twice."""
 
     PURE = "pure"
     PURE_IF_BODY_IS = "pure if its body is"
@@ -41,13 +41,13 @@ class Effect(Enum):
 class View(Enum):
     """How a result shares the storage of an operand."""
 
-    STRIDED = "whatever the layout of the operand; the result need not lie row by row"
-    DENSE = "while the operand lies row by row, otherwise it is copied"
+    STRIDED = "for any layout of the operand; the result need not be row-major"
+    DENSE = "if the operand is row-major, otherwise it is copied"
     FORWARDS = "result i is operand i"
 
 
 class Kind(Enum):
-    """What an operation is besides its effect."""
+    """Classes of operations that matter besides the effect."""
 
     CONSTANT = "constant"
     COLLECTIVE = "collective"
@@ -59,7 +59,7 @@ class Kind(Enum):
 
 
 class Carry(Enum):
-    """The values that a region's arguments stand for; they are stored while the region runs."""
+    """The values whose storage a region's arguments take while the region runs."""
 
     NOTHING = "nothing"
     OPERANDS = "operands"
@@ -68,10 +68,10 @@ class Carry(Enum):
 
 @dataclass(frozen=True)
 class RegionStorage:
-    """A region that stores what it computes.
+    """A region whose values are stored in memory.
 
-    `hands_on`: from which operand on the terminator hands on values that become the next carry or the results; None
-    where it hands on none, as the condition of a loop does.
+    `hands_on`: the first operand of the terminator that becomes a next carry or a result; None if none does, as in the
+    condition of a loop.
     """
 
     carry: Carry
@@ -82,13 +82,21 @@ class RegionStorage:
 class Facts:
     """Facts about the operations of one name.
 
-    `reason`: why it may not run twice. `state`: the operand that holds the random state. `view_of`: the operand that a
-    view looks at. `flops`: of one execution, without what its regions do; None is one for each element of the results.
-    `transcendentals`: calls of functions such as `exp`, which are not among the `flops`; None is none. `body_runs`: how
-    often the regions run, or how often each one does; None where `flops` counts them already. `alternatives`: one of
-    the regions runs, nobody knows which. `regions`: one for each region that stores values, the last one for all
-    further regions; none where the regions compute scalars. `on_host`: results take none of the device's memory.
-    `on_tensors`: it never takes or makes a reference to memory, whatever the operation.
+    Attributes:
+        effect: Whether it may be executed twice.
+        reason: Why not.
+        kinds: Its classes.
+        state: The number of the operand that holds the random state.
+        view: How results share storage with an operand.
+        view_of: The number of that operand.
+        flops: FLOPs of one execution, without its regions; None means one for each element of the results.
+        transcendentals: Calls of functions such as `exp`, which `flops` does not include; None means none.
+        body_runs: How often the regions run, or each of them; None if `flops` includes them.
+        alternatives: Only one of the regions runs, and which one is unknown.
+        regions: One for each region that stores values, the last one for all further regions; empty if the regions
+            compute scalars.
+        on_host: The results take no device memory.
+        on_tensors: No operation of this name has operands or results that refer to memory.
     """
 
     effect: Effect
@@ -107,12 +115,12 @@ class Facts:
 
 
 def nothing(op: Operation) -> int:
-    """The count of what does no arithmetic, or of regions that never run."""
+    """The count 0: of operations without arithmetic, or of regions that never run."""
     return 0
 
 
 def once(op: Operation) -> int:
-    """A branch, and a loop whose trip count is not known."""
+    """The count 1: of branches, and of loops with an unknown trip count."""
     return 1
 
 
@@ -121,17 +129,17 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
 
 
 def moves(*kinds: Kind) -> Facts:
-    """Pure, and no arithmetic: elements are copied or chosen."""
+    """Pure, without arithmetic: elements are copied or selected."""
     return Facts(Effect.PURE, kinds=frozenset(kinds), flops=nothing)
 
 
 def cast() -> Facts:
-    """The operand in another element type: it travels along with what is recomputed, as views do."""
+    """A conversion of the operand to another element type; it is recomputed along with its users, as views are."""
     return Facts(Effect.PURE, kinds=frozenset({Kind.CAST}))
 
 
 def product(facts: Facts) -> Facts:
-    """A product of matrices or a convolution: what `dots_saveable` and its like save."""
+    """The facts, for a matrix product or a convolution, which `dots_saveable` and similar policies save."""
     return replace(facts, kinds=facts.kinds | {Kind.PRODUCT})
 
 
@@ -149,7 +157,7 @@ def branches(*regions: RegionStorage) -> Facts:
 
 
 def idle(facts: Facts) -> Facts:
-    """The same, without arithmetic."""
+    """The facts, without arithmetic."""
     return replace(facts, flops=nothing)
 
 
@@ -194,5 +202,5 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:
-    """The same facts for every name of a list of words."""
+    """A table with the same facts for each of the names, which are separated by spaces."""
     return {f"{dialect}.{name}": facts for name in names.split()}

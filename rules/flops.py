@@ -1,8 +1,8 @@
-"""Floating point operations per operation, counted as XLA's cost analysis does: a multiply-add is two.
+"""FLOPs per operation, counted as by XLA's cost analysis: a multiply-add is two.
 
-XLA counts calls of functions such as `exp` apart from FLOPs; `work` does too. Where one number is asked for, `flops`,
-such a call counts as one. `test/unit/rules/test_against_xla.py` holds both numbers against XLA's, operation by
-operation; `xla_cases.py` beside it says where and why they differ.
+XLA counts calls of functions such as `exp` apart from FLOPs; so does `work`. In the single number `flops`, such a call
+counts as one. `test/unit/rules/test_against_xla.py` compares both numbers with XLA's, operation by operation;
+`xla_cases.py` beside it lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ONE_EACH = per_element(1)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one execution of an operation computes.
+    """The work of one execution of an operation.
 
     `flops`: additions, products, comparisons and the like. `transcendentals`: calls of `exp`, `tanh`, `sqrt` and the
-    like, and random numbers; of each several FLOPs may be made.
+    like, and random numbers; each may take several machine operations.
     """
 
     flops: int = 0
@@ -31,7 +31,7 @@ class Work:
 
     @property
     def together(self) -> int:
-        """A transcendental counts as one."""
+        """FLOPs in all, with one for each transcendental."""
         return self.flops + self.transcendentals
 
     def plus(self, other: Work, times: int = 1) -> Work:
@@ -42,15 +42,15 @@ class Work:
 
 
 def flops(op: Operation) -> int:
-    """FLOPs of one execution, each transcendental function for one. See `work`."""
+    """FLOPs of one execution; a transcendental function counts as one. See `work`."""
     return work(op).together
 
 
 def work(op: Operation) -> Work:
-    """What one execution computes: what its facts say, otherwise one FLOP for each result element.
+    """The work of one execution by its facts; without facts, one FLOP for each result element.
 
-    Regions count as often as they run; the body of a loop whose trip count is not known counts once, with its
-    condition. Of branches the largest of each number counts.
+    Regions count as often as they run; the body and the condition of a loop with an unknown trip count count once. Of
+    alternative regions, the largest of each number counts.
     """
     facts = facts_of(op)
     if facts is None:
@@ -60,7 +60,7 @@ def work(op: Operation) -> Work:
 
 
 def region_runs(op: Operation, facts: Facts) -> list[int]:
-    """How often each of the regions runs."""
+    """The number of times that each region runs."""
     counts = facts.body_runs
     if counts is None:
         return [0] * len(op.regions)
@@ -82,8 +82,8 @@ def _with_regions(op: Operation, facts: Facts, total: Work) -> Work:
 
 
 def _work_in(region: Region) -> Work:
-    found = Work()
+    total = Work()
     for block in region.blocks:
         for inner in block.ops:
-            found = found.plus(work(inner))
-    return found
+            total = total.plus(work(inner))
+    return total

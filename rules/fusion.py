@@ -1,4 +1,4 @@
-"""What XLA:CPU can compute inside another operation, by name (`xla/service/cpu/cpu_instruction_fusion.cc`)."""
+"""Operations that XLA:CPU can fuse into their users, by name (`xla/service/cpu/cpu_instruction_fusion.cc`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ reverse round_nearest_afz round_nearest_even select shift_left shift_right_arith
 slice subtract transpose xor
 """.split()
 
-# Not computed twice, and not computed once for each element of a larger reader.
+# Never duplicated into several fusions, nor computed once for each element of a larger user.
 _EXPENSIVE = """
 atan2 cbrt divide exponential exponential_minus_one log log_plus_one logistic pad power remainder rsqrt sqrt tan tanh
 """.split()
 
-# CHLO becomes chains of such operations: of a few cheap ones, or of many.
+# CHLO operations expand into chains of such operations: a few cheap ones, or many.
 _CHEAP_IN_CHLO = "conj is_inf is_neg_inf is_pos_inf mulhi next_after square".split()
 _EXPENSIVE_IN_CHLO = """
 acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc lgamma polygamma sinh tan zeta
@@ -22,10 +22,10 @@ acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc lgamma
 
 EXPENSIVE = frozenset(f"stablehlo.{name}" for name in _EXPENSIVE) | frozenset(f"chlo.{n}" for n in _EXPENSIVE_IN_CHLO)
 FUSIBLE = frozenset(f"stablehlo.{name}" for name in _CHEAP) | frozenset(f"chlo.{n}" for n in _CHEAP_IN_CHLO) | EXPENSIVE
-# A sum of squares squares as it sums. Such a kernel computes inside what nobody else reads, and reads the rest.
+# Reductions fuse their operands, as in a sum of squares: those without other users. They read the others from memory.
 REDUCTIONS = frozenset({"stablehlo.reduce"})
 
-# What XLA:CPU's library of kernels, YNNPACK, computes together with a sum or a maximum
+# Operations that XLA:CPU's kernel library, YNNPACK, fuses with a sum or a maximum
 # (`xla/backends/cpu/ynn_support.cc`).
 _LIBRARY = """
 abs add ceil convert divide exponential exponential_minus_one floor log log_plus_one logistic maximum minimum multiply
@@ -33,5 +33,5 @@ negate power round_nearest_even rsqrt sign sqrt subtract tanh
 """.split()
 LIBRARY = frozenset(f"stablehlo.{name}" for name in _LIBRARY) | {"chlo.erf", "chlo.square"}
 
-# They write over their first operand, loops over all that they carry: in place, where nobody else reads it.
+# These update their first operand in place, loops all their carries, if it has no other use.
 WRITES_OVER = frozenset({"stablehlo.scatter", "stablehlo.while", "stablehlo.dynamic_update_slice"})

@@ -1,4 +1,4 @@
-"""What kind of operation it is, beyond what running it twice would do."""
+"""Predicates for the classes of operations (`Kind`)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from .registry import facts_of
 
 
 def is_constant(op: Operation) -> bool:
-    """It costs nothing and keeps nothing: it is read where it is, and may be merged across phases."""
+    """Whether it is a constant: free, without operands to keep live, and mergeable across phases."""
     return _is(op, Kind.CONSTANT)
 
 
 def is_collective(op: Operation) -> bool:
-    """All devices must take part, as often and in the same order."""
+    """Whether all devices must execute it, equally often and in the same order."""
     return _is(op, Kind.COLLECTIVE)
 
 
 def is_cast(op: Operation) -> bool:
-    """The operand in another element type."""
+    """Whether it converts the operand to another element type."""
     return _is(op, Kind.CAST)
 
 
 def is_product(op: Operation) -> bool:
-    """A product of matrices, or a convolution."""
+    """Whether it is a matrix product or a convolution."""
     return _is(op, Kind.PRODUCT)
 
 
 def is_ordering(op: Operation) -> bool:
-    """It says what waits for what, and computes nothing."""
+    """Whether it only orders other operations, and computes nothing."""
     return _is(op, Kind.ORDERING)
 
 
@@ -43,5 +43,5 @@ def writes_memory(op: Operation) -> bool:
 
 def _is(op: Operation, kind: Kind) -> bool:
     facts = facts_of(op)
-    # Nearly all operations are of no kind, and to look for one in a set asks its hash first.
+    # Nearly all operations have no kinds; a lookup in the empty set would still hash `kind`.
     return facts is not None and bool(facts.kinds) and kind in facts.kinds

@@ -1,6 +1,6 @@
 """linalg on tensors: https://mlir.llvm.org/docs/Dialects/Linalg/. The operands after `outs` are values like others.
 
-On memrefs these operations write memory, and are refused like everything that works on memory.
+On memrefs these operations write memory, and are refused like all operations on memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""memref: https://mlir.llvm.org/docs/Dialects/MemRef/. Memory can change between readings, so none of it is pure."""
+"""memref: https://mlir.llvm.org/docs/Dialects/MemRef/. Memory can change between reads, so none of it is pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the facts about an operation are found by its name, and where a foreign dialect declares its own.
+"""Look up the facts about an operation by its name, and register those of a foreign dialect.
 
 from recompute.rules import pure, register
 register("acme.swish", pure())
@@ -39,19 +39,22 @@ _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 def register(name: str, facts: Facts) -> None:
     """Declare the facts about the operations of that name, as `acme.swish`; a later declaration replaces an earlier.
 
-    `ValueError` for a name without a dialect and for an operation whose facts are built in. Facts that do not fit an
-    operation of that name, and functions among them that fail, are a `Refusal` there.
+    Raises `ValueError` for a name without a dialect, and for an operation whose facts are built in. Facts that do not
+    fit an operation of that name, and functions in them that fail, raise `Refusal` at that operation.
     """
     _check_name(name)
     if name in BUILT_IN:
-        raise ValueError(f"name: the facts about {name} are built in and cannot be declared anew")
+        raise ValueError(f"name: the facts about {name} are built in and cannot be replaced")
     if not isinstance(facts, Facts):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"facts: {name} needs facts, such as pure() or impure('why'), not {facts!r}")
     _declared[name] = with_checked_counts(name, facts)
 
 
 def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
-    """Declare how many bytes a value of the type takes, by the type's name without `!`, as `acme.tile`."""
+    """Declare the bytes that a value of a type takes, by the type's name without `!`, as `acme.tile`.
+
+    Raises `ValueError` for a name without a dialect.
+    """
     _check_name(name)
 
     def checked(type_: Attribute) -> int:
@@ -70,14 +73,14 @@ def _check_name(name: Any) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Forget, on leaving, what was declared inside. For tests, and for tools that run on several inputs."""
-    before = dict(_declared), dict(_type_bytes)
+    """Undo, on exit, the registrations made inside. For tests, and for tools that run on several inputs."""
+    saved = dict(_declared), dict(_type_bytes)
     try:
         yield
     finally:
-        for known, old in zip((_declared, _type_bytes), before, strict=True):
-            known.clear()
-            known.update(old)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        for table, old in zip((_declared, _type_bytes), saved, strict=True):
+            table.clear()
+            table.update(old)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def facts_named(name: str) -> Facts | None:
@@ -85,15 +88,15 @@ def facts_named(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """None for an operation that nobody has declared anything about. `Refusal` where what is declared does not fit."""
+    """The facts about an operation; None for an undeclared one. Raises `Refusal` if declared facts do not fit it."""
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):
         return stablehlo.placement_facts(op) if is_placement(op) else custom_call_facts(op)
-    if (known := BUILT_IN.get(name)) is not None or (known := _declared.get(name)) is None:
-        return known
-    if (wrong := why_misfit(op, known)) is not None:
+    if (facts := BUILT_IN.get(name)) is not None or (facts := _declared.get(name)) is None:
+        return facts
+    if (wrong := why_misfit(op, facts)) is not None:
         raise Refusal(op, f"{name} {wrong}")
-    return known
+    return facts
 
 
 def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
@@ -102,7 +105,7 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
 
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
-    """The names of all operations whose facts are so: a set that grows with what is registered."""
+    """The names of all operations whose facts satisfy `holds`: a live set that grows with registrations."""
 
     holds: Callable[[Facts], bool]
 

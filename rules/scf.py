@@ -1,4 +1,4 @@
-"""scf: https://mlir.llvm.org/docs/Dialects/SCFDialect/. Loops and branches are what their bodies are."""
+"""scf: https://mlir.llvm.org/docs/Dialects/SCFDialect/. Loops and branches are pure if their bodies are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .facts import Carry, Facts, RegionStorage, branches, impure, nothing, once,
 
 _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
-# The first region of `scf.while` sees the operands, and hands on what becomes the results after its flag.
+# The terminator of the first region of `scf.while` has the flag, then the values that become the results.
 _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
 _PARALLEL = "the order in which its iterations are combined is left open"
 

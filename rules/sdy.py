@@ -1,4 +1,4 @@
-"""Shardy: https://openxla.org/shardy. A constraint says how its operand lies over the devices, and hands it on."""
+"""Shardy: https://openxla.org/shardy. A constraint forwards its operand and fixes its sharding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .facts import Facts, View, nothing, pure, pure_if_body_is, terminator, view
 
 
 def devices(op: Operation) -> int:
-    """How many devices run the body, as far as a mesh says so."""
+    """The number of devices that run the body; 1 without a mesh."""
     if not isinstance(op, ManualComputationOp):
         return 1
     layout = layout_of(next(iter((*op.in_shardings.data, *op.out_shardings.data)), ""))

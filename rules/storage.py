@@ -16,7 +16,7 @@ _NO_DATA = frozenset({"stablehlo.token", "mhlo.token"})
 
 
 def element_bytes(element: Attribute) -> int | None:
-    """Bytes of one element; an i1 and every narrower-than-byte type takes one. None for what holds no numbers."""
+    """Bytes of one element; types narrower than a byte take one. None for a type without numbers."""
     if is_complex_type(element):
         part = element_bytes(element.element_type)
         return None if part is None else 2 * part
@@ -26,10 +26,10 @@ def element_bytes(element: Attribute) -> int | None:
 
 
 def type_bytes(type_: Attribute) -> int | None:
-    """Bytes that a value of the type occupies; tokens and the like 0.
+    """Bytes that a value of the type takes; 0 for tokens and the like.
 
-    None for a dynamic shape, and for a foreign type whose bytes nobody has declared. `ValueError` where the function
-    that was declared for them fails.
+    None for a dynamic shape, and for a foreign type without declared bytes. Raises `ValueError` if the function that
+    was declared for them fails.
     """
     if is_shaped(type_):
         size = element_bytes(type_.element_type)
@@ -47,16 +47,16 @@ def _type_name(type_: Attribute) -> str:
     return type_.attr_name.data if isinstance(type_, UnregisteredAttr) else type_.name
 
 
-# Results that are another way to look at an operand ...
+# Their results are views of an operand of any layout.
 STRIDED_VIEWS = OperationNames(lambda facts: facts.view is View.STRIDED)
-# ... and those that are so only while the operand lies in memory row by row.
+# Their results are views of an operand only if it is row-major.
 DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
 # Result i is operand i.
 FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """The operand that a strided or dense view looks at; None for what is no view."""
+    """The operand of a strided or dense view; None for other operations."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -64,7 +64,7 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """The operand whose storage result `index` shares, if it shares one whatever the layout."""
+    """The operand whose storage result `index` shares for any layout; None if there is none."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None
@@ -72,7 +72,7 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
 
 
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
-    """What each region stores, for loops and branches; empty where the regions compute scalars."""
+    """The storage of each region of a loop or branch; empty if the regions compute scalars."""
     facts = facts_of(op)
     if facts is None or not facts.regions:
         return ()
@@ -80,7 +80,7 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """The values whose bytes the arguments of a region take."""
+    """The values whose bytes the arguments of a region occupy."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

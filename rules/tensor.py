@@ -1,6 +1,6 @@
 """tensor: https://mlir.llvm.org/docs/Dialects/TensorOps/. Tensors are values, so nothing here writes memory.
 
-What `tensor.empty` holds is left open; whoever reads it gets what no two runs need agree on.
+The contents of `tensor.empty` are unspecified: two executions need not agree on them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often Python looks for cyclic garbage while a tool runs."""
+"""Thresholds of Python's garbage collection while a tool runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ THRESHOLDS = (1_000_000, 20, 20)
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Look for cyclic garbage rarely inside, and as often as before afterwards.
+    """Collect cyclic garbage rarely inside; restore the thresholds afterwards.
 
-    A module is made of cycles, of which few become garbage before the tool is done. Python's own thresholds make it go
-    through all of them again and again: a fifth of the time on 30,000 operations, and more on more.
+    A module consists of cycles, few of which become garbage before the tool ends. With Python's default thresholds the
+    collector traverses all of them repeatedly: a fifth of the time for 30,000 operations, and more for larger modules.
     """
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)

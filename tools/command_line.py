@@ -1,4 +1,4 @@
-"""The command line of recompute-opt, as data: what is asked for, with passes and target resolved."""
+"""The command line of recompute-opt, parsed into data, with passes and target resolved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .rule_files import add_rules_option
 from .start import version_of
 
 CHUNK = "// -----"
-STATISTICS = "count after each pass, then tell the seconds of each pass and of its parts; to standard error"
+STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 MLIR = "mlir"
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
 _NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
@@ -35,7 +35,7 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """What is written to standard error while passes run. `statistics` and `remarks`: "text" or "json"."""
+    """Output on standard error while passes run. `statistics` and `remarks`: "text" or "json"."""
 
     print_after_all: bool = False
     print_after_change: bool = False
@@ -45,7 +45,7 @@ class Instrumentation:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What the command line asks for. `answer` is a text that is printed in place of everything else."""
+    """The parsed command line. `answer`: a text to print instead of running passes, such as a list of passes."""
 
     input: str | None
     output: str | None
@@ -64,15 +64,15 @@ class CommandLine:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> CommandLine:
-    """Raises `UsageError`; argparse ends the process itself for options that it does not know, with exit code 2."""
+    """Parse the command line. Raises `UsageError`; for unknown options argparse ends the process with exit code 2."""
     options = argument_parser().parse_args(arguments)
     try:
-        return _request(options)
+        return _command_line(options)
     except BadPipeline as error:
         raise UsageError(str(error)) from error
 
 
-def _request(options: argparse.Namespace) -> CommandLine:
+def _command_line(options: argparse.Namespace) -> CommandLine:
     targets: Targets = Universe.get_multiverse().all_targets | UNIVERSE.all_targets
     passes = passes_known()
     if options.passes and options.pass_pipeline:
@@ -111,7 +111,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--pass-pipeline", default="", help="the same as MLIR spells it, 'builtin.module(a,b{option=value})'")
     add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
     add("-o", "--output-file", help="file to write; standard output if absent")
-    add("--split-input-file", action="store_true", help=f"treat parts between '{CHUNK}' on their own")
+    add("--split-input-file", action="store_true", help=f"process the parts between '{CHUNK}' separately")
     add("--print-op-generic", action="store_true", help="print the generic form")
     add("--print-debuginfo", action="store_true", help="print locations")
     add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
@@ -119,7 +119,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help=STATISTICS)
     add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
-    add("--emit-plan", metavar="FILE", help="write what 'recompute' decides, for 'recompute{plan=FILE}'")
+    add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
     add_rules_option(parser)
@@ -130,7 +130,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def _without_module(pipeline: str) -> str:
-    """The passes inside of `builtin.module(...)`."""
+    """The passes inside `builtin.module(...)`. Raises `UsageError` for another or a nested pipeline."""
     match = _PASS_PIPELINE.match(pipeline)
     if match is None:
         raise UsageError(f"--pass-pipeline reads 'builtin.module(...)', not '{pipeline}'; see also --passes")
@@ -155,9 +155,9 @@ def _emit_plan(options: argparse.Namespace) -> str | None:
     return options.emit_plan
 
 
-def _target(text: str, known: Targets) -> Target:
+def _target(text: str, targets: Targets) -> Target:
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
-    return resolve(spec, known, "target")
+    return resolve(spec, targets, "target")
 
 
 def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
@@ -171,12 +171,13 @@ def _answer(options: argparse.Namespace, passes: Passes) -> str | None:
     return explain_pass(passes[options.help_pass]())
 
 
-def explain_pass(found: type[ModulePass]) -> str:
-    """A pass in words: the docstring of its file where it is ours, otherwise its own, and its options."""
-    module = inspect.getmodule(found)
-    ours = module is not None and found.name in UNIVERSE.all_passes
-    # Not the docstring of the base class, which says what a pass is.
-    own = inspect.cleandoc(found.__doc__) if found.__doc__ else None
-    text = (module.__doc__ if ours and module is not None else own) or f"{found.name}: xDSL says nothing about it."
-    options = list(spelled(options_of(found)))
+def explain_pass(pass_class: type[ModulePass]) -> str:
+    """The documentation of a pass: the docstring of its module if it is ours, otherwise its own, and its options."""
+    module = inspect.getmodule(pass_class)
+    ours = module is not None and pass_class.name in UNIVERSE.all_passes
+    # Not the docstring of the base class, which describes passes in general.
+    own = inspect.cleandoc(pass_class.__doc__) if pass_class.__doc__ else None
+    undocumented = f"{pass_class.name}: xDSL says nothing about it."
+    text = (module.__doc__ if ours and module is not None else own) or undocumented
+    options = list(spelled(options_of(pass_class)))
     return "\n".join([text.rstrip(), *(["", "Options:", *options] if options else []), ""])

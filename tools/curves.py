@@ -1,4 +1,4 @@
-"""Curves over budgets, as files: `--curve F.json|.svg|.png|.html`, with the points of others, `--beside FILE`."""
+"""Curves over budgets, as files: `--curve F.json|.svg|.png|.html`, with plans of other planners, `--beside FILE`."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _FORMATS: dict[str, Callable[[Sequence[Curve]], bytes]] = {
 
 
 def demand_format(path: str) -> None:
-    """Raises `ValueError` for a name that does not say a format, before any work is done."""
+    """Raises `ValueError` if the suffix of the path is not that of a format, before any work is done."""
     if Path(path).suffix not in _FORMATS:
-        raise ValueError(f"--curve {path}: what kind of file is told by its end, one of {', '.join(_FORMATS)}")
+        raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
 
 
 def write_curves(path: str, curves: Sequence[Curve]) -> None:
-    """Raises `FileError`, and `ValueError` where matplotlib is needed and not there."""
+    """Write the curves in the format of the suffix. Raises `FileError`, and `ValueError` if matplotlib is missing."""
     try:
         data = _FORMATS[Path(path).suffix](curves)
     except ImportError as error:
@@ -53,41 +53,44 @@ def write_curves(path: str, curves: Sequence[Curve]) -> None:
 
 
 def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
-    """What others do, evaluated here. A file is an order of execution, as `--evaluate` reads it, or, with the end
-    .json, a list of `{"tag": name, "peak_bytes": n, "rec_cost": n}`, costs in the units of the graph.
+    """The plans of other planners as markers. A file is an order of execution, as `--evaluate` reads it, evaluated by
+    our model, or, with the suffix .json, a list of `{"tag": name, "peak_bytes": n, "rec_cost": n}`, costs in the units
+    of the graph.
 
-    Raises `FileError`, and `ValueError` for what is no order."""
+    Raises `FileError`, and `ValueError` for an invalid order."""
     return [marker for path in paths for marker in _markers(problem, path)]
 
 
 def _markers(problem: Problem, path: str) -> Iterable[Marker]:
     text, name = read_text(path)
     if Path(path).suffix == ".json":
-        return _listed(problem, text, name)
-    found = evaluate_order(problem, text, name)
-    return [Marker(Path(path).stem, found[0], problem.percent(found[1]))]
+        return _markers_in_json(problem, text, name)
+    peak_bytes, extra_cost = evaluate_order(problem, text, name)
+    return [Marker(Path(path).stem, peak_bytes, problem.percent(extra_cost))]
 
 
 def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
     """Peak bytes and extra cost of an order, with the copies of views that it names."""
     widened = with_named_views(problem, text)
-    found = evaluate(widened, read_order(widened, text, name))
-    return found.peak_bytes, found.cost - problem.total_cost
+    evaluation = evaluate(widened, read_order(widened, text, name))
+    return evaluation.peak_bytes, evaluation.cost - problem.total_cost
 
 
 def with_named_views(problem: Problem, text: str) -> Problem:
+    """The problem, with copies of the views that an order names."""
     labels = {line.split("#")[0].strip() for line in text.splitlines()}
     return with_copies(problem, [view for view in problem.views if f"copy:{view.label}" in labels])
 
 
-def _listed(problem: Problem, text: str, name: str) -> Iterable[Marker]:
+def _markers_in_json(problem: Problem, text: str, name: str) -> Iterable[Marker]:
     try:
         rows = parsed(text)
     except BadJson as error:
         raise FileError(f"{name}:{error.line}:{error.column}: error: this is no JSON: {error.reason}") from error
     if not isinstance(rows, list):
         raise FileError(f"{name}:1:1: error: no list of points with tag, peak_bytes and rec_cost")
-    return [_marker(problem, one, f"{name}:1:1: error: point {at}") for at, one in enumerate(cast(list[object], rows))]
+    points = enumerate(cast(list[object], rows))
+    return [_marker(problem, point, f"{name}:1:1: error: point {number}") for number, point in points]
 
 
 def _marker(problem: Problem, point: object, where: str) -> Marker:

@@ -1,4 +1,4 @@
-"""Errors and remarks of the command-line tools: data with a place, one line each."""
+"""Errors and remarks of the command-line tools: a position and a message, one line each."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Diagnostic:
 
 
 def of_remark(remark: Remark, file: str) -> Diagnostic:
-    """A remark as a diagnostic. `file`: where it is reported if it knows no place."""
+    """A remark as a diagnostic. `file`: reported as its file, at 1:1, if it has no position."""
     return _at("remark", position_of(remark.operation), remark.reason, file)
 
 
 def of_exception(error: ParseError | DiagnosticException, file: str) -> Diagnostic:
-    """An error as a diagnostic; those that know no place are reported at the beginning of the file."""
+    """An error as a diagnostic; one without a position is reported at the beginning of the file."""
     if isinstance(error, ParseError):
         return _of_parse_error(error)
     if isinstance(error, Refusal):
@@ -45,7 +45,7 @@ def of_exception(error: ParseError | DiagnosticException, file: str) -> Diagnost
 
 
 def parse_error_line(error: ParseError) -> str:
-    """`file:line:col: error: what is wrong`, without the source excerpt that xDSL prints."""
+    """`file:line:col: error: message`, without the source excerpt that xDSL prints."""
     return str(_of_parse_error(error))
 
 

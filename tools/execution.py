@@ -1,4 +1,4 @@
-"""Running programs from the command line: which inputs, and what both programs made of them."""
+"""Run programs from the command line: their inputs, and the comparison of their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
-    """The inputs in a file. Raises `FileError` where it cannot be read or does not fit the function."""
+    """The inputs in a file. Raises `FileError` if it cannot be read or does not fit the function."""
     try:
         return checked_inputs(function, load_inputs(path, function))
     except OSError as error:
@@ -38,7 +38,7 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """What running both programs has shown: on these kinds of inputs, up to the first on which they differ."""
+    """The results of running both programs, by kind of inputs, up to the first kind on which they differ."""
 
     runs: tuple[tuple[str, Equality], ...]
 
@@ -54,8 +54,9 @@ class Execution:
 
 
 def run_both(before: ModuleOp, after: ModuleOp, path: str | None, seed: int, name: str | None) -> Execution:
-    """Run both programs on the inputs of a file, or on every kind that is drawn from the seed. Raises `FileError`, and
-    `Refusal` for what cannot be executed.
+    """Run both programs on the inputs of a file, or on inputs of every kind drawn from the seed.
+
+    Raises `FileError`, and `Refusal` for a program that cannot be executed.
     """
     runs = list[tuple[str, Equality]]()
     for kind, inputs in _inputs(function_named(before, name), path, seed):

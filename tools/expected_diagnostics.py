@@ -1,8 +1,8 @@
-"""`// expected-error {{words}}`, `-warning`, `-remark`: comments in the input say what must be reported.
+"""Check diagnostics against comments in the input: `// expected-error {{words}}`, `-warning`, `-remark`.
 
-A comment speaks of its own line; `@+1`, `@-2` of a line further down or up, `@above` and `@below` of the neighbours,
-and `@unknown` of any. The words must occur in the message. Everything expected must be reported and everything reported
-expected, as `mlir-opt --verify-diagnostics` has it.
+A comment applies to its own line; `@+1` and `@-2` to a line further down or up, `@above` and `@below` to the adjacent
+lines, and `@unknown` to any line. The words must occur in the message. Every expected diagnostic must be reported, and
+every reported one expected, as with `mlir-opt --verify-diagnostics`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .diagnostics import Diagnostic
 
-# Any kind and any place are read, so that a misspelt comment is never met by what is reported.
+# Match any kind and any place, so that a misspelt comment is an error: no diagnostic matches it.
 _COMMENT = re.compile(r"//.*?expected-(?P<kind>[\w-]+)(?:@(?P<where>[^\s{]*))?\s*\{\{(?P<words>.*?)\}\}")
 _OFFSETS = {"": 0, "above": -1, "below": 1}
 _NO_LINE = 0
@@ -21,15 +21,17 @@ _NO_LINE = 0
 
 @dataclass(frozen=True)
 class Expected:
-    """A comment, and the line that it speaks of; None for any."""
+    """A comment. `line`: the line that it applies to; None for any. `comment_line`: its own line."""
 
     kind: str
     line: int | None
     words: str
-    written: int
+    comment_line: int
 
-    def matches(self, found: Diagnostic) -> bool:
-        return self.kind == found.kind and self.line in (None, found.line) and self.words in found.message
+    def matches(self, diagnostic: Diagnostic) -> bool:
+        if self.kind != diagnostic.kind or self.line not in (None, diagnostic.line):
+            return False
+        return self.words in diagnostic.message
 
 
 def expected_in(text: str) -> Iterator[Expected]:
@@ -39,7 +41,7 @@ def expected_in(text: str) -> Iterator[Expected]:
 
 
 def _line(where: str, number: int) -> int | None:
-    """The line that `@where` in line `number` speaks of; None for any."""
+    """The line that `@where` in line `number` refers to; None for any."""
     if where == "unknown":
         return None
     if where in _OFFSETS:
@@ -47,16 +49,16 @@ def _line(where: str, number: int) -> int | None:
     return number + int(where) if re.fullmatch(r"[+-]\d+", where) else _NO_LINE
 
 
-def mismatches(text: str, name: str, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """What was expected and not reported, and what was reported and not expected; empty if all is well."""
-    left, wrong = list(found), list[Diagnostic]()
-    # Those that speak of a line choose first.
-    for expected in sorted(expected_in(text), key=lambda one: one.line is None):
-        match = next((one for one in left if expected.matches(one)), None)
+def mismatches(text: str, name: str, reported: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Errors for diagnostics that were expected and not reported, and for those reported and not expected."""
+    unmatched, missing = list(reported), list[Diagnostic]()
+    # Comments with a line take their match before those without.
+    for expected in sorted(expected_in(text), key=lambda comment: comment.line is None):
+        match = next((diagnostic for diagnostic in unmatched if expected.matches(diagnostic)), None)
         if match is None:
             message = f"expected {expected.kind} was not reported: {expected.words}"
-            wrong.append(Diagnostic("error", name, expected.written, 1, message))
+            missing.append(Diagnostic("error", name, expected.comment_line, 1, message))
         else:
-            left.remove(match)
-    unexpected = [Diagnostic("error", d.file, d.line, d.column, f"unexpected {d.kind}: {d.message}") for d in left]
-    return [*wrong, *unexpected]
+            unmatched.remove(match)
+    unexpected = [Diagnostic("error", d.file, d.line, d.column, f"unexpected {d.kind}: {d.message}") for d in unmatched]
+    return [*missing, *unexpected]

@@ -1,4 +1,4 @@
-"""Reading and writing for the command-line tools: one-line errors, and a file is written whole or not at all."""
+"""Read and write files for the command-line tools: one-line errors, and files replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEMPORARY = ".recompute-tmp"
 
 
 class FileError(Exception):
-    """`str()` is the line for the user."""
+    """A file cannot be read or written; `str()` is the line for the user."""
 
 
 def read_text(path: str | None) -> tuple[str, str]:
@@ -32,27 +32,27 @@ def read_text(path: str | None) -> tuple[str, str]:
 
 
 def write_text(path: str | None, text: str) -> None:
-    """Write to standard output, or replace the file in one step. Raises `FileError` and leaves the old file then."""
+    """Write to standard output, or replace the file atomically. On `FileError` the old file stays."""
     write_outputs([(path, text.encode())])
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Replace the file in one step. Raises `FileError` and leaves the old file then."""
+    """Replace the file atomically. On `FileError` the old file stays."""
     write_outputs([(path, data)])
 
 
 def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
-    """Write several outputs together: files are replaced only when everything else is written.
+    """Write several outputs together: files are replaced only after everything else is written.
 
-    A path of None or `-` is standard output. Devices and pipes are written to as they are. Raises `FileError`; then all
-    files are as they were.
+    A path of None or `-` is standard output. Devices and pipes are written directly. Raises `FileError`; then all files
+    are unchanged.
     """
     staged = list[tuple[str, Path, Path]]()
     try:
         for path, data in outputs:
             if path is not None and path != "-" and (target := _regular(path)) is not None:
                 with _errors_of(path):
-                    staged.append((path, _staged(target, data), target))
+                    staged.append((path, _stage(target, data), target))
         for path, data in outputs:
             if path is None or path == "-":
                 _print(data.decode())
@@ -68,23 +68,23 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
 
 
 def demand_different_files(outputs: Mapping[str, str | None]) -> None:
-    """Raise `ValueError` if two options name one file, whatever the spelling: by links too.
+    """Raises `ValueError` if two options name the same file, also through links.
 
-    `outputs`: option -> path. Standard output may be named once, devices as often as wanted.
+    outputs: option -> path. Standard output may be named once, devices any number of times.
     """
-    seen = list[tuple[str, str | None]]()
+    earlier = list[tuple[str, str | None]]()
     for option, path in outputs.items():
-        for other, before in seen:
-            if _is_same(before, path):
+        for other_option, other_path in earlier:
+            if _is_same(other_path, path):
                 name = "standard output" if path in (None, "-") else f"'{path}'"
-                raise ValueError(f"{other} and {option} both name {name}: give each a file of its own")
-        seen.append((option, path))
+                raise ValueError(f"{other_option} and {option} both name {name}: give each a file of its own")
+        earlier.append((option, path))
 
 
-def _is_same(one: str | None, other: str | None) -> bool:
-    if one in (None, "-") or other in (None, "-"):
-        return one in (None, "-") and other in (None, "-")
-    paths = Path(one or ""), Path(other or "")
+def _is_same(first: str | None, second: str | None) -> bool:
+    if first in (None, "-") or second in (None, "-"):
+        return first in (None, "-") and second in (None, "-")
+    paths = Path(first or ""), Path(second or "")
     try:
         if any(path.exists() and not path.is_file() for path in paths):
             return False
@@ -94,7 +94,7 @@ def _is_same(one: str | None, other: str | None) -> bool:
 
 
 def _regular(path: str) -> Path | None:
-    """The file behind links, which may not exist yet; None for a device or a pipe."""
+    """The file that the path leads to through links, which may not exist yet; None for a device or a pipe."""
     target = Path(path)
     with _errors_of(path):
         return None if target.exists() and not target.is_file() else target.resolve()
@@ -102,13 +102,13 @@ def _regular(path: str) -> Path | None:
 
 @contextmanager
 def _errors_of(path: str) -> Generator[None]:
-    """Turn what the system raises into `FileError`."""
+    """Turn errors of the system into `FileError`."""
     try:
         yield
     except OSError as error:
         raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
     except RuntimeError as error:
-        # What pathlib makes of a symbolic link that leads to itself.
+        # pathlib raises it for a loop of symbolic links.
         raise FileError(f"{path}: error: cannot be written: {error}") from error
 
 
@@ -119,15 +119,15 @@ def _print(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What is left in the buffer would fail once more when Python ends.
+        # Redirect the stream: Python would fail again when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise FileError(f"<stdout>: error: cannot be written: {error.strerror}") from error
 
 
-def _staged(target: Path, data: bytes) -> Path:
-    """A neighbour of the file with the data, flushed to disk, with the rights of the file.
+def _stage(target: Path, data: bytes) -> Path:
+    """Write the data to a temporary file beside `target`, flushed to disk, with the permissions of `target`.
 
-    Only a process that is killed leaves it behind, `.<name>.<random>.recompute-tmp`.
+    Only a killed process leaves it behind, as `.<name>.<random>.recompute-tmp`.
     """
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:

@@ -1,4 +1,4 @@
-"""Ctrl-C as a question that a long search asks, rather than an exception in the middle of it."""
+"""Ctrl-C as a flag that a long search polls, rather than an exception in the middle of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Interrupt:
-    """Within it the first Ctrl-C is noted and said; the second one interrupts as ever."""
+    """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -21,7 +21,7 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         try:
             self._before = signal.signal(signal.SIGINT, self._note)
-        except ValueError:  # Not in the main thread: nobody's signals come here.
+        except ValueError:  # Not in the main thread, which alone receives signals.
             self._before = None
         return self
 

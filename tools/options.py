@@ -1,10 +1,10 @@
-"""The options of passes and targets, each with its meaning as the docstring of its class says it.
+"""The options of passes and targets, each with its description from the docstring of the class.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
     outputs: recompute what leaves a segment too.
 
-A line that begins with the name of an option begins its meaning, which goes on until the next one or an empty line. A
-class inherits what its bases say.
+A description begins on the line that begins with the name of the option, and ends at the next one or at an empty line.
+A class inherits the descriptions of its bases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
 @dataclass(frozen=True)
 class Option:
-    """`type` and `default` as they are written in Python. `meaning` is empty where the class says none."""
+    """An option. `type` and `default` are spelled as in Python; `meaning` is empty if the docstrings have none."""
 
     name: str
     type: str
@@ -40,31 +40,32 @@ def options_of(kind: type[Any]) -> list[Option]:
 
 
 def summary(kind: type[Any]) -> str:
-    """What the docstring says besides."""
+    """The docstring without the descriptions of options."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
-    return "\n\n".join(text for text in paragraphs if not _says_an_option(kind, text.split("\n")[0]))
+    return "\n\n".join(text for text in paragraphs if not _describes_option(kind, text.split("\n")[0]))
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    found, name = dict[str, str](), ""
+    meanings, name = dict[str, str](), ""
     for line in inspect.cleandoc(kind.__doc__ or "").split("\n"):
         entry = _ENTRY.match(line)
-        if entry is not None and _says_an_option(kind, line):
+        if entry is not None and _describes_option(kind, line):
             name = entry[1]
-            found[name] = entry[2]
+            meanings[name] = entry[2]
         elif name and line:
-            found[name] += f" {line}"
+            meanings[name] += f" {line}"
         else:
             name = ""
-    return found
+    return meanings
 
 
-def _says_an_option(kind: type[Any], line: str) -> bool:
+def _describes_option(kind: type[Any], line: str) -> bool:
     entry = _ENTRY.match(line)
     return entry is not None and entry[1] in getattr(kind, "__dataclass_fields__", {})
 
 
 def spelled(options: list[Option]) -> Iterator[str]:
-    """As `--help-pass` shows them, a line each."""
-    for one in options:
-        yield f"  {one.name}=<{one.type}>, default {one.default}{': ' if one.meaning else ''}{one.meaning}"
+    """One line per option, as `--help-pass` prints them."""
+    for option in options:
+        meaning = f": {option.meaning}" if option.meaning else ""
+        yield f"  {option.name}=<{option.type}>, default {option.default}{meaning}"

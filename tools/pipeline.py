@@ -1,4 +1,4 @@
-"""Running passes on one module: verification between them, what is told about them, and the proof at the end."""
+"""Run passes on one module: verification between them, statistics and remarks, and the proof at the end."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .command_line import CommandLine, Instrumentation, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
 
-LOST = "the locations are not written, and with them phases and scopes for whoever reads on: use --print-debuginfo"
+LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 
 
 @dataclass
 class Run:
-    """One module on its way, out of `file`; `remarks` are those of the passes, also when one of them fails, and `notes`
-    what the tool itself has to say."""
+    """The run of one module from `file`. `remarks`: those of the passes, also if one of them fails. `notes`: those of
+    the tool itself."""
 
     request: CommandLine
     file: str
@@ -41,42 +41,44 @@ class Run:
         return [of_remark(remark, self.file) for remark in self.context.remarks]
 
     def process(self, text: str) -> str:
-        """One module in, its text out. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
-        told = self.request.instrumentation.statistics
-        if told is None:
+        """Run the passes on a module; return its text. Raises `ParseError`, `DiagnosticException` and `UsageError`."""
+        form = self.request.instrumentation.statistics
+        if form is None:
             return self._process(text)
         with timed() as whole:
             result = self._process(text)
-        print(times(whole, told), file=sys.stderr)
+        print(times(whole, form), file=sys.stderr)
         return result
 
     def _process(self, text: str) -> str:
-        asked = self.request
+        request = self.request
         with part("parse"):
             module = parse_module(text, self.file, self.context)
-        changes = [partial(_apply, one, self.context, asked.instrumentation) for one in asked.passes]
-        proof = change_in_place(module, changes, asked.verify, asked.proof and not asked.target)
+        changes = [
+            partial(_apply, module_pass, self.context, request.instrumentation) for module_pass in request.passes
+        ]
+        proof = change_in_place(module, changes, request.verify, request.proof and not request.target)
         if proof is not None:
             self.context.remarks.extend(assumption_remarks(proof, module))
-        if asked.target is not None:
-            return _emit(asked.target, self.context, module)
-        if not asked.debuginfo and any(path_of(op.location) for op in every_operation(module)):
+        if request.target is not None:
+            return _emit(request.target, self.context, module)
+        if not request.debuginfo and any(path_of(op.location) for op in every_operation(module)):
             self.notes.append(Diagnostic("note", self.file, 1, 1, LOST))
         with part("print"):
-            return print_module(module, generic=asked.generic, debuginfo=asked.debuginfo)
+            return print_module(module, generic=request.generic, debuginfo=request.debuginfo)
 
 
-def _apply(one: ModulePass, context: Context, told: Instrumentation, module: ModuleOp) -> None:
-    counts = Counts.of(module) if told.statistics is not None else None
-    before = print_module(module, debuginfo=True) if told.print_after_change else None
-    with part(one.name):
-        one.apply(context, module)
-    if told.statistics is not None and counts is not None:
+def _apply(module_pass: ModulePass, context: Context, output: Instrumentation, module: ModuleOp) -> None:
+    counts = Counts.of(module) if output.statistics is not None else None
+    before = print_module(module, debuginfo=True) if output.print_after_change else None
+    with part(module_pass.name):
+        module_pass.apply(context, module)
+    if output.statistics is not None and counts is not None:
         after = Counts.of(module)
-        found = Statistics(one.name, counts.operations, after.operations, after.copies)
-        print(found.told(told.statistics), file=sys.stderr)
-    if told.print_after_all or (before is not None and print_module(module, debuginfo=True) != before):
-        print(f"// IR after {one.name}\n{print_module(module)}", file=sys.stderr)
+        statistics = Statistics(module_pass.name, counts.operations, after.operations, after.copies)
+        print(statistics.to_text(output.statistics), file=sys.stderr)
+    if output.print_after_all or (before is not None and print_module(module, debuginfo=True) != before):
+        print(f"// IR after {module_pass.name}\n{print_module(module)}", file=sys.stderr)
 
 
 def _emit(target: Target, context: Context, module: ModuleOp) -> str:

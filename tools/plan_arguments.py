@@ -1,4 +1,4 @@
-"""The command line of recompute-plan, and what all of its ways share."""
+"""The command line of recompute-plan, and helpers shared by its modes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PLANNED, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """argparse ends the process for wrong usage, with exit code 2."""
+    """Parse the command line. For wrong usage argparse ends the process with exit code 2."""
     options = parser.parse_args(arguments)
-    asked = [one for one in (options.budget, options.sweep, options.fit) if one is not None]
-    if len(asked) != 1 and not (options.evaluate and not asked):
+    modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
+    if len(modes) != 1 and not (options.evaluate and not modes):
         parser.error("give either --budget or --sweep, or --fit")
     if options.evaluate is not None and options.sweep is not None:
         parser.error("--evaluate is for --budget")
@@ -38,15 +38,15 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 
 
 def count_of(options: argparse.Namespace) -> int:
-    """So many budgets. Raises `ValueError`."""
+    """The number of budgets of a sweep. Raises `ValueError` for less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep is {options.sweep}: at least one budget")
     return options.sweep
 
 
-def effort_of(options: argparse.Namespace, otherwise: str = "full") -> Effort:
-    """`otherwise`: where none is asked for."""
-    return EFFORTS[options.effort or otherwise]()
+def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
+    """The effort of the search; `default` without the option."""
+    return EFFORTS[options.effort or default]()
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -58,6 +58,7 @@ def progress_of(options: argparse.Namespace) -> Progress:
 
 
 def say(lines: Iterable[str], aside: bool = False) -> None:
+    """Print lines on standard output; with `aside` on standard error, if a file goes to standard output."""
     text = "".join([f"{line}\n" for line in lines])
     if aside:
         print(text, end="", file=sys.stderr, flush=True)
@@ -70,20 +71,22 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="graph or step; '-' is standard input")
-    parser.add_argument("--budget", help="the most bytes alive: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--budget", help="the maximum of live bytes: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: the curve as .json, .svg, .png or .html")
-    parser.add_argument("--beside", metavar="FILE", action="append", default=[], help="points of others in the curve")
-    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; of a step, bytes are those of the device")
-    parser.add_argument("--memory-model", choices=MODELS, default="order", help="by which a step is to fit")
-    parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
-    effort = "seconds of work, a minute, or ten and more; --fit of a step: brief if nothing is said, and for the bound"
+    parser.add_argument(
+        "--beside", metavar="FILE", action="append", default=[], help="plans of other planners in the curve"
+    )
+    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
+    parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
+    parser.add_argument("--solver", choices=NAMES, default="auto", help="the solver; auto: a portfolio by size")
+    effort = "seconds, a minute, or ten minutes and more; with --fit of a step, for the bound only, brief by default"
     parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
-    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop with the best plan so far")
+    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
-    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, an id of a node a line")
-    parser.add_argument("--evaluate", metavar="ORDER.txt", help="count what this order needs and costs, and end")
+    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, one node id per line")
+    parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
     return parser

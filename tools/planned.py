@@ -1,4 +1,4 @@
-"""What `recompute-plan` prints of a plan, of a refusal, of many budgets."""
+"""The lines that `recompute-plan` prints for a plan, for a refusal, and for a sweep over budgets."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     ]
 
 
-def _by(result: Result) -> str:
+def _solver_of(result: Result) -> str:
     return result.solver if result.finished else f"{result.solver}; stopped: the best so far"
 
 
 def in_short(reason: str) -> str:
-    """Up to where a refusal begins to list names."""
+    """The reason of a refusal without its list of operations."""
     return reason.split(": operation")[0]
 
 
 def fit_line(outcome: Outcome, budget: str) -> str:
-    """Whether a graph keeps the budget, in a line."""
+    """One line on whether a graph keeps the budget."""
     if isinstance(outcome, Refusal):
-        how = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
-        return f"no: {how} {budget}"
+        answer = "the graph does not fit" if outcome.proved else "nothing was found with which the graph fits"
+        return f"no: {answer} {budget}"
     if not outcome.pairs:
         return f"yes, as it is: the graph fits {budget}"
     bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
@@ -51,8 +51,10 @@ def fit_line(outcome: Outcome, budget: str) -> str:
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
-    """What others do, in the columns of a sweep."""
-    rows = [f"{'':<13} {one.peak_bytes / plain_peak:<13.4f} {one.percent:<30.4f} {one.name}" for one in markers]
+    """The plans of other planners, in the columns of a sweep."""
+    rows = [
+        f"{'':<13} {marker.peak_bytes / plain_peak:<13.4f} {marker.percent:<30.4f} {marker.name}" for marker in markers
+    ]
     return ["beside", *rows] if rows else []
 
 
@@ -62,35 +64,36 @@ def refusal_lines(refusal: Refusal) -> list[str]:
         lines.append(
             f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), held up by"
         )
-        lines += [f"  {one}" for one in refusal.holding]
+        lines += [f"  {value}" for value in refusal.holding]
     return lines
 
 
 def unproved_lines(curve: Curve) -> list[str]:
     """The table of a curve without bounds."""
     peak, rows = curve.plain_peak_bytes, list[tuple[int, str]]()
-    for one in curve.points:
-        rows.append((one.budget_bytes, f"{one.peak_bytes / peak:<13.4f} {one.percent:<10.4f} {_found(one)}"))
-    for one in curve.refused:
-        rows.append((one.budget_bytes, f"{'-':<13} {'-':<10} {one.reason}"))
+    for point in curve.points:
+        cells = f"{point.peak_bytes / peak:<13.4f} {point.percent:<10.4f} {_solver_of_point(point)}"
+        rows.append((point.budget_bytes, cells))
+    for refused in curve.refused:
+        rows.append((refused.budget_bytes, f"{'-':<13} {'-':<10} {refused.reason}"))
     return [
         "budget        peak          extra %    found by",
-        *(f"{at / peak:<13.4f} {said}" for at, said in sorted(rows)),
+        *(f"{budget / peak:<13.4f} {cells}" for budget, cells in sorted(rows)),
     ]
 
 
-def _found(one: Point) -> str:
-    return one.found_by if one.finished else f"{one.found_by}; stopped: the best so far"
+def _solver_of_point(point: Point) -> str:
+    return point.found_by if point.finished else f"{point.found_by}; stopped: the best so far"
 
 
 def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
-    """A table, a budget a row."""
+    """A table with one budget per row."""
     lines = ["budget        peak          extra %    bound %    gap      found by"]
-    for budget, one in zip(budgets, outcomes, strict=True):
+    for budget, outcome in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"
-        if isinstance(one, Refusal):
-            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(one.reason)}")
+        if isinstance(outcome, Refusal):
+            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {in_short(outcome.reason)}")
             continue
-        peak = f"{one.peak_bytes / plain_peak:<13.4f}"
-        lines.append(f"{share} {peak} {one.percent:<10.4f} {one.bound_percent:<10.4f} {one.gap:<8.4f} {_by(one)}")
+        costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
+        lines.append(f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {_solver_of(outcome)}")
     return lines

@@ -29,41 +29,42 @@ FOR_GRAPHS = "budget evaluate output sequence beside".split()
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
 STOPPED = "  stopped before its end: the best so far; less work may do"
 SEGMENTS = 6
-"""So many segments of a point are listed, those that cost most."""
+"""The maximum number of segments listed for a point, the most expensive ones."""
 
 
 def planned_step(options: argparse.Namespace, text: str, name: str) -> int:
-    """The exit code; what was found is printed. Raises `ValueError` for options that are for graphs, or no budget."""
-    given = [f"--{one}" for one in FOR_GRAPHS if getattr(options, one)]
-    given += ["--view-copies"] if options.view_copies == "on" else []
-    if given:
-        raise ValueError(f"{given[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
+    """Plan a step, print the result, and return the exit code. Raises `ValueError` for options that apply only to
+    graphs, and for an invalid budget."""
+    graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
+    graph_options += ["--view-copies"] if options.view_copies == "on" else []
+    if graph_options:
+        raise ValueError(f"{graph_options[0]} is for graphs; for a step there are --sweep, --fit and {INSTEAD}")
     if options.fit is not None and (options.solver != "auto" or options.time_limit is not None):
         ignored = "--solver" if options.solver != "auto" else "--time-limit"
         raise ValueError(f"{ignored} is for graphs and --sweep: --fit of a step tries what recompute{{budget=…}} would")
     try:
         module = step_of(text, name)
-        return _fitted(options, module, name) if options.sweep is None else _swept(options, module)
+        return _fit(options, module, name) if options.sweep is None else _sweep(options, module)
     except (ParseError, DiagnosticException) as error:
         print(of_exception(error, name), file=sys.stderr)
         return BAD_INPUT
 
 
-def _fitted(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
-    effort = effort_of(options, otherwise="brief")
+def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+    effort = effort_of(options, default="brief")
     with Interrupt() as interrupt:
-        found = fit(module, options.fit, options.memory_model, interrupt.asked, effort)
-    say(fit_lines(found, options.memory_model, name))
-    if not found.fits and not found.finished:
+        answer = fit(module, options.fit, options.memory_model, interrupt.asked, effort)
+    say(fit_lines(answer, options.memory_model, name))
+    if not answer.fits and not answer.finished:
         return INTERRUPTED
-    return PLANNED if found.fits else REFUSED
+    return PLANNED if answer.fits else REFUSED
 
 
-def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
+def _sweep(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.memory_model != ORDER:
-        return _swept_by_model(options, module)
+        return _sweep_by_model(options, module)
     with Interrupt() as interrupt:
-        how = Sweeping(
+        sweeping = Sweeping(
             count_of(options),
             options.solver,
             effort_of(options),
@@ -71,14 +72,14 @@ def _swept(options: argparse.Namespace, module: ModuleOp) -> int:
             progress_of(options),
             interrupt.asked,
         )
-        swept = swept_steps(module, how)
-    say([line for one in swept for line in _swept_lines(one)])
+        steps = swept_steps(module, sweeping)
+    say([line for step in steps for line in _sweep_lines(step)])
     if options.curve is not None:
-        write_curves(options.curve, [one.curve for one in swept])
-    return PLANNED if any(one.curve.points for one in swept) else REFUSED
+        write_curves(options.curve, [step.curve for step in steps])
+    return PLANNED if any(step.curve.points for step in steps) else REFUSED
 
 
-def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
+def _sweep_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
     with Interrupt() as interrupt:
@@ -93,23 +94,23 @@ def _swept_by_model(options: argparse.Namespace, module: ModuleOp) -> int:
 
 
 def step_of(text: str, name: str) -> ModuleOp:
-    """Raises `ParseError`, and `Refusal` for what does not verify."""
+    """The verified module with its marks as attributes. Raises `ParseError`, and `Refusal` if it does not verify."""
     module = parse_module(text, name)
     take_marks(module)
     verify_module(module)
     return module
 
 
-def _swept_lines(one: Swept) -> Iterator[str]:
-    peak, count = one.plain_peak_bytes, len(one.problem)
+def _sweep_lines(step: Swept) -> Iterator[str]:
+    peak, count = step.plain_peak_bytes, len(step.problem)
     size = f"{peak} bytes of temporaries ({format_bytes(peak)})"
-    yield f"{one.name}: {count} operations, plain peak {size}, in program order"
-    yield from sweep_lines(one.budgets, one.outcomes, peak)
-    if one.curve.refused:
-        yield f"proven minimum: {one.curve.minimum_bytes} bytes of temporaries, held up by"
-        yield from (f"  {line}" for line in one.curve.holding)
+    yield f"{step.name}: {count} operations, plain peak {size}, in program order"
+    yield from sweep_lines(step.budgets, step.outcomes, peak)
+    if step.curve.refused:
+        yield f"proven minimum: {step.curve.minimum_bytes} bytes of temporaries, held up by"
+        yield from (f"  {line}" for line in step.curve.holding)
     yield "what runs again"
-    for point in one.curve.points:
+    for point in step.curve.points:
         yield from _again_lines(point, peak)
 
 
@@ -117,66 +118,66 @@ def _again_lines(point: Point, peak: int) -> Iterator[str]:
     if not point.again:
         yield f"  {point.budget_bytes / peak:.4f}: nothing"
         return
-    rest = point.again[SEGMENTS:]
-    listed = ", ".join(_in_short(one) for one in point.again[:SEGMENTS])
-    more = f", and {len(rest)} more segments, {sum(one.percent for one in rest):.4f} %" if rest else ""
+    others = point.again[SEGMENTS:]
+    listed = ", ".join(map(_segment_cost, point.again[:SEGMENTS]))
+    more = f", and {len(others)} more segments, {sum(row.percent for row in others):.4f} %" if others else ""
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 
 
-def _in_short(one: Again) -> str:
-    return f"{one.segment or 'outside segments'} {one.percent:.4f} % ({one.executions})"
+def _segment_cost(row: Again) -> str:
+    return f"{row.segment or 'outside segments'} {row.percent:.4f} % ({row.executions})"
 
 
-def fit_lines(found: Fit, model: str, name: str) -> list[str]:
-    """What is printed, the answer first."""
-    if found.verdict is Verdict.NO:
-        return list(_no(found))
-    return list(_as_it_is(found) if found.verdict is Verdict.AS_IT_IS else _recomputed(found, model, name))
+def fit_lines(answer: Fit, model: str, name: str) -> list[str]:
+    """The lines of `--fit`, the answer first."""
+    if answer.verdict is Verdict.NO:
+        return list(_no(answer))
+    return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputed(answer, model, name))
 
 
-def _as_it_is(found: Fit) -> Iterator[str]:
-    yield f"yes, as it is: the step fits {found.budget}"
-    yield from _needs(found, found.plain)
+def _as_it_is(answer: Fit) -> Iterator[str]:
+    yield f"yes, as it is: the step fits {answer.budget}"
+    yield from _needs(answer, answer.plain)
 
 
-def _recomputed(found: Fit, model: str, name: str) -> Iterator[str]:
-    if found.bound_percent is not None:
-        cut = "" if found.loops is None else f", with {loops_option(found.loops)}"
-        bound = f"at least {found.bound_percent:.4f} % is proved to be needed{cut}"
+def _recomputed(answer: Fit, model: str, name: str) -> Iterator[str]:
+    if answer.bound_percent is not None:
+        cut = "" if answer.loops is None else f", with {loops_option(answer.loops)}"
+        bound = f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
     else:
         bound = "nothing is proved of the least"
-    yield f"yes, with recomputation: the step fits {found.budget} at {found.extra_percent:.4f} % extra work ({bound})"
-    if not found.finished:
+    yield f"yes, with recomputation: the step fits {answer.budget} at {answer.extra_percent:.4f} % extra work ({bound})"
+    if not answer.finished:
         yield STOPPED
-    yield from _needs(found, found.peaks)
-    yield f"  {found.copies} operations run again; written and proved equal by"
-    yield f"  recompute-opt {name} -p 'recompute{{budget={found.budget} memory-model={model}}}' --print-debuginfo"
+    yield from _needs(answer, answer.peaks)
+    yield f"  {answer.copies} operations run again; written and proved equal by"
+    yield f"  recompute-opt {name} -p 'recompute{{budget={answer.budget} memory-model={model}}}' --print-debuginfo"
 
 
-def _no(found: Fit) -> Iterator[str]:
-    if not found.wanted:
-        yield f"no: {found.reason}"
-    elif found.lower_bound is not None and found.lower_bound.bytes > min(found.wanted.values(), default=0):
-        least, around = found.lower_bound.bytes, sum(found.around.values())
+def _no(answer: Fit) -> Iterator[str]:
+    if not answer.wanted:
+        yield f"no: {answer.reason}"
+    elif answer.lower_bound is not None and answer.lower_bound.bytes > min(answer.wanted.values(), default=0):
+        least, around = answer.lower_bound.bytes, sum(answer.around.values())
         yield (
-            f"no: the step does not fit {found.budget}: the proven minimum is {format_bytes(least + around)} of the "
+            f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
             f"device, {least} bytes of temporaries"
         )
     else:
-        stopped = "" if found.finished else "stopped before an answer was found: "
-        yield f"{stopped}no: nothing was found with which the step fits {found.budget}: {in_short(found.reason)}"
-    yield from _needs(found, found.plain)
-    if found.lower_bound is not None:
-        yield f"  the proven minimum of temporaries, {format_bytes(found.lower_bound.bytes)}, is held up by"
-        yield from (f"    {line}" for line in found.lower_bound.lines())
+        stopped = "" if answer.finished else "stopped before an answer was found: "
+        yield f"{stopped}no: nothing was found with which the step fits {answer.budget}: {in_short(answer.reason)}"
+    yield from _needs(answer, answer.plain)
+    if answer.lower_bound is not None:
+        yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is held up by"
+        yield from (f"    {line}" for line in answer.lower_bound.lines())
 
 
-def _needs(found: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """What each function needs with these peaks."""
+def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
+    """One line per function: its device bytes with this peak, in parts."""
     for name, after in peaks.items():
-        before, around = found.plain[name], found.around[name]
+        before, around = answer.plain[name], answer.around[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
         yield (
-            f"  @{name} needs {format_bytes(after + around)} of the device {found.by}: temporaries {change}, "
+            f"  @{name} needs {format_bytes(after + around)} of the device {answer.by}: temporaries {change}, "
             f"arguments and results {format_bytes(around)}"
         )

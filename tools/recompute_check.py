@@ -1,15 +1,15 @@
-"""recompute-check: does the second program compute the same numbers as the first one, bit for bit?
+"""recompute-check: check that two programs compute the same numbers, bit for bit.
 
     recompute-check step.mlir less_memory.mlir
     recompute-check step.mlir less_memory.mlir --execute
 
-Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference, which says that there is no proof,
-not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a file,
-and the line goes on: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. The latter means that there is no
+proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a
+file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
-Exit codes: 0 proved, and equal where executed (with `--expect equal`: equal where executed, proved or not); 1 not so;
-2 wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. What counts as proved is
-written in `interpreters/prove.py`, what is executed and compared in `interpreters/execute_check.py`.
+Exit codes: 0 proved, and equal if executed (with `--expect equal`: equal if executed, proved or not); 1 otherwise; 2
+wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `interpreters/prove.py` defines
+what counts as proved, `interpreters/execute_check.py` what is executed and compared.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("only one of the programs can come from standard input")
     try:
         with loaded_rules(options.load_rules):
-            return _checked(options)
+            return _check(options)
     except FileError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
 
 
-def _checked(options: argparse.Namespace) -> int:
-    """The exit code; what was found is printed."""
+def _check(options: argparse.Namespace) -> int:
+    """Print the verdict and return the exit code."""
     try:
         texts = [read_text(path) for path in (options.before, options.after)]
         before, after = (load(text, name) for text, name in texts)
@@ -65,7 +65,7 @@ def _checked(options: argparse.Namespace) -> int:
     except RecursionError:
         print(f"{options.before}, {options.after}: error: nested too deeply to be read", file=sys.stderr)
         return BAD_INPUT
-    # Read twice, a resource has two names: what is the same file is seen before it is read.
+    # Compare the texts first: in a module parsed twice, a resource gets two names.
     proof = (
         proof_of_identity(before)
         if texts[0][0] == texts[1][0]
@@ -85,7 +85,7 @@ def _checked(options: argparse.Namespace) -> int:
 
 
 def load(text: str, name: str) -> ModuleOp:
-    """The verified module that the text says. Raises `ParseError` or `DiagnosticException`."""
+    """Parse and verify a module. Raises `ParseError` or `DiagnosticException`."""
     module = parse_module(text, name)
     verify_module(module)
     return module

@@ -26,7 +26,7 @@ from .rule_files import loaded_rules
 
 
 class Failed(Exception):
-    """Diagnostics that end the run, as data; they are printed once, by `main`."""
+    """Diagnostics that end the run; `main` prints them."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]):
         self.diagnostics = list(diagnostics)
@@ -68,7 +68,7 @@ def run(request: CommandLine) -> int:
 
 
 def chunks(request: CommandLine, text: str) -> Iterator[str]:
-    """The parts of the input; blank lines in front keep the line numbers of the diagnostics true."""
+    """The parts of the input, with blank lines in front so that line numbers in diagnostics are right."""
     line = 0
     for chunk in text.split(CHUNK) if request.split else [text]:
         yield "\n" * line + chunk
@@ -76,28 +76,30 @@ def chunks(request: CommandLine, text: str) -> Iterator[str]:
 
 
 def process(request: CommandLine, text: str, name: str) -> tuple[str, str | None]:
-    """One module in, its text out, and its plan if one is asked for. Raises `Failed`; with --verify-diagnostics when
-    what was expected was not said."""
-    one, result, errors = Run(request, name), "", list[Diagnostic]()
+    """Process one module; return its text, and its plan with --emit-plan.
+
+    Raises `Failed`; with --verify-diagnostics if the diagnostics are not the expected ones.
+    """
+    module_run, result, errors = Run(request, name), "", list[Diagnostic]()
     try:
-        result = one.process(text)
+        result = module_run.process(text)
     except (ParseError, DiagnosticException) as error:
         errors.append(of_exception(error, name))
     if request.verify_diagnostics:
-        errors = mismatches(text, name, [*one.remarks, *errors])
+        errors = mismatches(text, name, [*module_run.remarks, *errors])
     else:
-        for remark in (*one.remarks, *one.notes):
+        for remark in (*module_run.remarks, *module_run.notes):
             print(remark.to_json() if request.instrumentation.remarks == "json" else remark, file=sys.stderr)
     if errors:
         raise Failed(errors)
-    return result, None if request.emit_plan is None else _plan_of(one)
+    return result, None if request.emit_plan is None else _plan_of(module_run)
 
 
-def _plan_of(one: Run) -> str:
-    """What the last pass that plans has decided."""
-    if not one.context.plans:
+def _plan_of(module_run: Run) -> str:
+    """The plan of the last pass that made one."""
+    if not module_run.context.plans:
         raise UsageError("--emit-plan: none of the passes makes a plan; 'recompute' does")
-    return one.context.plans[-1]
+    return module_run.context.plans[-1]
 
 
 if __name__ == "__main__":

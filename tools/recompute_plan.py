@@ -1,4 +1,4 @@
-"""recompute-plan: what to compute again so that a peak keeps a budget, and how far from the best that can be.
+"""recompute-plan: plan recomputation within a memory budget, with a proven bound on the distance from the optimum.
 
     recompute-plan step.json --budget 0.5
     recompute-plan step.json --budget 8GiB --view-copies on -o plan.json --sequence order.txt
@@ -10,17 +10,16 @@
     recompute-plan step.mlir --fit 8GiB
 
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/planning.md). A
-step is MLIR; what it does under a budget, `recompute-opt -p 'recompute{budget=…}'` writes.
-A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. Printed are the peak, the
-extra cost in percent of the step, a proven lower bound for it, and their difference. ORDER.txt is the order of
-execution, the id of a node a line, copies repeated; `--evaluate` counts what any such order needs and costs.
+step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
+A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
+extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
+execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
 `--fit` answers in its first line: yes, yes with recomputation, or no.
 
-Without `--time-limit` the same work is done every time, with the same result. Ctrl-C ends the search with the best
-plan so far.
+Without `--time-limit` the search is deterministic. Ctrl-C ends it with the best plan so far.
 
-Exit codes: 0 a plan, it fits; 1 there is none, or none was found, and why; 2 wrong usage or bad input;
-130 interrupted with nothing found.
+Exit codes: 0 a plan was found, or the step fits; 1 no plan exists or was found, with the reason; 2 wrong usage or bad
+input; 130 interrupted without a plan.
 """
 
 from __future__ import annotations
@@ -69,10 +68,10 @@ class _Task:
     plain_peak: int
     interrupt: Interrupt
 
-    def solved(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
+    def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = ()) -> Outcome:
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(self.problem, budget, options.time_limit, self.progress, self.interrupt.asked)
-        # With copies of views the numbers of operations differ from plan to plan.
+        # With copies of views, operation numbers differ between plans, so that starts cannot be shared.
         effort = effort_of(options)
         return solve(self.problem, budget, options.solver, best, () if views else starts, effort, view_copies=views)
 
@@ -84,13 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     options = parsed(argument_parser(), arguments)
     try:
-        return _planned(options)
+        return _plan(options)
     except BrokenPipeError:
-        # Whoever read the output has seen enough.
+        # The reader of the output has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLANNED
     except KeyboardInterrupt:
-        # The second one, or one where nothing is found on the way, as with --fit.
+        # The second Ctrl-C, or the first one in a mode without intermediate results.
         print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
         return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
@@ -102,12 +101,12 @@ def _as_error(text: str) -> str:
     return text if "error: " in text else f"recompute-plan: error: {text}"
 
 
-def _planned(options: argparse.Namespace) -> int:
+def _plan(options: argparse.Namespace) -> int:
     if options.curve is not None:
         demand_format(options.curve)
     text, name = read_text(options.graph)
     if not _is_graph(text, name):
-        # What reads MLIR takes its time to import.
+        # Imported late: the modules that read MLIR are slow to import.
         from .planned_step import planned_step
 
         return planned_step(options, text, name)
@@ -120,21 +119,21 @@ def _planned(options: argparse.Namespace) -> int:
     with Interrupt() as interrupt:
         task = _Task(options, name, problem, plain_peak, interrupt)
         if options.evaluate is not None:
-            return _evaluated(task)
+            return _evaluate(task)
         if options.sweep is not None:
-            return _swept(task)
+            return _sweep(task)
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
-        outcome = task.solved(least_budget(problem, interrupt.asked) if budget is None else budget)
-    return _written(task, outcome)
+        outcome = task.solve(least_budget(problem, interrupt.asked) if budget is None else budget)
+    return _write(task, outcome)
 
 
 def _is_graph(text: str, name: str) -> bool:
-    """A graph is a JSON object, and no module begins like one."""
+    """Whether the input is a graph: a JSON object, by its suffix or its first character."""
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 
-def _written(task: _Task, outcome: Outcome) -> int:
-    """The exit code; files are written and what was found is printed."""
+def _write(task: _Task, outcome: Outcome) -> int:
+    """Write the files, print the outcome, and return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
     lines = [title(task.name, task.problem, task.plain_peak)]
@@ -154,16 +153,16 @@ def _written(task: _Task, outcome: Outcome) -> int:
     return PLANNED
 
 
-def _swept(task: _Task) -> int:
+def _sweep(task: _Task) -> int:
     options, count = task.options, count_of(task.options)
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 
-    def solved(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
+    def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
         task.progress(f"budget {budgets.index(budget) + 1} of {count}: {budget} bytes")
-        return task.solved(budget, starts)
+        return task.solve(budget, starts)
 
-    outcomes = sweep(budgets, solved, task.interrupt.asked)
+    outcomes = sweep(budgets, solve_budget, task.interrupt.asked)
     lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
     say([title(task.name, task.problem, task.plain_peak), *lines])
     if options.curve is not None:
@@ -172,18 +171,18 @@ def _swept(task: _Task) -> int:
     return PLANNED if any(isinstance(outcome, Result) for outcome in outcomes) else REFUSED
 
 
-def _evaluated(task: _Task) -> int:
+def _evaluate(task: _Task) -> int:
     text, name = read_text(task.options.evaluate)
     problem = with_named_views(task.problem, text)
-    found = evaluate(problem, read_order(problem, text, name))
-    extra = found.cost - task.problem.total_cost
+    evaluation = evaluate(problem, read_order(problem, text, name))
+    extra = evaluation.cost - task.problem.total_cost
     lines = [
         title(task.name, task.problem, task.plain_peak),
-        f"peak: {found.peak_bytes} bytes, {found.peak_bytes / task.plain_peak:.6f} of the plain peak",
-        f"extra cost: {task.problem.percent(extra):.4f} %, {len(found.bytes_at)} executions",
+        f"peak: {evaluation.peak_bytes} bytes, {evaluation.peak_bytes / task.plain_peak:.6f} of the plain peak",
+        f"extra cost: {task.problem.percent(extra):.4f} %, {len(evaluation.bytes_at)} executions",
     ]
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
-    kept = budget is None or found.peak_bytes <= budget
+    kept = budget is None or evaluation.peak_bytes <= budget
     if budget is not None:
         lines.append(f"budget: {'kept' if kept else 'not kept'}, {budget} bytes")
     say(lines)

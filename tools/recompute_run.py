@@ -3,8 +3,8 @@
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
 
-Prints type and checksum of each result, and the peak of temporaries as metered in buffers that really existed, beside
-the peak of the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage.
+Prints type and checksum of each result, and the peak of temporaries measured in allocated buffers, beside the peak of
+the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage.
 Errors are one line on standard error, `file:line:col: error: ...`; files are replaced in one step or left alone.
 """
 
@@ -124,14 +124,14 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
     columns = (metered.operations, metered.live_bytes, modelled.live_bytes, metered.constant_bytes)
     names = ("operation", "metered_bytes", "modelled_bytes", "constant_bytes")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    found = {
+    content = {
         "function": function.sym_name.data,
         "metered_peak_bytes": metered.peak_bytes,
         "modelled_peak_bytes": modelled.peak_bytes,
         "constant_peak_bytes": metered.constant_peak_bytes,
         "operations": rows,
     }
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(content, indent=1) + "\n"
 
 
 def argument_parser() -> argparse.ArgumentParser:

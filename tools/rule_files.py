@@ -1,7 +1,7 @@
 """`--load-rules FILE.py`: a Python file of the user that declares operations of other dialects.
 
-The file is run as Python code, with the rights of whoever runs the tool; only files named on the command line are. What
-it declares is forgotten when the tool is done. It is named in every error that it raises.
+The file runs as Python code with the user's rights; only files named on the command line run. Its declarations end with
+the tool. Every error that it raises is reported with its name.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def add_rules_option(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def loaded_rules(paths: Sequence[str]) -> Generator[None]:
-    """What the files declare holds inside. Raises `FileError` for one that is missing, no Python, or raises itself."""
-    undone = phase_sources.registrations_undone()
-    with rules.registrations_undone(), interpreters.registrations_undone(), undone:
+    """A context in which the declarations of the files hold. Raises `FileError` for a file that is missing, is not
+    Python, or raises an exception."""
+    sources_undone = phase_sources.registrations_undone()
+    with rules.registrations_undone(), interpreters.registrations_undone(), sources_undone:
         for path in paths:
             _run(path)
         yield
@@ -48,5 +49,5 @@ def _run(path: str) -> None:
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == name), 1)
-        said = " ".join(str(error).split())
-        raise FileError(f"{name}:{line}:1: error: {type(error).__name__}{': ' if said else ''}{said}") from error
+        message = " ".join(str(error).split())
+        raise FileError(f"{name}:{line}:1: error: {type(error).__name__}{': ' if message else ''}{message}") from error

@@ -1,4 +1,4 @@
-"""Where the console scripts begin: what needs no dialect is answered before one is loaded."""
+"""Entry points of the console scripts. `--version` is answered before any dialect is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--pass-statistics` says on standard error: counts after each pass, and at the end where the time went."""
+"""The output of `--pass-statistics` on standard error: counts after each pass, and the time of each part at the end."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..dialects.recompute import Names
 from ..support.timing import Part
 
 _REST = 0.01
-"""The share of a part from which on it is said that it is more than the parts within."""
+"""The remainder of a part gets a row if it is more than this share of the part."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Operations of a module, nested ones too, and how many of them are copies."""
+    """The number of operations of a module, nested ones included, and of copies among them."""
 
     operations: int
     copies: int
 
     @classmethod
     def of(cls, module: ModuleOp) -> Counts:
-        copied = [Names.COPY in op.attributes for op in module.walk()]
-        return cls(len(copied), sum(copied))
+        is_copy = [Names.COPY in op.attributes for op in module.walk()]
+        return cls(len(is_copy), sum(is_copy))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Statistics:
             f"{self.name}: {self.operations_before} -> {self.operations_after} operations, {self.copies_after} copies"
         )
 
-    def told(self, form: str) -> str:
+    def to_text(self, form: str) -> str:
         return json.dumps(asdict(self)) if form == "json" else str(self)
 
 
@@ -62,9 +62,9 @@ class _Row:
 
 
 def times(whole: Part, form: str) -> str:
-    """A row for each part, those within it below it and indented: seconds, their share of the whole, name.
+    """One row per part, with its inner parts below it and indented: seconds, share of the whole, name.
 
-    As JSON a line for each, with a path as its name: `total/recompute/clone`.
+    As JSON, one line per part, named by its path: `total/recompute/clone`.
     """
     rows = list(_rows(whole, (whole.name,), whole.seconds or 1.0))
     if form == "json":
@@ -72,9 +72,9 @@ def times(whole: Part, form: str) -> str:
     return "\n".join(["  seconds  percent  part", *map(str, rows)])
 
 
-def _rows(one: Part, path: tuple[str, ...], whole: float) -> Iterator[_Row]:
-    yield _Row(path, one.seconds, 100 * one.seconds / whole)
-    for inner in one.parts.values():
+def _rows(timed_part: Part, path: tuple[str, ...], whole: float) -> Iterator[_Row]:
+    yield _Row(path, timed_part.seconds, 100 * timed_part.seconds / whole)
+    for inner in timed_part.parts.values():
         yield from _rows(inner, (*path, inner.name), whole)
-    if one.parts and one.rest_seconds > _REST * one.seconds:
-        yield _Row((*path, "rest"), one.rest_seconds, 100 * one.rest_seconds / whole)
+    if timed_part.parts and timed_part.rest_seconds > _REST * timed_part.seconds:
+        yield _Row((*path, "rest"), timed_part.rest_seconds, 100 * timed_part.rest_seconds / whole)

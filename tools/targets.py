@@ -1,6 +1,6 @@
 """Reports as output formats of the driver: `-t memory-timeline{format=…, model=…}`, `-t explain{format=…}`.
 
-What they show is found in `driver/queries.py`.
+`driver/queries.py` computes their content.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ Timelines = list[tuple[str, Timeline]]
 
 
 class UnknownChoice(ValueError):
-    """A value of an option that the target does not have."""
+    """An invalid value of an option of a target."""
 
-    def __init__(self, target: str, option: str, given: str, known: Iterable[str]):
-        super().__init__(f"unknown {option} '{given}' for {target}; known are {', '.join(known)}")
+    def __init__(self, target: str, option: str, value: str, choices: Iterable[str]):
+        super().__init__(f"unknown {option} '{value}' for {target}; known are {', '.join(choices)}")
 
 
-def _text(found: Timelines) -> str:
-    top = max((one.peak_bytes for _, one in found), default=0)
-    return "\n".join(f"@{name}\n{timeline_report.to_text(one, top_bytes=top)}" for name, one in found)
+def _text(timelines: Timelines) -> str:
+    top = max((timeline.peak_bytes for _, timeline in timelines), default=0)
+    return "\n".join(f"@{name}\n{timeline_report.to_text(timeline, top_bytes=top)}" for name, timeline in timelines)
 
 
 _TIMELINE_FORMATS: dict[str, Callable[[Timelines], str]] = {
     "text": _text,
-    "json": lambda found: "".join(timeline_report.to_json(one, name) for name, one in found),
-    "svg": lambda found: timeline_report.to_svg(found, "Memory over the step"),
-    "html": lambda found: to_html(found, "Memory over the step"),
+    "json": lambda timelines: "".join(timeline_report.to_json(timeline, name) for name, timeline in timelines),
+    "svg": lambda timelines: timeline_report.to_svg(timelines, "Memory over the step"),
+    "html": lambda timelines: to_html(timelines, "Memory over the step"),
 }
 
 
@@ -52,8 +52,8 @@ class MemoryTimelineTarget(Target):
     """Live bytes over the step.
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
-    model: `order` (every result is stored, in program order) or `xla` (as XLA:CPU stores and runs them).
-    before: a file with the step as it was; it comes first, in the same scale.
+    model: `order` (every result is stored, in program order) or `xla` (with the fusion and the order of XLA:CPU).
+    before: a file with the original step; it comes first, on the same scale.
     """
 
     name = "memory-timeline"
@@ -67,40 +67,42 @@ class MemoryTimelineTarget(Target):
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
         if self.model not in MODELS:
             raise UnknownChoice(self.name, "model", self.model, MODELS)
-        found = timelines_of(module, self.model)
+        timelines = timelines_of(module, self.model)
         if self.before:
-            found = _pairs(timelines_of(_parsed(self.before, ctx), self.model), found)
-        output.write(_TIMELINE_FORMATS[self.format](found))
+            timelines = _pairs(timelines_of(_parse_file(self.before, ctx), self.model), timelines)
+        output.write(_TIMELINE_FORMATS[self.format](timelines))
 
 
-def _parsed(path: str, ctx: Context) -> ModuleOp:
+def _parse_file(path: str, ctx: Context) -> ModuleOp:
     """Raises `FileError` and `ParseError`."""
     text, name = read_text(path)
     return parse_module(text, name, ctx)
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """Each function as it was, then as it is. Raises `ValueError` where one was not there."""
+    """The timelines of each function, before and after. Raises `ValueError` for a function that `before` lacks."""
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
         raise ValueError(f"the step before has no function @{missing[0]}; it has @{', @'.join(plain)}")
-    return [pair for name, one in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", one))]
+    return [
+        pair for name, timeline in after for pair in ((f"{name}, before", plain[name]), (f"{name}, after", timeline))
+    ]
 
 
 _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
-    "text": lambda found: "\n".join(explain_report.to_text(one) for one in found),
+    "text": lambda explanations: "\n".join(map(explain_report.to_text, explanations)),
     "json": explain_report.to_json,
 }
 
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """What the step saves, and per segment what recomputing frees and costs, or why it is not worth it.
+    """The values that the step saves, and per segment the bytes that recomputation frees and its cost, or why it stays.
 
-    format: `text`, or `json`, which says of each saved value why it is saved.
+    format: `text`, or `json`, which has the reason of each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values between which the segments lie, as in recompute-mark.
-    cost: what computing again costs: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
+    cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
     """
 
     name = "explain"

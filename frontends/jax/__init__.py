@@ -4,7 +4,7 @@
     state, loss = step(state, batch)
     print(step.report(state, batch))
 
-docs/jax.md has options, warnings and what is not there yet.
+docs/jax.md describes options, warnings and limits.
 """
 
 from __future__ import annotations

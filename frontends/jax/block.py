@@ -1,4 +1,4 @@
-"""Names for the blocks of a model."""
+"""Named scopes for the blocks of a model."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import jax
 if TYPE_CHECKING:
 
     class Scope(ContextDecorator, AbstractContextManager[None]):
-        """What `jax.named_scope` gives."""
+        """The type of `jax.named_scope(...)`."""
 
 
 SEPARATORS = frozenset("/()#")
 
 
 def block(name: str) -> Scope:
-    """`jax.named_scope(name)`, for `with` or as a decorator: what runs inside is a segment, and may be computed again.
+    """`jax.named_scope(name)`, for `with` or as a decorator: the operations inside form a segment, which
+    `recompute.jax.jit` may recompute.
 
-    Raises `TypeError` for what is no text, and `ValueError` for a name that no segment can have.
+    Raises `TypeError` if `name` is not a str, and `ValueError` if it is empty or has one of / ( ) #.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"block: the name is a str, not {type(name).__name__}")
     if not name or SEPARATORS & set(name):
-        raise ValueError(f"block: '{name}' cannot name a segment: give it a name without any of / ( ) #")
+        raise ValueError(f"block: '{name}' cannot name a segment: give a non-empty name without / ( ) #")
     return jax.named_scope(name)  # pyright: ignore[reportReturnType]

@@ -1,8 +1,8 @@
 """A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
 
-Plans of all kinds are foreseen by the model of XLA:CPU; of those that are foreseen to fit the one with the least extra
-work is compiled. What it needs corrects what is foreseen of the others (`planning/picking.py`), until no cheaper one is
-left that should fit, or `COMPILES` are made.
+The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
+extra work is compiled. Its measured size corrects the predictions of the others (`planning/picking.py`). This repeats
+until no cheaper candidate is predicted to fit, or `COMPILES` candidates are compiled.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ...transforms.take_marks import take_marks
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 ORDINARY = -1
-"""The number of the choice without a budget, beside those of the pool. The budget `min` never needs more."""
+"""The index of the choice without a budget, beside those of the pool. The budget `min` never needs more than it."""
 COMPILES = 4
-"""So many rewritten steps are compiled, the plain one not counted."""
+"""The maximum number of rewritten steps that are compiled; the plain step is not counted."""
 DEVICE = "device"
 
 
@@ -43,11 +43,11 @@ class Round:
     """A candidate that was compiled.
 
     Attributes:
-        words: The candidate in words.
-        foreseen: The forecast of its temporaries in bytes; None for the choice without a budget.
-        needs: Bytes of temporaries as the compiler says; None where the plan could not be applied.
+        words: A description of the candidate.
+        foreseen: Its temporaries in bytes, predicted by the model; None for the choice without a budget.
+        needs: Its temporaries in bytes, measured by the compiler; None if the plan could not be applied.
         extra_flops: Its extra FLOPs.
-        fits: Whether it keeps the budget; None for the budget `min`.
+        fits: Whether it is within the budget; None for the budget `min`.
     """
 
     words: str
@@ -58,23 +58,30 @@ class Round:
 
     def __str__(self) -> str:
         if self.needs is None:
-            return f"{self.words}: cannot be carried out"
-        said = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
-        foreseen = "" if self.foreseen is None else f"{self.foreseen} bytes foreseen, "
-        return f"{self.words}: {foreseen}{self.needs} by the compiler{said}; {self.extra_flops} FLOPs more"
+            return f"{self.words}: cannot be applied"
+        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
+        predicted = "" if self.foreseen is None else f"{self.foreseen} bytes predicted, "
+        return f"{self.words}: {predicted}{self.needs} by the compiler{verdict}; {self.extra_flops} FLOPs more"
 
 
 @dataclass(frozen=True)
 class Within:
-    """`budget`: as it was asked for, `temporaries`: what it leaves for temporaries, in bytes, None for as little as can
-    be; `plain`: what the plain step needs. `done` and `compiled`: the best of the `rounds`, None where the plain step
-    fits."""
+    """A step compiled within a budget.
+
+    Attributes:
+        budget: The budget as the user wrote it.
+        temporaries: The bytes that it leaves for temporaries; None for the budget `min`.
+        plain: Temporaries of the plain step in bytes.
+        rounds: The candidates that were compiled.
+        rewritten: The best of them; None if the plain step fits.
+        compiled: That step, or the plain one, compiled.
+    """
 
     budget: str
     temporaries: int | None
     plain: int
     rounds: tuple[Round, ...]
-    done: Rewritten | None
+    rewritten: Rewritten | None
     compiled: jax.stages.Compiled
 
     @property
@@ -83,9 +90,9 @@ class Within:
 
 
 def checked_budget(budget: Any) -> str:
-    """The option `budget` as text. Raises `TypeError` and `ValueError`."""
+    """The option `budget` as text. Raises `TypeError` for another type, and `ValueError` for an invalid budget."""
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"recompute.jax.jit: budget is a text, a share or bytes, not {type(budget).__name__}")
+        raise TypeError(f"recompute.jax.jit: budget is a str, a share or bytes, not {type(budget).__name__}")
     try:
         text = budget_text(budget)
         if text.lower() != DEVICE:
@@ -103,36 +110,41 @@ def within(
     compile_plain: Callable[[], jax.stages.Compiled],
     compile_module: Callable[[ModuleOp], jax.stages.Compiled],
 ) -> Within:
-    """The step compiled within the budget. Raises `Refusal` where none of what was compiled keeps it, and where the
-    compiler, or the device, says nothing."""
+    """Compile the step within the budget.
+
+    Raises `Refusal` if no compiled candidate keeps the budget, and if the compiler or the device reports no sizes.
+    """
     plain = compile_plain()
-    needs = _temporaries(module, plain)
-    wanted = _wanted(module, budget, plain, needs)
-    if wanted is not None and needs <= wanted and not options.selection.segment_budgets:
-        return Within(budget, wanted, needs, (), None, plain)
-    return _Rounds(name, module, options, budget, plain, needs, wanted, compile_module).best()
+    plain_bytes = _temporaries(module, plain)
+    limit = _temporaries_limit(module, budget, plain, plain_bytes)
+    if limit is not None and plain_bytes <= limit and not options.selection.segment_budgets:
+        return Within(budget, limit, plain_bytes, (), None, plain)
+    return _Rounds(name, module, options, budget, plain_bytes, limit, compile_module).best()
 
 
-def _wanted(module: ModuleOp, budget: str, plain: jax.stages.Compiled, needs: int) -> int | None:
-    """Bytes of temporaries; a number of bytes is for arguments and results too."""
+def _temporaries_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled, plain_bytes: int) -> int | None:
+    """The bytes that the budget leaves for temporaries; None for the budget `min`.
+
+    A share is one of the temporaries of the plain step. A number of bytes covers arguments and results too.
+    """
     if budget.lower() == MINIMUM:
         return None
     if budget.lower() != DEVICE and is_share(budget):
-        return parse_budget(budget, needs)
+        return parse_budget(budget, plain_bytes)
     analysis: Any = plain.memory_analysis()
-    around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
-    found = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, needs)
-    if found is None or found < around:
+    fixed_bytes = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    device_bytes = free_bytes(module) if budget.lower() == DEVICE else parse_budget(budget, plain_bytes)
+    if device_bytes is None or device_bytes < fixed_bytes:
         raise Refusal(
             module,
-            f"no plan keeps the budget {budget}, {found} bytes of the device: arguments and results, which no plan "
-            f"changes, need {around}",
+            f"no plan keeps the budget {budget}, {device_bytes} bytes of the device: arguments and results, which no "
+            f"plan changes, need {fixed_bytes}",
         )
-    return found - around
+    return device_bytes - fixed_bytes
 
 
 def free_bytes(module: ModuleOp) -> int:
-    """What the device reports. Raises `Refusal` where it says nothing."""
+    """The bytes that the device reports as free. Raises `Refusal` if it reports none."""
     device: Any = _JAX.local_devices()[0]
     stats: Any = device.memory_stats()
     if not stats or "bytes_limit" not in stats:
@@ -143,57 +155,59 @@ def free_bytes(module: ModuleOp) -> int:
 def _temporaries(module: ModuleOp, compiled: jax.stages.Compiled) -> int:
     analysis: Any = compiled.memory_analysis()
     if analysis is None:
-        raise Refusal(module, "a budget needs a compiler that says what it allocates, and this one does not")
+        raise Refusal(module, "a budget needs a compiler that reports what it allocates, and this one does not")
     return int(analysis.temp_size_in_bytes)
 
 
 @dataclass(frozen=True)
 class _Rounds:
+    """The search of one step. `plain_bytes` and `limit`: bytes of temporaries; `limit` is None for the budget `min`."""
+
     name: str
     module: ModuleOp
     options: RecomputeOptions
     budget: str
-    plain: jax.stages.Compiled
-    needs: int
-    wanted: int | None
+    plain_bytes: int
+    limit: int | None
     compile_module: Callable[[ModuleOp], jax.stages.Compiled]
 
     def best(self) -> Within:
+        """Compile candidates and return the best one. Raises `Refusal` if none keeps the budget."""
         pool = self._pool()
-        limit = float(self.wanted or 0)
-        picking = Picking([one.foreseen for one in pool], limit, (1.0, float(self.needs)))
-        rounds, found = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
+        limit = float(self.limit or 0)
+        picking = Picking([candidate.foreseen for candidate in pool], limit, (1.0, float(self.plain_bytes)))
+        rounds, steps = list[Round](), dict[int, tuple[Rewritten, jax.stages.Compiled]]()
 
-        def needed(at: int) -> float | None:
-            foreseen = int(picking.expected(picking.choices[at]))
+        def try_candidate(at: int) -> float | None:
+            predicted = int(picking.expected(picking.choices[at]))
             try:
-                done = self._rewritten(pool[at])
+                rewritten = self._rewritten(pool[at])
             except (Refusal, NotProved):
-                rounds.append(Round(pool[at].words, foreseen, None, 0, None))
+                rounds.append(Round(pool[at].words, predicted, None, 0, None))
                 return None
-            return measured(at, done, pool[at].words, foreseen)
+            return measure(at, rewritten, pool[at].words, predicted)
 
-        def measured(at: int, done: Rewritten, words: str, foreseen: int | None) -> float:
-            compiled = self.compile_module(done.module)
-            found[at] = done, compiled
+        def measure(at: int, rewritten: Rewritten, words: str, predicted: int | None) -> float:
+            compiled = self.compile_module(rewritten.module)
+            steps[at] = rewritten, compiled
             needs = _temporaries(self.module, compiled)
-            fits = None if self.wanted is None else needs <= limit
-            rounds.append(Round(words, foreseen, needs, done.extra_flops, fits))
+            fits = None if self.limit is None else needs <= limit
+            rounds.append(Round(words, predicted, needs, rewritten.extra_flops, fits))
             print(f"recompute.jax: {self.name}: {len(rounds)} of {most}: {rounds[-1]}", file=sys.stderr, flush=True)
             return float(needs)
 
-        most = COMPILES + (self.wanted is None)
-        best = picking.run(needed, COMPILES)
-        if self.wanted is None:
+        most = COMPILES + (self.limit is None)
+        best = picking.run(try_candidate, COMPILES)
+        if self.limit is None:
             best = picking.least
-            least = float("inf") if best is None else _temporaries(self.module, found[best][1])
+            least = float("inf") if best is None else _temporaries(self.module, steps[best][1])
             with suppress(Refusal, NotProved):
                 ordinary = rewrite(self.module, self.options)
-                if ordinary.copies and measured(ORDINARY, ordinary, "as without a budget", None) < least:
+                if ordinary.copies and measure(ORDINARY, ordinary, "as without a budget", None) < least:
                     best = ORDINARY
         if best is None:
             raise Refusal(self.module, self._not_reached(rounds))
-        return Within(self.budget, self.wanted, self.needs, tuple(rounds), *found[best])
+        return Within(self.budget, self.limit, self.plain_bytes, tuple(rounds), *steps[best])
 
     def _pool(self) -> Sequence[Candidate]:
         marked = self.module.clone()
@@ -203,15 +217,17 @@ class _Rounds:
             print(f"recompute.jax: {SLOW.format(seconds=SECONDS_AS_PYTHON)}", file=sys.stderr, flush=True)
         return pool_of(marked, options, limited())
 
-    def _rewritten(self, one: Candidate) -> Rewritten:
-        rest = of_rest(self.options.selection)
-        done = rewrite(self.module, replace(self.options, selection=rest, plan=one.plans, loops=one.loops))
-        if not done.copies:
+    def _rewritten(self, candidate: Candidate) -> Rewritten:
+        selection = of_rest(self.options.selection)
+        options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
+        rewritten = rewrite(self.module, options)
+        if not rewritten.copies:
             raise Refusal(self.module, "nothing is recomputed")
-        return done
+        return rewritten
 
     def _not_reached(self, rounds: list[Round]) -> str:
-        words = f"no plan keeps the budget {self.budget}, {self.wanted} of {self.needs} bytes of temporaries"
-        reached = [one.needs for one in rounds if one.needs is not None]
-        least = f"the least of {len(reached)} compiled needs {min(reached)}" if reached else "nothing can be recomputed"
+        """The message of the refusal: the smallest size, then every candidate that was compiled."""
+        words = f"no plan keeps the budget {self.budget}, {self.limit} of {self.plain_bytes} bytes of temporaries"
+        sizes = [candidate.needs for candidate in rounds if candidate.needs is not None]
+        least = f"the least of {len(sizes)} compiled needs {min(sizes)}" if sizes else "nothing can be recomputed"
         return "; ".join([f"{words}: {least}", *map(str, rounds)])

@@ -1,4 +1,4 @@
-"""A function that is marked where it is called: a scope around the call says what is recomputed of it."""
+"""Mark the calls of a function: a named scope around the call encodes how its operations are recomputed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ def called(
     kind: Kind = Kind.SEGMENT,
     switches: Switches = DEFAULT,
 ) -> R:
-    """What the function gives. `recompute.jax.jit` does with its operations what is said; `jax.jit` does nothing."""
+    """Call the function inside a scope that encodes `kind` and `switches`, and return its result.
+
+    `recompute.jax.jit` recomputes its operations accordingly; `jax.jit` ignores the scope.
+    """
     with jax.named_scope(spelled(Called(name_of(function), next(_NUMBERS), kind, switches))):
         return function(*args, **kwargs)
 
 
 def name_of(function: object) -> str:
-    """What a segment is called: by the function, by the module's own name, or by its class."""
-    said = getattr(function, "__name__", None) or getattr(function, "name", None)
-    return said if isinstance(said, str) else type(function).__name__
+    """The segment's name: the function's name, the module's own name, or else that of its class."""
+    name = getattr(function, "__name__", None) or getattr(function, "name", None)
+    return name if isinstance(name, str) else type(function).__name__

@@ -1,4 +1,4 @@
-"""A call of a step: what is static in it, and which calls are alike."""
+"""A call of a step: its static arguments, and the key under which its compiled step is cached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TREE: Any = jax.tree
 
 @dataclass(frozen=True)
 class Call:
-    """Arguments apart: those that a compiled step takes, and the static ones, by number or name."""
+    """The arguments of a call: those that a compiled step takes, and the static ones, by number or name."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -29,18 +29,18 @@ class Call:
     def of(statics: Statics, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         numbers = {number + len(args) if number < 0 else number for number in statics.numbers}
         static = [
-            *((number, one) for number, one in enumerate(args) if number in numbers),
+            *((number, value) for number, value in enumerate(args) if number in numbers),
             *((name, kwargs[name]) for name in sorted(kwargs.keys() & set(statics.names))),
         ]
         return Call(
-            tuple(one for number, one in enumerate(args) if number not in numbers),
-            {name: one for name, one in kwargs.items() if name not in statics.names},
+            tuple(value for number, value in enumerate(args) if number not in numbers),
+            {name: value for name, value in kwargs.items() if name not in statics.names},
             tuple(static),
         )
 
     @property
     def is_traced(self) -> bool:
-        """Whether JAX is looking on: under `jax.jit`, `jax.grad`, `jax.vmap` and the like."""
+        """Whether the call is traced: under `jax.jit`, `jax.grad`, `jax.vmap` or another transformation."""
         leaves = _TREE.leaves((self.args, dict(self.kwargs)))
         return is_under_a_trace() or any(isinstance(leaf, Tracer) for leaf in leaves)
 
@@ -48,21 +48,21 @@ class Call:
 def completed(
     static: Sequence[tuple[int | str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call, the static ones back in their places."""
-    whole, named = list(args), dict(kwargs)
+    """The positional and keyword arguments of a call, with the static ones back in their places."""
+    positional, named = list(args), dict(kwargs)
     for place, value in static:
         if isinstance(place, int):
-            whole.insert(place, value)
+            positional.insert(place, value)
         else:
             named[place] = value
-    return whole, named
+    return positional, named
 
 
 def key_of(call: Call) -> Hashable | None:
-    """Equal for calls that one compiled step can serve. None where JAX has an error to raise about the arguments."""
+    """A key that is equal for calls that one compiled step can serve; None if JAX rejects the arguments."""
     try:
         leaves, tree = _TREE.flatten((call.args, dict(call.kwargs)))
-        static = tuple((place, _type_of(one), one) for place, one in call.static)
+        static = tuple((place, _type_of(value), value) for place, value in call.static)
         key: Hashable = (tree, tuple([_kind(leaf) for leaf in leaves]), static, trace_context())
         hash(key)
     except TypeError:
@@ -71,12 +71,13 @@ def key_of(call: Call) -> Hashable | None:
 
 
 def _type_of(value: object) -> Hashable:
-    """`1`, `1.0` and `True` are equal, and are not the same to a step."""
+    """The type, which tells apart `1`, `1.0` and `True`: these are equal, but trace differently."""
     return type(value)
 
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
-    """Shape, type and weakness, and where a committed array lies. An uncommitted one goes where the others are."""
+    """Shape, element type and weak type; of a committed array also sharding and layout. An uncommitted array follows
+    the others."""
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)
         return (jax.typeof(leaf), leaf.sharding, layout)

@@ -1,16 +1,16 @@
-"""What the interfaces of MindSpore and Paddle demand of their arguments."""
+"""Argument checks of the MindSpore and Paddle interfaces."""
 
 from __future__ import annotations
 
 
-def a_callable(who: str, value: object) -> None:
-    """Raises `TypeError` for what cannot be called."""
+def a_callable(caller: str, value: object) -> None:
+    """Raises `TypeError` if the value is not callable."""
     if not callable(value):
-        raise TypeError(f"{who} takes a function, or a module of flax or equinox, not {type(value).__name__}")
+        raise TypeError(f"{caller} takes a function, or a module of flax or equinox, not {type(value).__name__}")
 
 
-def flags(who: str, **given: object) -> None:
+def flags(caller: str, **switches: object) -> None:
     """Raises `TypeError` for a switch that is neither True nor False."""
-    for name, value in given.items():
+    for name, value in switches.items():
         if not isinstance(value, bool):
-            raise TypeError(f"{who}: {name} is True or False, not {value!r}")
+            raise TypeError(f"{caller}: {name} is True or False, not {value!r}")

@@ -1,4 +1,4 @@
-"""Which is run: the rewritten step, or the plain one where the compiler says that it needs less."""
+"""Choose which step runs: the rewritten one, or the plain one if the compiler measures fewer temporaries for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from . import warning
 from .lowered import Lowered
 
 SURE = 0.15
-"""Savings of the peak that are predicted to be at least this large are real: the model of XLA:CPU errs by less."""
+"""Predicted savings of the peak, as a share, that need no measurement: the error of the XLA:CPU model is smaller."""
 
 
 class Way(Enum):
-    """What can be run; of two that need the same, the later is taken."""
+    """The steps that can run; of two with equal temporaries, the later one is taken."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"
@@ -28,9 +28,14 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class Choice:
-    """What is run, and why it is the plain step; None where it is a rewritten one. `done`: what was done to it then.
+    """The step that runs.
 
-    sizes: bytes of temporaries of each way that was compiled, by the compiler; empty where nothing was measured.
+    Attributes:
+        compiled: The compiled step.
+        why: Why it is the plain step; None if it is a rewritten one.
+        way: Which of the steps it is.
+        done: The rewrite; None for a plain step.
+        sizes: Bytes of temporaries of each compiled step, measured by the compiler; empty if nothing was measured.
     """
 
     compiled: jax.stages.Compiled
@@ -41,33 +46,33 @@ class Choice:
 
 
 def chosen(lowered: Lowered) -> Choice:
-    """Compiled, and measured against the plain step where `measure` says so.
+    """Compile the step, measure it against the plain one if the option `measure` demands it, and choose.
 
-    Raises `Refusal` with `strict` where the plain one needs less.
+    Raises `Refusal` with `strict` if the plain step needs fewer temporaries.
     """
     compiled = {way: _compiled(lowered, way) for way in _ways(lowered)}
-    sizes = {way: temporary_bytes(one) for way, one in compiled.items()} if len(compiled) > 1 else {}
+    sizes = {way: temporary_bytes(step) for way, step in compiled.items()} if len(compiled) > 1 else {}
     best = _least(sizes) if sizes else next(iter(compiled))
-    done = lowered.merged if best is Way.MERGED else lowered.rewritten if best is Way.RECOMPUTED else None
-    why = None if done is not None else lowered.why or _why_plain(lowered, best, sizes)
-    return Choice(compiled[best], why, best, done, sizes)
+    rewritten = lowered.merged if best is Way.MERGED else lowered.rewritten if best is Way.RECOMPUTED else None
+    why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
+    return Choice(compiled[best], why, best, rewritten, sizes)
 
 
 def _ways(lowered: Lowered) -> list[Way]:
-    """What is compiled. With one nothing is measured."""
+    """The steps to compile. If there is only one, nothing is measured."""
     if lowered.within is not None:
         return [Way.PLAIN if lowered.rewritten is None else Way.RECOMPUTED]
-    measure, done = lowered.options.measure, lowered.rewritten
+    measure, rewritten = lowered.options.measure, lowered.rewritten
     own = lowered.drops_barriers and measure is not False
     plain = [Way.KEEPING, Way.PLAIN] if own else [Way.PLAIN]
     merged = [Way.MERGED] if own and lowered.merged is not None else []
-    if lowered.why is not None or done is None:
+    if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
-        # What segments save is what was asked for, whatever XLA makes of it.
+        # The user has fixed what segments save, so XLA's measurement changes nothing.
         measure = False
     if measure == "auto":
-        measure = lowered.drops_barriers or done.predicted_saving < SURE
+        measure = lowered.drops_barriers or rewritten.predicted_saving < SURE
     return [*merged, Way.RECOMPUTED, *(plain if measure else ())]
 
 
@@ -80,22 +85,22 @@ def _compiled(lowered: Lowered, way: Way) -> jax.stages.Compiled:
 
 
 def _least(sizes: Mapping[Way, int | None]) -> Way:
-    known = {way: size for way, size in sizes.items() if size is not None}
-    if len(known) < len(sizes):
+    measured = {way: size for way, size in sizes.items() if size is not None}
+    if len(measured) < len(sizes):
         return next(way for way in sizes if way is not Way.MERGED)
-    return min(reversed(known), key=known.__getitem__)
+    return min(reversed(measured), key=measured.__getitem__)
 
 
 def _why_plain(lowered: Lowered, way: Way, sizes: Mapping[Way, int | None]) -> str:
-    done, plain, rewritten = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
-    assert done is not None and plain is not None and rewritten is not None, "both were measured"
-    why = warning.plain_is_less(lowered.name, plain, rewritten, warning.last_reason(done.remarks))
+    rewritten, plain_bytes, rewritten_bytes = lowered.rewritten, sizes[way], sizes[Way.RECOMPUTED]
+    assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
+    why = warning.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, warning.last_reason(rewritten.remarks))
     if lowered.options.rewrite.strict:
-        raise Refusal(done.module, f"{why} (strict)")
+        raise Refusal(rewritten.module, f"{why} (strict)")
     return why
 
 
 def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
-    """What the compiler says; None where it says nothing."""
+    """Bytes of temporaries, measured by the compiler; None if it reports none."""
     analysis = compiled.memory_analysis()
     return None if analysis is None else int(analysis.temp_size_in_bytes)

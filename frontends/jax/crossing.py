@@ -1,6 +1,6 @@
-"""The module of a step from JAX to us and back: by the bridge, and where it does not reach by way of text.
+"""Convert the module of a step between JAX's MLIR and xDSL: through the bridge, or through text as a fallback.
 
-Both ways come to the same module, so nobody has to know which one was taken.
+Both give the same module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from . import private
 
 
 def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
-    """What JAX lowered, with locations. Raises `ParseError` where the text has to be read and cannot be."""
+    """The lowered module, with locations. Raises `ParseError` if the bridge cannot convert it and its text is
+    rejected by the parser."""
     try:
         from .bridge import NotBridged, read
     except (ImportError, AttributeError):
@@ -29,7 +30,7 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """A copy of `lowered` that compiles this module, which MLIR has verified. Raises what MLIR raises."""
+    """A copy of `lowered` that compiles this module, verified by MLIR. Raises MLIR's errors."""
     context = private.mlir_context()
     try:
         from .bridge import NotBridged, write

@@ -1,4 +1,4 @@
-"""`recompute.jax.explain(step, *arguments)`: does it fit, what holds the peak, and what did nothing?"""
+"""`recompute.jax.explain(step, *arguments)`: whether a step fits, the values live at its peak, and the remarks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ _JAX: Any = jax
 
 
 def explain(step: Any, /, *args: Any, budget: int | str | None = None, **kwargs: Any) -> Report:
-    """A report on a step: a function, what `jax.jit` returned, or what `recompute.jax.jit` did.
+    """Report on the memory of a step, plain and recomputed; both are compiled.
 
-    args, kwargs: of the step, arrays or `jax.ShapeDtypeStruct`. budget: bytes, or a text such as "16GB" or "40 GiB"; if
-    nothing is said, what the device has. Raises `ValueError` for a text that is no size, and what `lower` raises.
+    Args:
+        step: A function, or the result of `jax.jit` or of `recompute.jax.jit`.
+        args, kwargs: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
+        budget: Bytes, or a text such as "16GB" or "40 GiB"; by default the memory of the device.
+
+    Raises:
+        ValueError: For a text that is not a size. Also the errors of `lower`.
     """
     limit = parse_bytes(budget) if isinstance(budget, str) else budget
     if isinstance(step, Jitted):

@@ -1,4 +1,4 @@
-"""flax nnx modules in the arguments of a step: what the step changes in them is lost under `jax.jit`, and under ours.
+"""Detect flax nnx modules that a step changes in place: under `jax.jit` and `recompute.jax.jit` the update is lost.
 
 def train_step(model, optimizer, x):       # jax.jit traces it with copies of model and optimizer:
     optimizer.update(model, gradients)     # the copies are updated, and thrown away
@@ -19,8 +19,8 @@ _TREE: Any = jax.tree
 """Partly unknown to type checkers."""
 
 LOST = (
-    "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit, and recompute.jax.jit, trace it "
-    "with a copy, so that the change is lost and nothing is trained. Split the module, and return what changed:\n"
+    "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "
+    "with a copy, so the update is lost and nothing is trained. Split the module, and return the new state:\n"
     "    graphdef, state = nnx.split((model, optimizer))\n"
     "    @recompute.jax.jit\n"
     "    def train_step(state, batch):\n"
@@ -32,14 +32,14 @@ LOST = (
 
 
 class LostUpdate(TypeError):
-    """A step changes a flax nnx module that it was given, and the change would be lost."""
+    """A step changes a flax nnx module among its arguments, and the update would be lost."""
 
 
 def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function, which raises `LostUpdate` if it changes a module of flax nnx among its arguments, and does not
-    return what it changed.
+    """Wrap the function: it raises `LostUpdate` if it changes a flax nnx module among its arguments, and does not
+    return the changed arrays.
 
-    It is asked while the function is traced; a compiled step takes no time for it.
+    The check runs while the function is traced; a compiled step spends no time on it.
     """
 
     @wraps(function)
@@ -63,7 +63,7 @@ def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..
 
 
 def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The outermost modules of flax nnx; none where flax is not there."""
+    """The outermost modules of flax nnx; none if flax is not imported."""
     nnx = sys.modules.get("flax.nnx")
     if nnx is None:
         return []
@@ -78,5 +78,5 @@ def _values_of(module: Any) -> dict[Any, Any]:
 
 
 def _changes(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
-    """The arrays that are not the ones from before."""
+    """The arrays of `after` that are new objects."""
     return [value for path, value in after.items() if path not in before or before[path] is not value]

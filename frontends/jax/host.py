@@ -1,4 +1,4 @@
-"""Whether the platform has a memory of its host's that values can be moved to."""
+"""Drop the option `offload` on platforms without a separate host memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .options import Options
 
 NO_HOST = (
     "offload={offload!r} moves nothing here: on {platform} the device's memory is the host's, and XLA drops the moves; "
-    "values are kept or made again"
+    "values are saved or recomputed"
 )
 
 
 def honoured(options: Options, platforms: Sequence[str]) -> tuple[Options, tuple[str, ...]]:
-    """The options for these platforms, and what is said of an `offload` that would do nothing.
+    """The options for these platforms, without an `offload` that would do nothing, and the remarks that say so.
 
-    JAX writes moves for GPU and TPU alone.
+    JAX emits moves to the host for GPU and TPU only.
     """
-    without = next((platform for platform in platforms if platform == "cpu"), None)
-    if not options.rewrite.offload or without is None:
+    hostless = next((platform for platform in platforms if platform == "cpu"), None)
+    if not options.rewrite.offload or hostless is None:
         return options, ()
-    said = NO_HOST.format(offload=options.rewrite.offload, platform=without)
-    return replace(options, rewrite=replace(options.rewrite, offload="")), (said,)
+    remark = NO_HOST.format(offload=options.rewrite.offload, platform=hostless)
+    return replace(options, rewrite=replace(options.rewrite, offload="")), (remark,)

@@ -1,4 +1,4 @@
-"""The keywords of `recompute.jax.jit`, with their types: the fields of the options, and those of `jax.jit`."""
+"""The keywords of `recompute.jax.jit`, with their types: the fields of the options, and the keywords of `jax.jit`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OfSelection(TypedDict, total=False):
 
 
 class OfOptions(TypedDict, total=False):
-    """The fields of `RecomputeOptions` that a step to be compiled by JAX may be given."""
+    """The fields of `RecomputeOptions` that apply to a step that JAX compiles."""
 
     copies: int
     stagger: bool
@@ -50,7 +50,7 @@ class OfOptions(TypedDict, total=False):
 
 
 class OfCompilation(TypedDict, total=False):
-    """When the plain step is compiled and measured, and how many candidates are compiled."""
+    """Whether the plain step is compiled and measured, and how many candidates are compiled."""
 
     measure: bool | str
     search: int

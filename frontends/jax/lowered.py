@@ -1,8 +1,8 @@
-"""A step as JAX lowers it, and the same rewritten.
+"""Rewrite a step that JAX has lowered.
 
 `jax.stages.Lowered` -> StableHLO with locations -> `recompute.rewrite` -> `jax.stages.Lowered` of the new module
 
-Pytrees, donation, shardings and constants stay with JAX's own object: only the module inside of it is another.
+JAX's own object keeps pytrees, donation, shardings and constants; only the module inside it is replaced.
 """
 
 from __future__ import annotations
@@ -33,25 +33,31 @@ from .host import honoured
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
-from .progress import told
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from .choice import Choice
 
-# What JAX adds when it lowers stands at the line of the user that led here.
+# Operations that JAX adds while lowering get the location of the user's line, not of these files.
 for _file in (__file__, private.__file__):
     source_info_util.register_exclusion(_file)
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """What `recompute.jax.jit(…).lower(…)` gives.
+    """The result of `recompute.jax.jit(…).lower(…)`.
 
-    plain: JAX's own `Lowered`. less: the one that is compiled; `plain` itself where nothing is recomputed. rewritten:
-    what was done to the module, None where nothing could be. why: in one sentence, why nothing is recomputed; None
-    where something is. remarks: of the rewrite, or the reason why there is none. drops_barriers: the
-    plain step has barriers of its own, as those of `jax.checkpoint`, and `jax.jit` drops them here. module: the plain
-    step as we read it. within: how a budget was kept, None where there is none.
+    Attributes:
+        name: The name of the step.
+        options: The options of the rewrite.
+        plain: JAX's own `Lowered`.
+        less: The one that is compiled; `plain` itself if nothing is recomputed.
+        rewritten: The rewrite of the module; None if it was refused.
+        remarks: Those of the rewrite, or the reason that there is none.
+        why: One sentence on why nothing is recomputed; None if something is.
+        drops_barriers: The plain step has its own barriers, as of `jax.checkpoint`, and `jax.jit` drops them here.
+        module: The plain step as an xDSL module; None if it could not be parsed.
+        within: How a budget was kept; None without a budget.
     """
 
     name: str
@@ -67,8 +73,8 @@ class Lowered:
 
     @cached_property
     def choice(self) -> Choice:
-        """What a call runs, compiled once. Raises `Refusal` with `strict` where the plain step needs less."""
-        from .choice import chosen  # It chooses between the ways of this class.
+        """The step that a call runs, compiled once. Raises `Refusal` with `strict` if the plain step needs less."""
+        from .choice import chosen  # Not at the top: that module imports this one.
 
         return chosen(self)
 
@@ -78,117 +84,123 @@ class Lowered:
         return self.compile_plain()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """The rewritten step; the plain one where nothing is recomputed, just as `jax.jit` compiles it."""
+        """Compile the rewritten step; if nothing is recomputed, the plain one, just as `jax.jit` does."""
         if self.within is not None and compiler_options is None:
             return self.within.compiled
         if self.why is not None:
             return self.compile_plain(compiler_options)
-        return _compiled(self.less, _keeping(self.plain, self.options, compiler_options))
+        return _compile(self.less, _keeping_options(self.plain, self.options, compiler_options))
 
     def compile_plain(
         self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
     ) -> jax.stages.Compiled:
-        """The plain step as `jax.jit` compiles it. `keeping`: with the options of the rewritten one, which keep
-        barriers."""
-        options = _keeping(self.plain, self.options, compiler_options) if keeping else compiler_options
-        return _compiled(self.plain, None if options is None else dict(options))
+        """Compile the plain step as `jax.jit` does. `keeping`: with the options that keep barriers, as the rewritten
+        step is compiled."""
+        options = _keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
+        return _compile(self.plain, None if options is None else dict(options))
 
     @cached_property
     def merged(self) -> Rewritten | None:
-        """The step with its own `jax.checkpoint` merged back, and rewritten; None where there is no such step."""
-        return merged(self.module, _searching(self.options, self.plain)) if self.drops_barriers else None
+        """The step with the copies of its own `jax.checkpoint` merged back, then rewritten; None if there are none."""
+        return merged(self.module, _searching_options(self.options, self.plain)) if self.drops_barriers else None
 
     def compile_merged(self) -> jax.stages.Compiled:
-        """The merged step, which there is."""
+        """Compile the merged step. `merged` must not be None."""
         assert self.merged is not None, "there is a merged step"
         less = crossing.with_module(self.plain, self.merged.module)
-        return _compiled(less, _keeping(self.plain, self.options, None))
+        return _compile(less, _keeping_options(self.plain, self.options, None))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module that is compiled, as `jax.stages.Lowered.as_text` prints it."""
         return self.less.as_text(dialect, debug_info=debug_info)
 
 
-def _keeping(plain: jax.stages.Lowered, options: Options, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Compiler options that keep barriers."""
-    return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), given)
+def _keeping_options(
+    plain: jax.stages.Lowered, options: Options, compiler_options: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Compiler options that keep barriers, merged with those of `jit` and of the call."""
+    return keeping_barriers(private.platforms(plain), options.jit.get("compiler_options"), compiler_options)
 
 
-def _compiled(lowered: Any, compiler_options: dict[str, Any] | None) -> jax.stages.Compiled:
+def _compile(lowered: Any, compiler_options: dict[str, Any] | None) -> jax.stages.Compiled:
     return lowered.compile(compiler_options)
 
 
 def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """As JAX lowers it, and marks are calls in it."""
+    """Lower with mark primitives emitted as custom calls."""
     return private.lower(traced, WRITTEN_AS_CALLS)
 
 
 def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered:
-    """The step, recomputed as the options say, or as it is with the reason.
+    """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
 
-    Raises `ValueError` for a selection that does not fit the step; with `strict`, or with a plan or a planner, what
-    `recompute.rewrite` raises; `UnsupportedJax`.
+    Raises:
+        ValueError: For a selection that does not fit the step.
+        UnsupportedJax: If the installed JAX lacks a private attribute.
+        Refusal, NotProved, ParseError: From `recompute.rewrite`, with `strict`, a budget, a plan, a planner or a
+            pipeline; otherwise they become the reason.
     """
     marked = lowered_for_us(traced)
     private.check(marked)
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
-        return _Left(name, options, traced.lower(), False, None).because(error)
+        return _PlainStep(name, options, traced.lower(), False, None).because(error)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
-    options, said = honoured(options, private.platforms(plain))
+    options, host_remarks = honoured(options, private.platforms(plain))
     try:
-        with told(f"recompute.jax: rewriting {name}"):
+        with show_progress(f"recompute.jax: rewriting {name}"):
             if options.budget is not None:
-                found = _within(name, options, options.budget, plain, module)
-                return replace(found, remarks=(*found.remarks, *said))
-            done = rewrite(module, _searching(options, plain))
+                lowered = _within(name, options, options.budget, plain, module)
+                return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
+            rewritten = rewrite(module, _searching_options(options, plain))
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _Left(name, options, plain, drops_barriers, module).because(error)
-    if not done.copies:
-        why = warning.nothing_recomputed(name, warning.why_nothing(done.remarks))
-        return Lowered(name, options, plain, plain, done, (*done.remarks, *said), why, drops_barriers, module)
-    less = crossing.with_module(plain, done.module)
-    return Lowered(name, options, plain, less, done, (*done.remarks, *said), None, drops_barriers, module)
+        return _PlainStep(name, options, plain, drops_barriers, module).because(error)
+    remarks = (*rewritten.remarks, *host_remarks)
+    if not rewritten.copies:
+        why = warning.nothing_recomputed(name, warning.why_nothing(rewritten.remarks))
+        return Lowered(name, options, plain, plain, rewritten, remarks, why, drops_barriers, module)
+    less = crossing.with_module(plain, rewritten.module)
+    return Lowered(name, options, plain, less, rewritten, remarks, None, drops_barriers, module)
 
 
 def _within(name: str, options: Options, budget: str, plain: jax.stages.Lowered, module: ModuleOp) -> Lowered:
-    """Raises `Refusal`."""
-    found = within(
+    """The step rewritten within the budget. Raises `Refusal` if no candidate keeps it."""
+    result = within(
         name,
         module,
         options.rewrite,
         budget,
-        lambda: _compiled(plain, None),
-        lambda one: _compiled(crossing.with_module(plain, one), _keeping(plain, options, None)),
+        lambda: _compile(plain, None),
+        lambda rewritten: _compile(crossing.with_module(plain, rewritten), _keeping_options(plain, options, None)),
     )
-    if (done := found.done) is None:
-        why = warning.nothing_recomputed(name, found.nothing_to_do)
-        return Lowered(name, options, plain, plain, None, (found.nothing_to_do,), why, module=module, within=found)
-    less = crossing.with_module(plain, done.module)
-    return Lowered(name, options, plain, less, done, done.remarks, None, module=module, within=found)
+    if (rewritten := result.rewritten) is None:
+        why = warning.nothing_recomputed(name, result.nothing_to_do)
+        return Lowered(name, options, plain, plain, None, (result.nothing_to_do,), why, module=module, within=result)
+    less = crossing.with_module(plain, rewritten.module)
+    return Lowered(name, options, plain, less, rewritten, rewritten.remarks, None, module=module, within=result)
 
 
-def _searching(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """The options, with the compiler for a judge where several attempts are to be compiled."""
+def _searching_options(options: Options, plain: jax.stages.Lowered) -> RecomputeOptions:
+    """The options of the rewrite; with `search`, candidates are measured by the compiler."""
     if not options.search:
         return options.rewrite
-    keeping = _keeping(plain, options, None)
+    compiler_options = _keeping_options(plain, options, None)
 
     def temporaries(module: ModuleOp) -> int:
-        analysis = _compiled(crossing.with_module(plain, module), keeping).memory_analysis()
+        analysis = _compile(crossing.with_module(plain, module), compiler_options).memory_analysis()
         return 0 if analysis is None else int(analysis.temp_size_in_bytes)
 
     return replace(options.rewrite, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
-class _Left:
-    """A step that cannot be rewritten."""
+class _PlainStep:
+    """A step that cannot be rewritten and stays as it is."""
 
     name: str
     options: Options
@@ -197,7 +209,7 @@ class _Left:
     module: ModuleOp | None
 
     def because(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """Raises the error where it is the user's to see."""
+        """The plain step with the error as its reason. Raises the error if the options demand a rewrite."""
         if self.options.demands(error):
             raise error
         why = warning.refused(self.name, error)

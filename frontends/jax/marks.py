@@ -1,8 +1,8 @@
-"""Marks in a model: keep this value, compute it again, move it away; and the names of `checkpoint_name`.
+"""Marks in a model: save a value, recompute it or offload it; also the names of `checkpoint_name`.
 
-A mark is the identity, and under plain `jax.jit` it is nothing at all. `recompute.jax.jit` lowers it to a call that
-`recompute-take-marks` turns into an attribute; it never reaches the compiler. Only the value is marked: not its
-tangent, not its cotangent.
+A mark is the identity; plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers it to a custom call that
+`recompute-take-marks` turns into an attribute, so it never reaches the compiler. Only the value is marked, not its
+tangent or cotangent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...dialects.marks import NAME
 from ...dialects.names import Names
 
 T = TypeVar("T")
-# Marks come from the user's lines, not from those here.
+# Marks get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
 _MARK: Any = Primitive("recompute_mark")
 _JAX: Any = jax
@@ -36,79 +36,88 @@ _IR: Any = ir
 
 
 def save(x: T) -> T:
-    """Keep these values for the backward pass, whatever the segments and the policy say. Any pytree."""
-    return _marked(x, "save")
+    """Save these values for the backward pass, in place of what the segments and the policy decide.
+
+    x: Any pytree of arrays; it comes back unchanged.
+    """
+    return _mark_leaves(x, "save")
 
 
 def again(x: T) -> T:
-    """Compute these values again when the backward pass needs them, in segments and outside of them. Any pytree."""
-    return _marked(x, "again")
+    """Recompute these values when the backward pass needs them, in segments and outside of them.
+
+    x: Any pytree of arrays; it comes back unchanged.
+    """
+    return _mark_leaves(x, "again")
 
 
 def offload(x: T) -> T:
-    """Keep these values; with `recompute.jax.jit(…, offload="marked")` in the host's memory where the platform has one.
-    Any pytree."""
-    return _marked(x, "offload")
+    """Save these values; with `recompute.jax.jit(…, offload="marked")` in host memory, if the platform has a separate
+    one.
+
+    x: Any pytree of arrays; it comes back unchanged.
+    """
+    return _mark_leaves(x, "offload")
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Say, on one array that a step computes, that its segments lie between the values of these names, and these."""
-    return _MARK.bind(_JAX.numpy.asarray(x), *values, kind="checkpoints", said=",".join(names))
+    """Mark an array of the step with the borders of the step's segments: the values with these names, and `values`."""
+    return _MARK.bind(_JAX.numpy.asarray(x), *values, kind="checkpoints", config=",".join(names))
 
 
-def _marked(x: T, kind: str) -> T:
+def _mark_leaves(x: T, kind: str) -> T:
     def mark(leaf: Any) -> Any:
-        return _MARK.bind(_JAX.numpy.asarray(leaf), kind=kind, said="")
+        return _MARK.bind(_JAX.numpy.asarray(leaf), kind=kind, config="")
 
     return _JAX.tree.map(mark, x)
 
 
-def _jvp(primals: Any, tangents: Any, **said: str) -> Any:
-    return _MARK.bind(*primals, **said), tangents[0]
+def _jvp(primals: Any, tangents: Any, **params: str) -> Any:
+    return _MARK.bind(*primals, **params), tangents[0]
 
 
-def _batched(arguments: Any, dimensions: Any, **said: str) -> Any:
-    return _MARK.bind(*arguments, **said), dimensions[0]
+def _batch(arguments: Any, dimensions: Any, **params: str) -> Any:
+    return _MARK.bind(*arguments, **params), dimensions[0]
 
 
-def _transposed(cotangent: Any, _: Any, *others: Any, **said: str) -> Any:
+def _transpose(cotangent: Any, _: Any, *others: Any, **params: str) -> Any:
     return [cotangent, *(None for _ in others)]
 
 
-def _same(x: Any, *others: Any, **said: str) -> Any:
+def _identity(x: Any, *others: Any, **params: str) -> Any:
     return x
 
 
-def _unmarked(ctx: Any, x: Any, *others: Any, **said: str) -> Any:
+def _lower_to_nothing(ctx: Any, x: Any, *others: Any, **params: str) -> Any:
     return [x]
 
 
-_MARK.def_impl(_same)
-_MARK.def_abstract_eval(_same)
+_MARK.def_impl(_identity)
+_MARK.def_abstract_eval(_identity)
 _RULES.ad.primitive_jvps[_MARK] = _jvp
-_RULES.ad.primitive_transposes[_MARK] = _transposed
-_RULES.batching.primitive_batchers[_MARK] = _batched
-_RULES.mlir.register_lowering(_MARK, _unmarked)
+_RULES.ad.primitive_transposes[_MARK] = _transpose
+_RULES.batching.primitive_batchers[_MARK] = _batch
+_RULES.mlir.register_lowering(_MARK, _lower_to_nothing)
 
 
-def _as_call(ctx: Any, *operands: Any, kind: str, said: str) -> Any:
-    return _call(operands, Names.PREFIX + kind, said)
+def _lower_mark(ctx: Any, *operands: Any, kind: str, config: str) -> Any:
+    return _custom_call(operands, Names.PREFIX + kind, config)
 
 
-def _name_as_call(ctx: Any, x: Any, *, name: str) -> Any:
-    return _call([x], NAME, name)
+def _lower_name(ctx: Any, x: Any, *, name: str) -> Any:
+    return _custom_call([x], NAME, name)
 
 
-def _call(operands: Sequence[Any], target: str, said: str) -> Any:
+def _custom_call(operands: Sequence[Any], target: str, config: str) -> Any:
     kind = operands[0].type
-    return _STABLEHLO.CustomCallOp([kind], operands, target, backend_config=_IR.StringAttr.get(said)).results
+    return _STABLEHLO.CustomCallOp([kind], operands, target, backend_config=_IR.StringAttr.get(config)).results
 
 
-def _primitive_of_names() -> Any:
+def _name_primitive() -> Any:
     """The primitive behind `checkpoint_name`, which JAX lowers to nothing."""
     traced = _JAX.make_jaxpr(partial(_NAMES.checkpoint_name, name="name"))(0.0)
     return traced.eqns[0].primitive
 
 
-WRITTEN_AS_CALLS = ((_MARK, _as_call), (_primitive_of_names(), _name_as_call))
-"""How a step is lowered for us: rules in place of JAX's own."""
+WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
+"""Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""

@@ -1,4 +1,4 @@
-"""A step whose own `jax.checkpoint` is merged back, so that what is recomputed can be chosen anew."""
+"""Merge the copies of a step's own `jax.checkpoint` back (CSE), so that a new set of operations can be recomputed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ...transforms.take_scopes import take_scopes
 
 
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
-    """The step merged and rewritten, proved equal to the module as it came; None where that cannot be had.
+    """The step merged and rewritten, proved equal to the original module; None if that fails.
 
-    Nobody is overruled: there is none where the request or the step itself says what is recomputed.
+    None too if the options or marks in the step select what is recomputed: merging would override them.
     """
-    if module is None or _says_what(request) or not any(map(is_of_remat, every_operation(module))):
+    if module is None or _selects_places(request) or not any(map(is_of_remat, every_operation(module))):
         return None
     try:
         if _is_marked(module):
@@ -32,14 +32,14 @@ def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | No
         return None
 
 
-def _says_what(request: RecomputeOptions) -> bool:
-    """Whether the options say where is recomputed; a policy says what is saved there, wherever it is."""
-    if any(one is not None for one in (request.plan, request.planner, request.pipeline)):
+def _selects_places(request: RecomputeOptions) -> bool:
+    """Whether the options select where operations are recomputed. A policy does not: it applies to any segment."""
+    if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True
     return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None
 
 
 def _is_marked(module: ModuleOp) -> bool:
-    """Whether the step has marks, or calls that are marked; names choose nothing. Raises `Refusal` for wrong ones."""
+    """Whether the step has marks or marked calls; names select nothing. Raises `Refusal` for invalid marks."""
     marks = [op for op in every_operation(module) if is_named_as_mark(op)]
     return any(op.call_target_name.data != NAME for op in marks) or take_scopes(module.clone()) > 0

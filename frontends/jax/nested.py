@@ -1,9 +1,9 @@
-"""A step that is called inside of another `jax.jit`: one operation there, and rewritten where that is lowered.
+"""A step that is called inside another `jax.jit`: one primitive there, rewritten when the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
-`jax.export` gives the module of the step, which is rewritten and called in its place. Under `jax.grad` and `jax.vmap`
-the step is what `jax.jit` makes of it, with a warning.
+`jax.export` gives the module of the step; the rewritten module is called in its place. Under `jax.grad` and `jax.vmap`
+the step runs as under `jax.jit`, with a warning.
 """
 
 from __future__ import annotations
@@ -47,26 +47,34 @@ _STEP.multiple_results = True
 
 @dataclass(frozen=True, eq=False)
 class NestedStep:
-    """A step for arguments of one kind. `flat`: from leaves to leaves, as `jax.jit` has it. `out`: leaves and tree."""
+    """A step for arguments of one structure.
+
+    Attributes:
+        name: The name of the step.
+        options: The options of the rewrite.
+        flat: The jitted step, from leaves to leaves.
+        out: The abstract values of the result leaves.
+        tree: The tree of the results.
+        warned: The warnings so far.
+    """
 
     name: str
     options: Options
     flat: Any
     out: tuple[Any, ...]
     tree: Any
-    said: set[str] = field(default_factory=set[str])
+    warned: set[str] = field(default_factory=set[str])
 
-    def say(self, words: str) -> None:
-        """Once."""
-        if words not in self.said:
-            self.said.add(words)
+    def warn_once(self, words: str) -> None:
+        if words not in self.warned:
+            self.warned.add(words)
             warning.warn(words)
 
 
 def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Call) -> NestedStep | None:
-    """The step for these arguments; None, with a warning, where it has effects, or reads what others trace."""
+    """The step for these arguments; None, with a warning, if it has effects or closes over traced values."""
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
-    static, trees = call.static, list[Any]()  # not the call: its arguments are traced, and the step lives on
+    static, trees = call.static, list[Any]()  # Do not hold `call`: its arguments are tracers, and the step outlives it.
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = completed(static, *_JAX.tree.unflatten(arguments, leaves))
@@ -83,47 +91,47 @@ def nested_step(name: str, options: Options, plain: Callable[..., Any], call: Ca
 
 
 def call_nested(step: NestedStep, call: Call) -> Any:
-    """One operation of whoever traces."""
+    """Bind the step as one primitive of the current trace."""
     leaves = [_JAX.numpy.asarray(leaf) for leaf in _JAX.tree.leaves((call.args, dict(call.kwargs)))]
     return _JAX.tree.unflatten(step.tree, _STEP.bind(*leaves, step=step))
 
 
-def _run(*leaves: Any, step: NestedStep) -> Any:
+def _impl(*leaves: Any, step: NestedStep) -> Any:
     return step.flat(*leaves)
 
 
-def _shapes(*_: Any, step: NestedStep) -> Any:
+def _abstract_eval(*_: Any, step: NestedStep) -> Any:
     return list(step.out)
 
 
 def _jvp(primals: Any, tangents: Any, *, step: NestedStep) -> Any:
-    step.say(warning.under_a_trace(step.name))
+    step.warn_once(warning.under_a_trace(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
     tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 
-def _batched(arguments: Any, dimensions: Any, *, step: NestedStep) -> Any:
-    step.say(warning.under_a_trace(step.name))
+def _batch(arguments: Any, dimensions: Any, *, step: NestedStep) -> Any:
+    step.warn_once(warning.under_a_trace(step.name))
     out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
     return out, [0] * len(out)
 
 
-def _lowered(ctx: Any, *operands: Any, step: NestedStep) -> Any:
+def _lower(ctx: Any, *operands: Any, step: NestedStep) -> Any:
     platforms = ctx.module_context.platforms
     try:
-        exported = _exported(step, ctx.avals_in, platforms)
+        exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.say(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
+        step.warn_once(warning.nothing_recomputed(step.name, f"jax.export: {error}"))
         exported = None
-    called = None if exported is None else _rewritten(step, exported)
-    if called is not None and "cpu" in platforms and not are_kept_by_flags():
-        step.say(warning.barriers_are_dropped(step.name))
-    return _RULES.mlir.lower_fun(called or step.flat, multiple_results=True)(ctx, *operands)
+    rewritten = None if exported is None else _rewrite(step, exported)
+    if rewritten is not None and "cpu" in platforms and not are_kept_by_flags():
+        step.warn_once(warning.barriers_are_dropped(step.name))
+    return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 
-def _exported(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
-    """Raises `ValueError` and `NotImplementedError` for what `jax.export` does not do."""
+def _export(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) -> Any:
+    """Raises `ValueError` and `NotImplementedError` if `jax.export` does not support the step."""
     return _JAX.export.export(
         step.flat,
         platforms=platforms,
@@ -132,40 +140,40 @@ def _exported(step: NestedStep, avals: Sequence[Any], platforms: Sequence[str]) 
     )(*avals)
 
 
-def _rewritten(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
-    """The function of the rewritten module; None, with a warning, where nothing is recomputed. Raises as `lower`."""
+def _rewrite(step: NestedStep, exported: Any) -> Callable[..., Any] | None:
+    """The function of the rewritten module; None, with a warning, if nothing is recomputed. Raises as `lower`."""
     try:
-        done = rewrite(exported.mlir_module(), _request(step.options), name=step.name)
+        rewritten = rewrite(exported.mlir_module(), _rewrite_options(step.options), name=step.name)
     except (Refusal, NotProved, ParseError) as error:
         if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
             raise
-        return step.say(warning.refused(step.name, error))
-    if not done.copies:
-        step.say(warning.nothing_recomputed(step.name, warning.why_nothing(done.remarks)))
+        return step.warn_once(warning.refused(step.name, error))
+    if not rewritten.copies:
+        step.warn_once(warning.nothing_recomputed(step.name, warning.why_nothing(rewritten.remarks)))
         return None
-    return replace(exported, mlir_module_serialized=_serialized(done)).call
+    return replace(exported, mlir_module_serialized=_serialize(rewritten)).call
 
 
-def _request(options: Options) -> RecomputeOptions:
-    """Somebody else compiles it: a budget is kept by the model of XLA:CPU."""
+def _rewrite_options(options: Options) -> RecomputeOptions:
+    """The options of the rewrite. The step is not compiled by itself, so the model of XLA:CPU measures a budget."""
     if options.budget is None:
         return options.rewrite
     if options.budget.lower() == DEVICE:
-        raise ValueError('budget="device" says nothing of a step inside of another jax.jit: give bytes or a share')
+        raise ValueError('budget="device" does not apply to a step inside another jax.jit: give bytes or a share')
     return replace(options.rewrite, budget=options.budget, memory_model="xla")
 
 
-def _serialized(done: Rewritten) -> bytes:
-    """Portable artifacts have no room for attributes that StableHLO does not know."""
-    module = done.module.clone()
+def _serialize(rewritten: Rewritten) -> bytes:
+    """A portable artifact of the module, without discardable attributes: the format cannot hold them."""
+    module = rewritten.module.clone()
     for op in every_operation(module):
         strip(op)
     text = print_module(module, debuginfo=True)
     return _STABLEHLO.serialize_portable_artifact_str(text, _STABLEHLO.get_current_version())
 
 
-_STEP.def_impl(_run)
-_STEP.def_abstract_eval(_shapes)
+_STEP.def_impl(_impl)
+_STEP.def_abstract_eval(_abstract_eval)
 _RULES.ad.primitive_jvps[_STEP] = _jvp
-_RULES.batching.primitive_batchers[_STEP] = _batched
-_RULES.mlir.register_lowering(_STEP, _lowered)
+_RULES.batching.primitive_batchers[_STEP] = _batch
+_RULES.mlir.register_lowering(_STEP, _lower)

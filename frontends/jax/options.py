@@ -1,4 +1,4 @@
-"""The options of `recompute.jax.jit`: ours, checked before anything is lowered, and those that go to `jax.jit`."""
+"""The options of `recompute.jax.jit`: its own, checked before anything is lowered, and those passed to `jax.jit`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,20 @@ from .policies import selected
 SELECTION = tuple(field.name for field in fields(Selection))
 REWRITE = tuple(name for name in OfOptions.__annotations__ if name != "budget")
 CHOICES = SELECTION[: SELECTION.index("preserve_rng_state")]
-"""What a plan replaces: the options that say what is recomputed."""
+"""The options that select what is recomputed; a plan replaces them."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of us, when the plain step is measured ("auto", always or never), how many attempts are compiled
-    (0: none, the model chooses), what `jax.jit` gets, and the budget, as text."""
+    """The options of one step.
+
+    Attributes:
+        rewrite: The options of the rewrite.
+        measure: Whether the plain step is measured: True, False or "auto".
+        search: The number of candidates to compile; with 0 the model chooses.
+        jit: The keywords of `jax.jit`.
+        budget: The budget as text; None without one.
+    """
 
     rewrite: RecomputeOptions
     measure: bool | str
@@ -40,19 +47,19 @@ class Options:
     budget: str | None = None
 
     def demands(self, error: Exception) -> bool:
-        """Whether the error is the user's to see: the step may not stay as it is, or somebody has planned something."""
+        """Whether to raise the error rather than run the plain step: with `strict`, a budget or a plan."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         return rewrite.strict or self.budget is not None or (is_planned and not isinstance(error, NoGradient))
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
-    """Raises `TypeError` and `ValueError`, which name the option."""
-    ours = {name: value for name, value in given.items() if name in OURS}
+def options_of(keywords: Mapping[str, Any]) -> Options:
+    """Check the keywords of `recompute.jax.jit`. Raises `TypeError` and `ValueError`, which name the option."""
+    ours = {name: value for name, value in keywords.items() if name in OURS}
     checked = {name: _CHECKS[name](name, value) for name, value in ours.items()}
     selection = selected(**_only(checked, SELECTION))
-    _agree(selection, checked)
-    jit = {name: value for name, value in given.items() if name not in ours}
+    _check_agreement(selection, checked)
+    jit = {name: value for name, value in keywords.items() if name not in ours}
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     return Options(rewrite, checked.get("measure", "auto"), checked.get("search", 0), jit, checked.get("budget"))
 
@@ -61,7 +68,8 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
-def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
+def _check_agreement(selection: Selection, checked: Mapping[str, Any]) -> None:
+    """Raises `ValueError` for options that contradict each other."""
     saves_of(selection)
     planned = [name for name in ("plan", "planner", "pipeline", "budget") if checked.get(name) is not None]
     if len(planned) > 1:
@@ -69,12 +77,12 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
     default = Selection()
     chosen = [name for name in CHOICES if getattr(selection, name) != getattr(default, name)]
     if planned and chosen and planned != ["budget"]:
-        raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and so does {chosen[0]}=")
+        raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does {chosen[0]}=")
     if planned and checked.get("search"):
-        raise ValueError(f"recompute.jax.jit: {planned[0]}= says what is recomputed, and search= tries several")
+        raise ValueError(f"recompute.jax.jit: {planned[0]}= selects what is recomputed, and so does search=")
     offload_named(checked.get("offload", ""), checked.get("cost", FLOPS))
     if selection.segment_budgets and checked.get("search"):
-        raise ValueError("recompute.jax.jit: segment_budgets= says what is kept, and search= tries several")
+        raise ValueError("recompute.jax.jit: segment_budgets= selects what is saved, and so does search=")
     if checked.get("proof", True):
         demand_proof(checked.get("loops", True))
     if selection.checkpoints is not None and selection.segments != default.segments:
@@ -83,7 +91,7 @@ def _agree(selection: Selection, checked: Mapping[str, Any]) -> None:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong(name, "a str", value)
+        raise _wrong_type(name, "a str", value)
     if not value:
         raise ValueError(f"recompute.jax.jit: {name} is empty")
     return value
@@ -97,30 +105,30 @@ def _policy(name: str, value: Any) -> Any:
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(name, "True or False", value)
+        raise _wrong_type(name, "True or False", value)
     return value
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(name, "an int", value)
+        raise _wrong_type(name, "an int", value)
     if value < least:
         raise ValueError(f"recompute.jax.jit: {name} is at least {least}, not {value}")
     return value
 
 
-def _count_or_none(name: str, value: Any) -> int:
+def _count_from_zero(name: str, value: Any) -> int:
     return _count(name, value, least=0)
 
 
-def _many(name: str, value: Any, each: Callable[[str, Any], Any], of: str) -> tuple[Any, ...]:
+def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _wrong(name, f"a sequence of {of}", value)
-    return tuple([each(name, one) for one in value])  # pyright: ignore[reportUnknownVariableType]
+        raise _wrong_type(name, f"a sequence of {elements}", value)
+    return tuple([check(name, element) for element in value])  # pyright: ignore[reportUnknownVariableType]
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
-    return _many(name, value, _text, "str")
+    return _sequence(name, value, _text, "str")
 
 
 def _texts_or_none(name: str, value: Any) -> tuple[str, ...] | None:
@@ -128,19 +136,19 @@ def _texts_or_none(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def _numbers(name: str, value: Any) -> tuple[int, ...]:
-    return _many(name, value, _count_or_none, "int")
+    return _sequence(name, value, _count_from_zero, "int")
 
 
 def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
-    """Raises `BadPlan`, a ValueError, for a text that is none."""
+    """Raises `BadPlan`, a ValueError, for a text that is not a plan."""
     if value is None:
         return None
-    return from_json(value) if isinstance(value, str) else _many(name, value, _step_plan, "StepPlan, or its text")
+    return from_json(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
 
 
 def _step_plan(name: str, value: Any) -> StepPlan:
     if not isinstance(value, StepPlan):
-        raise _wrong(name, "the text of a plan or a sequence of StepPlan", value)
+        raise _wrong_type(name, "the text of a plan or a sequence of StepPlan", value)
     return value
 
 
@@ -149,35 +157,35 @@ def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
     if value is None:
         return None
     if not isinstance(value, str | Sequence):
-        raise _wrong(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
+        raise _wrong_type(name, "a text such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
     return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _planner(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
-        raise _wrong(name, "a function, Graph -> Plan", value)
+        raise _wrong_type(name, "a function, Graph -> Plan", value)
     return value
 
 
 def _loops(name: str, value: Any) -> Loops:
     """Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
-        raise _wrong(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
+        raise _wrong_type(name, "True, False, or a text such as 'keep(50%)' or 'periodic(8)'", value)
     schedule_of(value)
     return value
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
-    """As the option of a pass. Raises `BadSelection`, a ValueError."""
+    """The budgets, spelled as a pass option. Raises `BadSelection`, a ValueError."""
     if isinstance(value, str):
         read_budgets((value,))
         return (value,)
     if not isinstance(value, Mapping):
-        raise _wrong(name, "a dict such as {'layer*': '30%'}, or a str", value)
+        raise _wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
     budgets = cast(Mapping[Any, Any], value)
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str) or isinstance(budget, bool) or not isinstance(budget, str | int | float):
-            raise _wrong(name, "a dict of str to a text, a share or bytes", budget)
+            raise _wrong_type(name, "a dict of str to a text, a share or bytes", budget)
     return spelled(budgets)
 
 
@@ -191,7 +199,7 @@ def _budget(name: str, value: Any) -> str | None:
     return None if value is None else checked_budget(value)
 
 
-def _wrong(name: str, expected: str, value: Any) -> TypeError:
+def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"recompute.jax.jit: {name} is {expected}, not {type(value).__name__}")
 
 
@@ -204,8 +212,8 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys("names save exclude repeatable primal_values".split(), _texts),
     **dict.fromkeys("skip primal_results cotangents".split(), _numbers),
     "loops": _loops,
-    "segment_count": _count_or_none,
-    "search": _count_or_none,
+    "segment_count": _count_from_zero,
+    "search": _count_from_zero,
     "checkpoints": _texts_or_none,
     "plan": _plan,
     "planner": _planner,

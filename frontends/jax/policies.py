@@ -1,4 +1,4 @@
-"""What `policy=` may be besides a name: one of `jax.checkpoint_policies`, or a function of one's own.
+"""The option `policy=` as an object: one of `jax.checkpoint_policies`, or a function of the user's.
 
 def saveable(operation, shapes, names):
     return operation == "stablehlo.dot_general" or "hidden" in names
@@ -20,39 +20,40 @@ from ...options.selection import Selection
 from ...rules.names import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]
-"""Of an operation: its name (`stablehlo.tanh`), the shapes of its results, and all names that it goes by."""
+"""Arguments: an operation's name (`stablehlo.tanh`), the shapes of its results, and all names it can be selected by."""
 WITH_NAMES = {
     "SaveOnlyTheseNames": ("save_only_these_names", "saveable_names"),
     "SaveAnyNamesButThese": ("save_any_names_but_these", "names"),
 }
-"""Types of what JAX's functions on names return: our policy, and where its names are."""
+"""Types of JAX's policies on names: the name of our policy, and the attribute that holds the names."""
 
 
-def selected(policy: Any = "nothing_saveable", **said: Any) -> Selection:
-    """The selection with this policy. Raises `TypeError` for a function that takes something else."""
+def selected(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
+    """The selection with this policy and these fields. Raises `TypeError` for a function with other parameters."""
     if isinstance(policy, str):
-        return Selection(policy=policy, **said)
+        return Selection(policy=policy, **fields)
     if (name := _name_in_jax(policy)) is not None:
-        return Selection(policy=name, **said)
+        return Selection(policy=name, **fields)
     if type(policy).__name__ in WITH_NAMES:
-        name, where = WITH_NAMES[type(policy).__name__]
-        names = (*said.pop("names", ()), *sorted(getattr(policy, where)))
-        return Selection(policy=name, names=names, **said)
+        name, attribute = WITH_NAMES[type(policy).__name__]
+        names = (*fields.pop("names", ()), *sorted(getattr(policy, attribute)))
+        return Selection(policy=name, names=names, **fields)
     _check(policy)
-    return SelectionByFunction(saveable=_on_operations(policy), **said)
+    return SelectionByFunction(saveable=_on_operations(policy), **fields)
 
 
 def _name_in_jax(policy: Any) -> str | None:
-    known: Any = jax.checkpoint_policies
-    return next((name for name in SAVEABLE if getattr(known, name, None) == policy), None)
+    jax_policies: Any = jax.checkpoint_policies
+    return next((name for name in SAVEABLE if getattr(jax_policies, name, None) == policy), None)
 
 
 def _check(policy: Any) -> None:
-    """A policy as `jax.checkpoint` takes it would be called with what it does not expect, and save nothing."""
-    called = getattr(policy, "__name__", type(policy).__name__)
+    """Raises `TypeError` for a policy with the parameters of `jax.checkpoint`, which would save nothing here."""
+    policy_name = getattr(policy, "__name__", type(policy).__name__)
     if str(getattr(policy, "__module__", "")).startswith("jax."):
         raise TypeError(
-            f"recompute.jax.jit: policy '{called}' is JAX's own and cannot be looked into: give its name, and names=(…)"
+            f"recompute.jax.jit: policy '{policy_name}' is JAX's own and its names cannot be read: give its name, and "
+            "names=(…)"
         )
     try:
         signature = inspect.signature(policy)
@@ -63,8 +64,8 @@ def _check(policy: Any) -> None:
         return
     if signature is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         raise TypeError(
-            f"recompute.jax.jit: policy {called} is called with the name of an operation, the shapes of its results "
-            f"and its names, and says whether it is saved; it takes {signature or 'something else'}"
+            f"recompute.jax.jit: policy {policy_name} is called with the name of an operation, the shapes of its "
+            f"results and its names, and returns whether it is saved; it takes {signature or 'something else'}"
         )
 
 

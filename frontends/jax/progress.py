@@ -1,4 +1,4 @@
-"""A line on standard error, now and then, while something takes long."""
+"""Progress lines on standard error while a rewrite takes long."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import contextmanager
 from time import monotonic
 
 SECONDS = 10.0
-"""What is done sooner says nothing."""
+"""The interval between two lines."""
 
 
 @contextmanager
-def told(what: str) -> Generator[None, None, None]:
-    """`what` and the seconds so far, every `SECONDS`."""
-    done, start = threading.Event(), monotonic()
+def show_progress(task: str) -> Generator[None, None, None]:
+    """Print the task and the seconds so far, every `SECONDS`."""
+    finished, start = threading.Event(), monotonic()
 
-    def tell() -> None:
-        while not done.wait(SECONDS):
-            print(f"{what}: {monotonic() - start:.0f} s so far", file=sys.stderr, flush=True)
+    def print_lines() -> None:
+        while not finished.wait(SECONDS):
+            print(f"{task}: {monotonic() - start:.0f} s so far", file=sys.stderr, flush=True)
 
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
+    printer = threading.Thread(target=print_lines, daemon=True)
+    printer.start()
     try:
         yield
     finally:
-        done.set()
-        teller.join()
+        finished.set()
+        printer.join()

@@ -1,6 +1,6 @@
-"""A step before and after, for people: what it needs, what holds its peak, what is kept and why, what runs again.
+"""Report on a step, plain and recomputed: memory, FLOPs, live values at the peak, saved values, recomputed operations.
 
-`print(report)` writes it; a notebook shows it with a picture of the memory over time.
+`print(report)` prints it; a notebook shows it with a picture of the memory over time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,27 @@ from ...support.diagnostics import Refusal, Remark
 from .budget import Round
 from .choice import Way, temporary_bytes
 from .lowered import Lowered
-from .said import to_html, to_text
+from .report_text import to_html, to_text
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
 
 
 UNNAMED = "unnamed"
-"""What runs again outside of every segment."""
+"""The name for recomputed operations outside every segment."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a compiled step needs, by the compiler: bytes, of which `aliased` are results in the place of arguments, and
-    FLOPs of one run. None where the compiler says nothing."""
+    """Memory and work of a compiled step, reported by the compiler.
+
+    Attributes:
+        temporaries: Bytes of temporaries; None if the compiler reports no sizes.
+        arguments: Bytes of arguments.
+        results: Bytes of results.
+        aliased: Bytes of results that share buffers with arguments.
+        flops: FLOPs of one run; None if the compiler reports none.
+    """
 
     temporaries: int | None
     arguments: int
@@ -41,7 +48,7 @@ class Needs:
 
     @property
     def device_bytes(self) -> int | None:
-        """All together, while the step runs."""
+        """Bytes on the device while the step runs: temporaries, arguments and results."""
         if self.temporaries is None:
             return None
         return self.temporaries + self.arguments + self.results - self.aliased
@@ -49,16 +56,22 @@ class Needs:
 
 @dataclass(frozen=True)
 class Report:
-    """Of what a call runs, `way`, and of the plain step.
+    """The step that a call runs, compared with the plain step.
 
-    measured: Temporaries of each way that was compiled to choose; empty where one was.
-    why: Why nothing is recomputed; None where something is.
-    again: How many operations of which segment run again.
-    kept: What is saved for the backward pass, the largest first.
-    timelines: By the model of XLA:CPU, before and after.
-    budget: Bytes that the device has, or that were asked for.
-    rounds: What was compiled to keep a budget.
-    proved: Whether what runs is proved equal to the plain step.
+    Attributes:
+        name: The name of the step.
+        plain, less: Memory and work of the plain step, and of the one that runs.
+        way: Which step runs.
+        measured: Temporaries in bytes of each step that was compiled to choose; empty if only one was.
+        why: Why nothing is recomputed; None if something is.
+        copies: The number of recomputed operations.
+        again: Recomputed operations per segment, the largest count first.
+        kept: Values that stay saved for the backward pass, the largest first.
+        timelines: Memory over time before and after, by the model of XLA:CPU.
+        remarks: The remarks of the rewrite.
+        budget: Bytes: the budget of the caller, or the memory of the device.
+        rounds: The candidates that were compiled to keep a budget.
+        proved: Whether the step that runs is proved equal to the plain step.
     """
 
     name: str
@@ -84,11 +97,13 @@ class Report:
 
 
 def report(lowered: Lowered, budget: int | None = None) -> Report:
-    """Compiles what a call does, and the plain step as `jax.jit` does. Raises as a call does. `budget`: in bytes; that
-    of the device if nothing is said."""
+    """Compile the step that a call runs, and the plain step as `jax.jit` does, and compare them.
+
+    budget: In bytes; by default the memory of the device. Raises as a call does.
+    """
     choice = lowered.choice
     plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
-    done = choice.done
+    rewritten = choice.done
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -96,14 +111,14 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
         way=choice.way,
         measured=tuple(choice.sizes.items()),
         why=choice.why,
-        copies=0 if done is None else done.copies,
-        again=() if done is None else _again(done),
-        kept=() if choice.way is Way.MERGED else _kept(lowered),
-        timelines=() if done is None else _timelines(done),
-        remarks=lowered.remarks if choice.way is not Way.MERGED or done is None else done.remarks,
-        budget=_of_the_device() if budget is None else budget,
+        copies=0 if rewritten is None else rewritten.copies,
+        again=() if rewritten is None else _copies_by_segment(rewritten),
+        kept=() if choice.way is Way.MERGED else _saved_values(lowered),
+        timelines=() if rewritten is None else _timelines(rewritten),
+        remarks=lowered.remarks if choice.way is not Way.MERGED or rewritten is None else rewritten.remarks,
+        budget=_device_bytes() if budget is None else budget,
         rounds=() if lowered.within is None else lowered.within.rounds,
-        proved=done is not None and bool(done.proof),
+        proved=rewritten is not None and bool(rewritten.proof),
     )
 
 
@@ -116,38 +131,40 @@ def _needs(compiled: jax.stages.Compiled) -> Needs:
     return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
 
 
-def _again(done: Rewritten) -> tuple[tuple[str, int], ...]:
+def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
     counts = Counter[str]()
-    for group in (group for step in done.plans for group in step.plan.groups):
+    for group in (group for step in rewritten.plans for group in step.plan.groups):
         counts[group.segment or UNNAMED] += len(group.operations)
     return tuple(counts.most_common())
 
 
-def _kept(lowered: Lowered) -> tuple[SavedValue, ...]:
-    """Of the plain step what stays kept, and why: where the segments are those of the model, which can be explained."""
+def _saved_values(lowered: Lowered) -> tuple[SavedValue, ...]:
+    """The values of the plain step that stay saved. Empty if a recomputed segment is not among those of the model:
+    the explanation would not match the plan."""
     if lowered.module is None:
         return ()
     try:
-        found = explain(lowered.module, lowered.options.rewrite.selection)
+        explanations = explain(lowered.module, lowered.options.rewrite.selection)
     except (Refusal, ValueError):
         return ()
-    known = {row.segment for one in found for row in one.segments}
-    if lowered.rewritten is not None and not {segment for segment, _ in _again(lowered.rewritten)} <= known | {UNNAMED}:
+    segments = {row.segment for explanation in explanations for row in explanation.segments} | {UNNAMED}
+    rewritten = lowered.rewritten
+    if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
         return ()
-    kept = [value for one in found for value in one.values if value.reason is not None]
-    return tuple(sorted(kept, key=lambda value: -value.bytes))
+    saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
+    return tuple(sorted(saved, key=lambda value: -value.bytes))
 
 
-def _timelines(done: Rewritten) -> tuple[tuple[str, Timeline], ...]:
-    pairs = done.memory("xla").items()
+def _timelines(rewritten: Rewritten) -> tuple[tuple[str, Timeline], ...]:
+    pairs = rewritten.memory("xla").items()
     several = len(pairs) > 1
     return tuple(
-        (f"{function} {what}" if several else what, timeline)
+        (f"{function} {form}" if several else form, timeline)
         for function, both in pairs
-        for what, timeline in zip(("plain", "recomputed"), both, strict=True)
+        for form, timeline in zip(("plain", "recomputed"), both, strict=True)
     )
 
 
-def _of_the_device() -> int | None:
+def _device_bytes() -> int | None:
     stats: Any = _JAX.local_devices()[0].memory_stats()
     return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])

@@ -1,4 +1,4 @@
-"""What is said where a step stays as it is: why, and what to do."""
+"""Warnings for a step that runs unchanged: the reason, and a remedy."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ TAKE_OUT = "take the collectives out of the branch, or give the loop a constant 
 
 
 class NothingSaved(UserWarning):
-    """A step runs as `jax.jit` runs it; the words say why, and what to do."""
+    """A step runs as under `jax.jit`; the message has the reason and a remedy."""
 
 
-_ON_THE_WAY = ("jax.", __name__.rpartition(".")[0])
+_SKIPPED_MODULES = ("jax.", __name__.rpartition(".")[0])
 
 
 def warn(words: str, kind: type[Warning] = NothingSaved) -> None:
-    """At the line outside of JAX and of this package that led here."""
+    """Warn at the innermost line of the call stack outside JAX and this package."""
     frame, level = inspect.currentframe(), 0
-    while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_ON_THE_WAY)):
+    while frame is not None and (level < 1 or str(frame.f_globals.get("__name__")).startswith(_SKIPPED_MODULES)):
         frame, level = frame.f_back, level + 1
     warnings.warn(words, kind, stacklevel=level + 1)
 
@@ -47,21 +47,21 @@ def warn(words: str, kind: type[Warning] = NothingSaved) -> None:
 def under_a_trace(name: str) -> str:
     return (
         f"{name} is called under jax.grad, jax.vmap or another transformation, and runs there as under jax.jit: "
-        f"nothing is recomputed; {INSIDE}, and let it be the outermost"
+        f"nothing is recomputed; {INSIDE}, as the outermost transformation"
     )
 
 
 def not_alone(name: str) -> str:
     return (
-        f"{name} is called inside of another jax.jit, and has effects or reads traced values that are no arguments: it "
-        "runs there as under jax.jit, and nothing is recomputed; make the values arguments, or let it be the outermost"
+        f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
+        "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside of jax.jit"
     )
 
 
 def barriers_are_dropped(name: str) -> str:
     return (
-        f"{name} is called inside of another jax.jit: on CPU that one drops the barriers, and the saving with them, "
-        f"unless it is given compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or XLA_FLAGS say so"
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them: give it "
+        f"compiler_options={{'xla_disable_hlo_passes': 'cse_barrier_expander'}}, or set that in XLA_FLAGS"
     )
 
 
@@ -70,19 +70,19 @@ def no_gradient(name: str) -> str:
 
 
 def last_reason(remarks: Sequence[Remark]) -> str:
-    """The last remark that says more than that the step stays as it is."""
+    """The reason of the last remark, preferring those that do not merely start with "nothing is recomputed"."""
     reasons = [remark.reason for remark in remarks]
-    telling = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
-    return [*reasons[-1:], *telling][-1] if reasons else "no remarks"
+    specific = [reason for reason in reasons if not reason.startswith("nothing is recomputed")]
+    return [*reasons[-1:], *specific][-1] if reasons else "no remarks"
 
 
 def why_nothing(remarks: Sequence[Remark]) -> str:
-    """Why a step stays as it is: a loop that does, since it holds most, what holds collectives, else the last reason;
-    how the step would have been cut is none."""
-    telling = [remark for remark in remarks if CHOSEN not in remark.reason]
-    loops = [remark for remark in telling if remark.reason.startswith(LOOP_STAYS)]
-    exchanges = [remark for remark in telling if remark.reason.endswith((NOT_ALIKE, WITH_COLLECTIVES))]
-    return last_reason(loops or exchanges or telling or remarks)
+    """Choose the reason to report for an unchanged step: loops first, since they save most; then collectives; else the
+    last remark. The remark on the chosen attempt is no reason."""
+    reasons = [remark for remark in remarks if CHOSEN not in remark.reason]
+    loops = [remark for remark in reasons if remark.reason.startswith(LOOP_STAYS)]
+    exchanges = [remark for remark in reasons if remark.reason.endswith((NOT_ALIKE, WITH_COLLECTIVES))]
+    return last_reason(loops or exchanges or reasons or remarks)
 
 
 def nothing_recomputed(name: str, reason: str) -> str:
@@ -90,6 +90,7 @@ def nothing_recomputed(name: str, reason: str) -> str:
 
 
 def what_to_do(reason: str) -> str:
+    """The remedy for a reason."""
     if "collectives=true" in reason:
         return COLLECTIVES
     if SMALLEST in reason:
@@ -100,14 +101,17 @@ def what_to_do(reason: str) -> str:
 
 
 def refused(name: str, error: Exception) -> str:
-    """Of a step that cannot be rewritten."""
+    """The warning for a step that cannot be rewritten."""
     if isinstance(error, NoGradient) and error.reason != FORWARD_OVER_REVERSE:
         return no_gradient(name)
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
 def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, reason: str) -> str:
-    """Of temporaries, as the compiler measures them; `reason`: the last remark of the rewrite."""
+    """The warning for a rewritten step with more temporaries than the plain one, both measured by the compiler.
+
+    reason: The last remark of the rewrite.
+    """
     return (
         f"{name}: the plain step runs: compiled it needs {format_bytes(plain_bytes)} of temporaries, and "
         f"{format_bytes(rewritten_bytes)} recomputed ({reason}); {what_to_do(reason)}"

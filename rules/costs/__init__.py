@@ -1,1 +1,1 @@
-"""What one execution of an operation costs: FLOPs, bytes, time on a device, or what a file says."""
+"""Cost models for one execution of an operation: FLOPs, bytes, time on a device, or a file of costs."""

@@ -1,5 +1,5 @@
-"""What says that a cost is none."""
+"""The error for an invalid cost model."""
 
 
 class BadCost(ValueError):
-    """An unknown cost, or a file of costs or of a device that cannot be read; the words name the culprit."""
+    """An unknown cost, or a file of costs or of a device that cannot be read; the message names the cause."""

@@ -1,15 +1,15 @@
-"""The cost of the operations of a step, by the name that a user gives it.
+"""The cost model of a step, by its name in options.
 
-flops             FLOPs, a transcendental function for one (`rules/flops.py`); the default
+flops             FLOPs; a transcendental function counts as one (`rules/flops.py`); the default
 bytes             bytes read and written (`traffic.py`)
-roofline          time on the CPU that was measured here, in picoseconds
+roofline          time on the CPU of the table in `device.py`, in picoseconds
 roofline(h100)    on a device of the table in `device.py`
 roofline(d.json)  on a device that a file describes
-costs.json        what a file says of each operation (`cost_file.py`)
+costs.json        costs of operations from a file (`cost_file.py`)
 
 The roofline of Williams, Waterman and Patterson (2009): an operation takes the longer of its FLOPs at the device's peak
-and its bytes at the device's bandwidth. Operations are taken one by one: a compiler that fuses them moves fewer bytes.
-Bodies of loops count as often as FLOPs count them, which is once where the trip count is not known.
+and its bytes at the device's bandwidth. Each operation counts by itself: a compiler that fuses them moves fewer bytes.
+Loop bodies count as often as for FLOPs: once if the trip count is unknown.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ PICOSECONDS = 1e12
 _ROOFLINE = re.compile(r"roofline(?:\((?P<device>[^()]+)\))?")
 
 CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
-"""Of the operations of a block, in their order. Raises `Refusal` at an operation that has no cost."""
+"""Costs of the operations of a block, in their order. Raises `Refusal` at an operation without a cost."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """`said`: what was asked for. `of`: whole numbers, of which `scale` are one `unit`."""
+    """A cost model. `said`: its name in options. `of`: costs as whole numbers, of which `scale` are one `unit`."""
 
     said: str
     unit: str
@@ -56,22 +56,23 @@ class Cost:
         return self.said == FLOPS
 
 
-def cost_named(said: str) -> Cost:
-    """Raises `BadCost` for an unknown name, and for a file that cannot be read or holds no costs."""
-    if said == FLOPS:
-        return Cost(said, "FLOPs", _each(flops))
-    if said == "bytes":
-        return Cost(said, "bytes", _each(partial(_in_regions, traffic)))
-    if (found := _ROOFLINE.fullmatch(said)) is not None:
-        device = _device(found["device"] or DEFAULT_DEVICE)
+def cost_named(name: str) -> Cost:
+    """The cost model of this name. Raises `BadCost` for an unknown name, and for a file that cannot be read or has no
+    costs."""
+    if name == FLOPS:
+        return Cost(name, "FLOPs", _each(flops))
+    if name == "bytes":
+        return Cost(name, "bytes", _each(partial(_in_regions, traffic)))
+    if (match := _ROOFLINE.fullmatch(name)) is not None:
+        device = _device(match["device"] or DEFAULT_DEVICE)
         return Cost(
-            said, f"us on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))), 10**6
+            name, f"us on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))), 10**6
         )
-    if said.endswith(".json"):
-        table = CostFile.read(said)
-        return Cost(said, table.unit, table.of_step, SCALE)
-    known = "flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json"
-    raise BadCost(f"unknown cost '{said}'; known are {known}")
+    if name.endswith(".json"):
+        table = CostFile.read(name)
+        return Cost(name, table.unit, table.of_step, SCALE)
+    names = "flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json"
+    raise BadCost(f"unknown cost '{name}'; known are {names}")
 
 
 def _device(name: str) -> Device:
@@ -82,16 +83,17 @@ def _device(name: str) -> Device:
     return DEVICES[name]
 
 
-def device_of(said: str) -> Device | None:
-    """The device that a cost is for, None where it is for none. Raises `BadCost` as `cost_named` does."""
-    found = _ROOFLINE.fullmatch(said)
-    return None if found is None else _device(found["device"] or DEFAULT_DEVICE)
+def device_of(cost: str) -> Device | None:
+    """The device of a roofline cost; None for other costs. Raises `BadCost` as `cost_named` does."""
+    match = _ROOFLINE.fullmatch(cost)
+    return None if match is None else _device(match["device"] or DEFAULT_DEVICE)
 
 
 def picoseconds(op: Operation, device: Device) -> int:
-    """How long one execution takes at least, rounded up. Regions compute scalars. Raises `Refusal`.
+    """A lower bound on the time of one execution in picoseconds, rounded up. Regions are not counted: they compute
+    scalars. Raises `Refusal` for values of unknown size.
 
-    What is fetched from the host is charged for both ways, at its own speed, as if nothing else ran meanwhile.
+    A fetch from the host is charged for both directions, at the speed of its offload, without overlap.
     """
     if is_offload(op):
         speed = speed_of(op)
@@ -101,28 +103,30 @@ def picoseconds(op: Operation, device: Device) -> int:
 
 
 def _computing(op: Operation, device: Device) -> float:
-    """Seconds at the device's peak."""
+    """The seconds of computation at the device's peak."""
     if is_free(op):
         return 0.0
-    done, facts = work(op), facts_of(op)
+    op_work, facts = work(op), facts_of(op)
     if facts is not None and Kind.PRODUCT in facts.kinds:
-        given = op.operands[0].type
-        return done.together / device.product_rate(str(given.element_type if is_shaped(given) else given))
+        operand = op.operands[0].type
+        return op_work.together / device.product_rate(str(operand.element_type if is_shaped(operand) else operand))
     if device.elementwise is None:
         return 0.0
-    return done.flops / device.elementwise + done.transcendentals / (device.transcendentals or device.elementwise)
+    transcendental_rate = device.transcendentals or device.elementwise
+    return op_work.flops / device.elementwise + op_work.transcendentals / transcendental_rate
 
 
-def _each(of_one: Callable[[Operation], int]) -> CostsOf:
-    return lambda operations: tuple(map(of_one, operations))
+def _each(cost_of: Callable[[Operation], int]) -> CostsOf:
+    return lambda operations: tuple(map(cost_of, operations))
 
 
-def _in_regions(of_one: Callable[[Operation], int], op: Operation) -> int:
-    """Loops and branches are what their regions are: as often as they run, and of branches the dearest."""
+def _in_regions(cost_of: Callable[[Operation], int], op: Operation) -> int:
+    """The cost of an operation; of a loop or branch that of its regions, as often as they run, or of the most expensive
+    branch."""
     facts = facts_of(op)
     if facts is None or not facts.regions or facts.body_runs is None:
-        return of_one(op)
-    sums = [sum(_in_regions(of_one, one) for block in region.blocks for one in block.ops) for region in op.regions]
+        return cost_of(op)
+    sums = [sum(_in_regions(cost_of, inner) for block in region.blocks for inner in block.ops) for region in op.regions]
     if facts.alternatives:
         return max(sums, default=0)
     return sum(runs * total for runs, total in zip(region_runs(op, facts), sums, strict=True))

@@ -1,12 +1,12 @@
-"""Costs that a file gives, as measured by somebody: by the name of the operation, or for one operation of a step.
+"""Costs from a file, for instance measured ones: by operation name, or for single operations of a step.
 
 {"unit": "us", "operations": {"stablehlo.dot_general": 31.5, "stablehlo.add": 2}, "otherwise": 1,
  "steps": {"main": {"17": 40}}}
 
-`operations`: one execution of each operation of that name. `steps`: for a function, operations by their numbers, as in
-plans: after inlining, without dead code; they come before names. `otherwise`: every other one; without it an operation
-that is not named is refused. Views, constants and terminators cost nothing unless they are named. `unit`: for reports.
-All but one of `operations`, `steps` and `otherwise` may be missing. Costs are numbers from 0 on; thousandths count.
+`operations`: the cost of one execution, by operation name. `steps`: by function, then by operation number, as in plans:
+after inlining, without dead code; they take precedence over names. `otherwise`: the cost of all others; without it an
+operation that is not named is refused. Views, constants and terminators cost nothing unless they are named. `unit`: for
+reports. At least one of `operations`, `steps` and `otherwise` is required. Costs are numbers >= 0, with three decimals.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .device import as_object
 from .traffic import is_free
 
 SCALE = 1000
-"""Costs are whole numbers inside; so many of them are one of the file."""
+"""The number of internal cost units, which are whole numbers, in one unit of the file."""
 _FIELDS = ("unit", "operations", "otherwise", "steps")
 
 
 @dataclass(frozen=True)
 class CostFile:
-    """What a file says; costs are whole numbers of thousandths of its unit."""
+    """The costs of a file, as whole thousandths of its unit."""
 
     path: str
     unit: str
@@ -45,7 +45,7 @@ class CostFile:
 
     @classmethod
     def read(cls, path: str) -> CostFile:
-        """Raises `BadCost` for a file that cannot be read, or that holds no costs."""
+        """Raises `BadCost` for a file that cannot be read, or that has no costs."""
         try:
             return cls.of(parsed(Path(path).read_text()), path)
         except OSError as error:
@@ -55,7 +55,7 @@ class CostFile:
 
     @classmethod
     def of(cls, data: object, path: str) -> CostFile:
-        """Raises `BadCost`."""
+        """The costs in `data`, the parsed JSON. Raises `BadCost` for anything but valid costs."""
         fields = as_object(data, path)
         for name in fields.keys() - set(_FIELDS):
             raise BadCost(f"{path} has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
@@ -70,14 +70,14 @@ class CostFile:
             path,
             unit,
             {name: _cost(value, f"{path}: operations.{name}") for name, value in by_name.items()},
-            {function: _by_number(given, f"{path}: steps.{function}") for function, given in steps.items()},
+            {function: _by_number(costs, f"{path}: steps.{function}") for function, costs in steps.items()},
             _cost(fields["otherwise"], f"{path}: otherwise") if "otherwise" in fields else None,
         )
 
     def of_step(self, operations: Sequence[Operation]) -> tuple[int, ...]:
-        """Of the operations of one function, in their order.
+        """The costs of the operations of one function, in their order.
 
-        Raises `Refusal` for an operation of which nothing is said, and for what is said of no operation.
+        Raises `Refusal` for an operation without a cost, and for a cost of an unknown operation or function.
         """
         if not operations:
             return ()
@@ -91,12 +91,12 @@ class CostFile:
         return tuple([self._of(op, name, number, numbered) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
-        """Whatever is named exists: a slip of the pen would be a wrong cost, and nobody would know."""
+        """Raises `Refusal` for an unknown operation or function: a typo would silently give a wrong cost."""
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_named(name) is None:
                 raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is no operation that is known")
-        functions = {one.sym_name.data for one in _functions_beside(operations[0])}
+        functions = {function.sym_name.data for function in _sibling_functions(operations[0])}
         for name in self.steps.keys() - functions if functions else ():
             raise Refusal(operations[0], f"{self.path} has costs for @{name}, and there is no such function")
 
@@ -116,20 +116,20 @@ class CostFile:
         return self.otherwise
 
 
-def _functions_beside(op: Operation) -> list[FuncOp]:
-    """All functions of the module that the operation is in; none where it is in no function of a module."""
+def _sibling_functions(op: Operation) -> list[FuncOp]:
+    """All functions of the operation's module; empty if it is not in a function of a module."""
     function = op.parent_op()
     module = function.parent_op() if function is not None else None
-    return [one for one in module.ops if isinstance(one, FuncOp)] if isinstance(module, ModuleOp) else []
+    return [sibling for sibling in module.ops if isinstance(sibling, FuncOp)] if isinstance(module, ModuleOp) else []
 
 
-def _by_number(given: object, where: str) -> Mapping[int, int]:
-    found = dict[int, int]()
-    for number, value in as_object(given, where).items():
+def _by_number(data: object, where: str) -> Mapping[int, int]:
+    costs = dict[int, int]()
+    for number, value in as_object(data, where).items():
         if not number.isdecimal():
             raise BadCost(f"{where} has '{number}', which is no number of an operation")
-        found[int(number)] = _cost(value, f"{where}.{number}")
-    return found
+        costs[int(number)] = _cost(value, f"{where}.{number}")
+    return costs
 
 
 def _cost(value: object, where: str) -> int:

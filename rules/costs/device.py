@@ -1,9 +1,9 @@
-"""How fast devices are, as data, and the file in which somebody says it of another one.
+"""Speeds of devices, as a table, and a file format for further devices.
 
 {"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
             "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
 
-Rates are per second. What the table has is published peaks of dense products, which programs do not reach; sources:
+Rates are per second. The table has published peaks of dense products, which programs do not reach; sources:
 
 a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
        TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
@@ -17,11 +17,11 @@ tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 39
        are not published: there bytes alone count. f32 products take the rate of bf16, as at XLA's default precision
 cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
 
-Moves to the host and back go one way at a time at half of what both ways reach together; where nothing is published
-(TPU v5e) the speed has to be given.
+A move to the host or back uses one direction at a time, at half of the bandwidth of both directions. For a device
+without a published bandwidth (TPU v5e) the user must give the speed.
 
-On GPUs f32 products take the rate of TF32, as XLA does at its default precision. Where no rate of transcendentals is
-given one takes as long as a FLOP.
+On GPUs f32 products take the rate of TF32, as XLA does at its default precision. Without a rate of transcendentals,
+one takes as long as a FLOP.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from ...support.strict_json import parsed
 from .bad_cost import BadCost
 
 LARGEST_RATE = 1e21
-"""Of FLOPs or bytes per second; a machine of today's largest size has less."""
+"""The maximum rate, in FLOPs or bytes per second; today's largest machines are slower."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
-"""Element types that products have rates for."""
+"""The element types with a rate for products."""
 _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")
 
 
@@ -47,9 +47,13 @@ _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_seco
 class Device:
     """Rates per second.
 
-    `products`: FLOPs of products of matrices, by element type, `f32` at least. `elementwise`: FLOPs of everything else;
-    None where nobody has said it: bytes alone count then. `transcendentals`: None where they are as fast as FLOPs.
-    `host_bytes_per_second`: of a move to the host or back; None where that is not known.
+    Attributes:
+        name: The name of the device.
+        products: FLOPs of matrix products, by element type; at least `f32`.
+        elementwise: FLOPs of all other operations; None if unknown: only their bytes count then.
+        bytes_per_second: Memory bandwidth.
+        transcendentals: None if they are as fast as FLOPs.
+        host_bytes_per_second: The bandwidth of a move to the host or back; None if unknown.
     """
 
     name: str
@@ -60,11 +64,11 @@ class Device:
     host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
-        """Of an element type as MLIR writes it. A type without a rate of its own takes that of the next wider one that
-        has one; integers, but i8, that of f32."""
+        """The rate of an element type, spelled as in MLIR. A type without its own rate takes that of the next wider
+        type that has one; integers other than i8 that of f32."""
         kind = _kind(element)
         wider = {"f8": ("f8", "f16", "bf16"), "f16": ("f16", "bf16"), "bf16": ("bf16", "f16")}.get(kind, (kind,))
-        return next((self.products[one] for one in wider if one in self.products), self.products["f32"])
+        return next((self.products[name] for name in wider if name in self.products), self.products["f32"])
 
 
 def _kind(element: str) -> str:
@@ -80,8 +84,8 @@ _A100 = {"f64": 19.5e12, "f32": 156e12, "bf16": 312e12, "f16": 312e12, "i8": 624
 _AMD = {"f64": 163.4e12, "f32": 653.7e12, "bf16": 1307.4e12, "f16": 1307.4e12, "f8": 2614.9e12, "i8": 2614.9e12}
 _TPU = {"f32": 197e12, "bf16": 197e12, "f16": 197e12, "i8": 394e12}
 DEVICES: Mapping[str, Device] = {
-    one.name: one
-    for one in (
+    device.name: device
+    for device in (
         Device("a100", _A100, 19.5e12, 2.039e12, host_bytes_per_second=32e9),
         Device("h100", _NVIDIA, 67e12, 3.35e12, host_bytes_per_second=64e9),
         Device("h200", _NVIDIA, 67e12, 4.8e12, host_bytes_per_second=64e9),
@@ -93,7 +97,7 @@ DEVICES: Mapping[str, Device] = {
 
 
 def read_device(path: str) -> Device:
-    """Raises `BadCost` for a file that cannot be read, or that holds no device."""
+    """Read a device file. Raises `BadCost` for a file that cannot be read, or that has no valid device."""
     try:
         return device_from(parsed(Path(path).read_text()), path)
     except OSError as error:
@@ -103,7 +107,7 @@ def read_device(path: str) -> Device:
 
 
 def device_from(data: object, where: str) -> Device:
-    """Raises `BadCost`."""
+    """The device in `data`, the parsed JSON. Raises `BadCost` for anything but a valid device."""
     fields = as_object(as_object(data, where).get("device"), f"{where}: device")
     for name in fields.keys() - set(_FIELDS):
         raise BadCost(f"{where}: device has an unknown field '{name}'; known are {', '.join(_FIELDS)}")
@@ -125,8 +129,8 @@ def device_from(data: object, where: str) -> Device:
 
 
 def to_json(device: Device) -> str:
-    """What `read_device` reads."""
-    said = {
+    """The text of a device file, as `read_device` reads it."""
+    fields = {
         "name": device.name,
         "products": dict(device.products),
         "elementwise": device.elementwise,
@@ -134,11 +138,11 @@ def to_json(device: Device) -> str:
         "bytes_per_second": device.bytes_per_second,
         "host_bytes_per_second": device.host_bytes_per_second,
     }
-    return json.dumps({"device": {name: value for name, value in said.items() if value is not None}}, indent=2) + "\n"
+    return json.dumps({"device": {name: value for name, value in fields.items() if value is not None}}, indent=2) + "\n"
 
 
 def as_object(data: object, where: str) -> dict[str, Any]:
-    """Raises `BadCost` for what is no object of JSON."""
+    """Raises `BadCost` if the value is not a JSON object."""
     if not isinstance(data, dict):
         raise BadCost(f"{where} is no object")
     return cast(dict[str, Any], data)

@@ -1,7 +1,7 @@
 """Bytes that one execution of an operation reads and writes, as XLA's cost analysis counts them: before any fusion.
 
-What is cut out or put in counts twice, with its indices, and not what it is cut out of. Views, constants and what
-forwards its operands move nothing here; XLA counts those that it does not see through.
+A slice or an update counts twice, with its indices, but not the tensor that it is part of. Views, constants and
+operations that forward their operands move nothing here; XLA counts those that it does not see through.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from ..registry import facts_of
 from ..storage import type_bytes
 
 Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
-"""How often values are read or written."""
+"""Values, with the number of times that each is read or written."""
 
 
 def traffic(op: Operation) -> int:
-    """Bytes; regions compute scalars, or are counted by who asks. Raises `Refusal` for values of unknown size."""
+    """The bytes of one execution, without regions, which compute scalars or are counted by the caller.
+
+    Raises `Refusal` for values of unknown size.
+    """
     if is_free(op):
         return 0
     moved = _BY_NAME.get(name_of(op), _all)(op)
@@ -31,10 +34,10 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """It moves nothing and computes nothing: views, constants, terminators, what orders others."""
+    """Whether it moves and computes nothing: views, constants, terminators, and operations that only order others."""
     facts = facts_of(op)
-    shows = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
-    return shows or is_constant(op) or is_ordering(op)
+    is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
+    return is_view_or_terminator or is_constant(op) or is_ordering(op)
 
 
 def _all(op: Operation) -> Moved:
@@ -46,7 +49,7 @@ def _cut(op: Operation) -> Moved:
 
 
 def _cut_at(op: Operation) -> Moved:
-    """Of the indices of a dynamic slice XLA counts the first."""
+    """Of the indices of a dynamic slice, XLA counts only the first."""
     return (2, op.results), (1, op.operands[1:2])
 
 
@@ -60,7 +63,7 @@ def _scattered(op: Operation) -> Moved:
 
 
 def _triangle(op: Operation) -> Moved:
-    """Half of the matrix is read, and half is written."""
+    """Half of the matrix is read and half is written: as many bytes as the operand has."""
     return ((1, op.operands),)
 
 

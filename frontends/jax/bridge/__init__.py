@@ -1,9 +1,9 @@
-"""Between the modules of JAX's MLIR and ours, object by object, where the other way is to print and to parse.
+"""Convert modules between JAX's MLIR bindings and xDSL, object by object, without printing and parsing.
 
-    module = read(lowered.compiler_ir())  # jaxlib.mlir.ir.Module -> xdsl ModuleOp, as parsing its text would give
+    module = read(lowered.compiler_ir())  # jaxlib.mlir.ir.Module -> xdsl ModuleOp, the same as from parsing its text
     theirs = write(module, context)       # and back, verified by MLIR
 
-What cannot cross raises `NotBridged`: whoever calls has the text.
+Both raise `NotBridged` for a module that they cannot convert; the caller then goes through text.
 """
 
 from __future__ import annotations

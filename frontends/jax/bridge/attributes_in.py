@@ -1,4 +1,4 @@
-"""MLIR's types and attributes as ours: each distinct one once, the usual ones without text."""
+"""Convert MLIR's types and attributes to xDSL's: each distinct one once, the common ones without text."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .texts import Texts
 
 
 class AttributesIn:
-    """`types`, `known` and `values` are what was converted, as `type`, `get` and `value` give it."""
+    """Converts and caches. `types`, `attributes` and `values` cache the results of `type`, `get` and `value`."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)
         self.types: dict[ir.Type, TypeAttribute] = {}
-        self.known: dict[ir.Attribute, Attribute] = {}
+        self.attributes: dict[ir.Attribute, Attribute] = {}
         self.values: dict[ir.Attribute, Attribute] = {}
         self._kinds: dict[type[ir.Attribute], Callable[[Any], Attribute]] = {
             ir.IntegerAttr: self._integer,
@@ -51,10 +51,10 @@ class AttributesIn:
         }
 
     def type(self, type: ir.Type) -> TypeAttribute:
-        known = self.types.get(type)
-        if known is None:
-            known = self.types[type] = self._type(type)
-        return known
+        converted = self.types.get(type)
+        if converted is None:
+            converted = self.types[type] = self._type(type)
+        return converted
 
     def _type(self, type: ir.Type) -> TypeAttribute:
         if isinstance(type, ir.RankedTensorType) and type.has_static_shape and type.encoding is None:
@@ -64,19 +64,19 @@ class AttributesIn:
         return self.texts.type(type)
 
     def get(self, attribute: ir.Attribute) -> Attribute:
-        known = self.known.get(attribute)
-        if known is None:
+        converted = self.attributes.get(attribute)
+        if converted is None:
             convert = self._kinds.get(type(attribute), self.texts.attribute)
-            known = self.known[attribute] = convert(attribute)
-        return known
+            converted = self.attributes[attribute] = convert(attribute)
+        return converted
 
     def value(self, constant: ir.Attribute) -> Attribute:
-        """What `stablehlo.constant` holds: a dense constant in the small form."""
-        known = self.values.get(constant)
-        if known is None:
+        """The value of a `stablehlo.constant`: a dense constant becomes a `DenseAttr`."""
+        converted = self.values.get(constant)
+        if converted is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
-            known = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
-        return known
+            converted = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
+        return converted
 
     def _bits(self, constant: Any) -> tuple[Any, bytes]:
         shaped: Any = self.type(constant.type)
@@ -85,7 +85,7 @@ class AttributesIn:
 
     def _integer(self, attribute: Any) -> Attribute:
         kind: Any = self.type(attribute.type)
-        # Others are few, and the bindings give no integers beyond 64 bits.
+        # Other types are rare, and the bindings return no integers beyond 64 bits.
         return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
 
     def _string(self, attribute: Any) -> Attribute:
@@ -100,9 +100,9 @@ class AttributesIn:
 
     def _array(self, attribute: Any) -> Attribute:
         try:
-            return ArrayAttr([self.get(one) for one in attribute])
+            return ArrayAttr([self.get(element) for element in attribute])
         except TypeError:
-            # The bindings do not hand out constants of complex numbers.
+            # The bindings do not return constants of complex numbers.
             return self.texts.attribute(attribute)
 
     def _dictionary(self, attribute: Any) -> Attribute:

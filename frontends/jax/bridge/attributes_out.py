@@ -1,4 +1,4 @@
-"""Our types and attributes as MLIR's: each once, dense constants by their bits and the others by their text."""
+"""Convert xDSL's types and attributes to MLIR's: each once, the common ones by builders, others through text."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from .texts import RESOURCE
 
 
 class AttributesOut:
-    """In the context that is current."""
+    """Converts in the current MLIR context, and caches."""
 
     def __init__(self):
-        # By identity, which is quick; equal ones that are several objects are converted several times.
+        # Keyed by identity, which is fast; equal attributes that are several objects are converted several times.
         self.types: dict[int, ir.Type] = {}
         self._alive: list[Attribute] = []
-        """Those whose identity is a key."""
-        self._known: dict[int, tuple[Attribute, ir.Attribute]] = {}
-        self._of_text: dict[str, ir.Attribute] = {}
+        """Keeps the types alive whose identity is a key."""
+        self._attributes: dict[int, tuple[Attribute, ir.Attribute]] = {}
+        self._parsed_texts: dict[str, ir.Attribute] = {}
         self._kinds: dict[type[Attribute], Callable[[Any], ir.Attribute]] = {
             DenseAttr: lambda attribute: self._constant(attribute, attribute.data.data),
             DenseIntOrFPElementsAttr: self._dense,
@@ -57,11 +57,11 @@ class AttributesOut:
         }
 
     def type(self, type: Attribute) -> ir.Type:
-        known = self.types.get(id(type))
-        if known is None:
+        converted = self.types.get(id(type))
+        if converted is None:
             self._alive.append(type)
-            known = self.types[id(type)] = self._type(type)
-        return known
+            converted = self.types[id(type)] = self._type(type)
+        return converted
 
     def _type(self, type: Any) -> ir.Type:
         if is_tensor(type) and type.has_static_shape() and isinstance(type.encoding, NoneAttr):
@@ -72,43 +72,43 @@ class AttributesOut:
         return build.Type.parse(attribute_text(other))
 
     def get(self, attribute: Attribute) -> ir.Attribute:
-        known = self._known.get(id(attribute))
-        if known is None:
-            convert: Any = self._kinds.get(type(attribute), self._parsed)
-            known = self._known[id(attribute)] = attribute, convert(attribute)
-        return known[1]
+        entry = self._attributes.get(id(attribute))
+        if entry is None:
+            convert: Any = self._kinds.get(type(attribute), self._parse)
+            entry = self._attributes[id(attribute)] = attribute, convert(attribute)
+        return entry[1]
 
     def _dense(self, attribute: Any) -> ir.Attribute:
-        # A constant that is no tensor, or whose elements numpy does not have, is a matter of its text.
+        # A constant that is not a tensor, or whose element type numpy lacks, goes through its text.
         is_plain_tensor = isinstance(attribute.type, TensorType)
-        return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parsed(attribute)
+        return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parse(attribute)
 
     def _string(self, attribute: StringAttr) -> ir.Attribute:
-        return build.StringAttr.get(attribute.data) if is_plain(attribute.data) else self._parsed(attribute)
+        return build.StringAttr.get(attribute.data) if is_plain(attribute.data) else self._parse(attribute)
 
     def _symbol(self, attribute: SymbolRefAttr) -> ir.Attribute:
         name = attribute.root_reference.data
         is_simple = not attribute.nested_references.data and is_plain(name)
-        return build.FlatSymbolRefAttr.get(name) if is_simple else self._parsed(attribute)
+        return build.FlatSymbolRefAttr.get(name) if is_simple else self._parse(attribute)
 
     def _integer(self, attribute: Any) -> ir.Attribute:
         if attribute.type in (i32, i64):
             return build.IntegerAttr.get(self.type(attribute.type), attribute.value.data)
-        return self._parsed(attribute)
+        return self._parse(attribute)
 
     def _numbers(self, attribute: Any) -> ir.Attribute:
         if attribute.elt_type == i64:
             return build.DenseI64ArrayAttr.get(attribute.get_values())
-        return self._parsed(attribute)
+        return self._parse(attribute)
 
     def _constant(self, attribute: Any, bits: bytes) -> ir.Attribute:
         return constant_out(self.type(attribute.type), attribute.type.element_type, bits)
 
-    def _parsed(self, attribute: Attribute) -> ir.Attribute:
+    def _parse(self, attribute: Attribute) -> ir.Attribute:
         text = attribute_text(attribute)
         if RESOURCE in text:
             raise NotBridged("a constant is a resource")
-        known = self._of_text.get(text)
-        if known is None:
-            known = self._of_text[text] = build.Attribute.parse(text)
-        return known
+        parsed = self._parsed_texts.get(text)
+        if parsed is None:
+            parsed = self._parsed_texts[text] = build.Attribute.parse(text)
+        return parsed

@@ -1,4 +1,4 @@
-"""The builders of MLIR's bindings, whose types are told to a type checker in part only."""
+"""The builders of MLIR's bindings, untyped: their type stubs are incomplete."""
 
 from __future__ import annotations
 

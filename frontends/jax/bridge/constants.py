@@ -1,6 +1,6 @@
-"""Dense constants, by their bits.
+"""Convert dense constants by their bits.
 
-The bindings show the bits of some element types as a buffer, and take those of all.
+The bindings expose the bits of some element types as a buffer, and accept the bits of all.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .not_bridged import NotBridged
 
 
 def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
-    """The bits of one element for a splat, else of all in row-major order; None where the bindings do not show them."""
+    """The bits of one element for a splat, else of all in row-major order; None if the bindings do not expose them."""
     try:
         view = memoryview(constant)
     except BufferError:
         return None
     dtype = dtype_of(type.element_type)
     if view.itemsize != dtype.itemsize:
-        raise NotBridged(f"the bindings show a {type} in elements of {view.itemsize} bytes")
+        raise NotBridged(f"the bindings expose a {type} in elements of {view.itemsize} bytes")
     values = np.asarray(view)
     if constant.is_splat and values.size:
         values = values.reshape(-1)[:1]
@@ -35,21 +35,21 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
 
 
 def small(type: Attribute, bits: bytes) -> DenseAttr:
-    """The value of `stablehlo.constant`."""
+    """The attribute for the value of a `stablehlo.constant`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
 
 def standard(type: Attribute, bits: bytes) -> Attribute:
-    """xDSL's own attribute."""
+    """xDSL's own dense attribute."""
     assert is_shaped(type), "dense constants have a shape"
     return to_standard(type, bits)
 
 
 def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
-    """The bits of one element, or of all. MLIR finds splats on its own."""
+    """MLIR's constant from the bits of one element, or of all. MLIR detects splats itself."""
     dtype = dtype_of(element)
-    # One byte for each element below a byte, as MLIR takes them from a buffer; what is wider only has to be as wide.
+    # MLIR reads elements narrower than a byte from one byte each; of wider ones only the width has to match.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype
     values = np.frombuffer(bits, form)
     return build.DenseElementsAttr.get(values, type=type)

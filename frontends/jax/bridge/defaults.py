@@ -1,4 +1,4 @@
-"""What MLIR's custom forms leave out, because it is the default: the parser does not have it either."""
+"""Properties that MLIR's custom forms omit if they have their default value; the parser does not add them either."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
 
 @cache
 def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
-    """Of the operations of this name."""
+    """The omitted properties and default values of the operations of this name."""
     context: Context = make_context()
     return tuple(
         (property, ModuleParser(context, text).parse_attribute()) for property, text in DEFAULTS.get(name, {}).items()

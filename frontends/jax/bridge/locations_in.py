@@ -1,4 +1,4 @@
-"""MLIR's locations as ours: the same objects that the parser makes, each distinct one once."""
+"""Convert MLIR's locations to xDSL's: the same attributes as the parser creates, each distinct one once."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .not_bridged import NotBridged
 
 
 class LocationsIn:
-    """`metadata`: how an attribute inside of a fused location is read."""
+    """Converts and caches. `metadata`: converts the attribute inside a fused location."""
 
     def __init__(self, metadata: Callable[[ir.Attribute], Attribute]):
         self._metadata = metadata
-        # A location of the bindings is hashed by its address in Python; its attribute by its address in MLIR, where
-        # equal ones are one.
-        self._known: dict[ir.Attribute, LocationAttr] = {}
+        # The bindings hash a location by its address in Python, and its attribute by its address in MLIR, which is
+        # the same for equal locations.
+        self._locations: dict[ir.Attribute, LocationAttr] = {}
 
     def get(self, location: ir.Location) -> LocationAttr:
         key = location.attr
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._anew(location)
-        return known
+        converted = self._locations.get(key)
+        if converted is None:
+            converted = self._locations[key] = self._convert(location)
+        return converted
 
-    def _anew(self, location: ir.Location) -> LocationAttr:
+    def _convert(self, location: ir.Location) -> LocationAttr:
         if isinstance(location, ir.NameLoc):
             child = self.get(location.child_loc)
-            # `loc("name")`: MLIR has an unknown location inside, and prints none.
+            # `loc("name")` has an unknown location inside, which MLIR does not print.
             return name_location(location.name_str, NoneAttr() if child is UNKNOWN_LOC else child)
         if isinstance(location, ir.CallSiteLoc):
             return CallSiteLoc(self.get(location.callee), self.get(location.caller))
@@ -46,4 +46,4 @@ class LocationsIn:
             metadata = NoneAttr() if location.metadata is None else self._metadata(location.metadata)
             parts: list[Any] = list(location.locations)
             return FusedLoc(tuple(self.get(part) for part in parts), metadata)
-        raise NotBridged(f"a location of a kind that is not known: {location}")
+        raise NotBridged(f"unsupported kind of location: {location}")

@@ -1,4 +1,4 @@
-"""Our locations as MLIR's."""
+"""Convert xDSL's locations to MLIR's."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .not_bridged import NotBridged
 
 
 class LocationsOut:
-    """In the context that is current. `metadata`: how an attribute inside of a fused location is written."""
+    """Converts in the current MLIR context, and caches. `metadata`: converts the attribute inside a fused location."""
 
     def __init__(self, metadata: Callable[[Attribute], ir.Attribute]):
         self._metadata = metadata
-        # By identity: nested locations take long to hash. The value keeps the key alive.
-        self._known: dict[int, tuple[Attribute, ir.Location]] = {}
+        # Keyed by identity: nested locations are slow to hash. The value keeps the key alive.
+        self._locations: dict[int, tuple[Attribute, ir.Location]] = {}
 
     def get(self, location: Attribute) -> ir.Location:
-        known = self._known.get(id(location))
-        if known is None:
-            known = self._known[id(location)] = location, self._anew(location)
-        return known[1]
+        entry = self._locations.get(id(location))
+        if entry is None:
+            entry = self._locations[id(location)] = location, self._convert(location)
+        return entry[1]
 
-    def _anew(self, location: Attribute) -> ir.Location:
+    def _convert(self, location: Attribute) -> ir.Location:
         if type(location) is NameLoc:
-            # Nearly every one.
+            # First, since nearly every location is one.
             child = location.location
             return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:
@@ -47,4 +47,4 @@ class LocationsOut:
             case UnknownLoc():
                 return build.UnknownLoc.get()
             case _:
-                raise NotBridged(f"a location of a kind that is not known: {location}")
+                raise NotBridged(f"unsupported kind of location: {location}")

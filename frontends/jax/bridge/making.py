@@ -1,8 +1,8 @@
-"""Makes xDSL's operations without the checks that hold already: whole blocks, of what nobody else has.
+"""Create xDSL operations and fill blocks without xDSL's checks, which hold here by construction.
 
-xDSL asks each operation that joins a block whether it stands elsewhere, or around the block, and each kind of operation
-which properties have a default. Here an operation is new, in a block that is new, and was complete in MLIR. Where the
-fields of xDSL's objects are not those that are known, xDSL makes them.
+xDSL checks of each operation that joins a block that it has no parent and does not contain the block, and fills in
+default properties. Here operations and blocks are new, and operations were complete in MLIR. If the fields of xDSL's
+classes differ from `FIELDS`, xDSL's own constructors are used.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ FIELDS = {
     NameLoc: "desc location",
     StringAttr: "data",
 }
-"""What is set here, and all there is to set."""
+"""The fields that this module sets, which must be all fields of these classes."""
 
 
-def is_as_known() -> bool:
+def has_expected_fields() -> bool:
     return all(" ".join(field.name for field in fields(kind)) == names for kind, names in FIELDS.items())
 
 
-KNOWN = is_as_known()
+HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Whether `make` may make it: nothing happens in its constructor."""
-    if not KNOWN or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
+    """Whether `make` can create operations of this class: it has no own constructor and no default properties."""
+    if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False
-    defined = kind.get_irdl_definition()
-    named = (*defined.properties.values(), *defined.attributes.values())
-    has_default = any(not isinstance(one, OptionalDef) and one.default_value is not None for one in named)
-    # A constant asks for the small form of its value, which it is given here.
+    irdl = kind.get_irdl_definition()
+    definitions = (*irdl.properties.values(), *irdl.attributes.values())
+    has_default = any(not isinstance(named, OptionalDef) and named.default_value is not None for named in definitions)
+    # `create` of a constant converts its value to `DenseAttr`, which the bridge has done already.
     own = kind.create.__func__ not in (Operation.create.__func__, DenseConstantOp.create.__func__)  # type: ignore
     return not (has_default or own or kind.__post_init__ is not IRDLOperation.__post_init__)
 
@@ -55,7 +55,7 @@ def make(
     location: LocationAttr,
     regions: Sequence[Region],
 ) -> Operation:
-    """As `kind.create`, of what nobody else has; the dictionaries become those of the operation."""
+    """Like `kind.create`. The operation takes over the dictionaries and regions, which must not be shared."""
     op: Any = object.__new__(kind)
     uses: list[Any] = []
     for index, value in enumerate(operands):
@@ -79,34 +79,36 @@ def make(
 
 
 def fill(block: Block, ops: Sequence[Operation]) -> None:
-    """Put operations that stand nowhere into a block that is empty."""
-    if not KNOWN:
+    """Put operations without a parent into an empty block."""
+    if not HAS_EXPECTED_FIELDS:
         return block.add_ops(ops)
     before: Any = None
-    inside: Any
-    for inside in ops:
-        inside.parent = block
-        inside._prev_op = before
+    op: Any
+    for op in ops:
+        op.parent = block
+        op._prev_op = before
         if before is not None:
-            before._next_op = inside
-        before = inside
+            before._next_op = op
+        before = op
     if ops:
-        filled: Any = block
-        filled._first_op, filled._last_op = ops[0], ops[-1]
+        untyped_block: Any = block
+        untyped_block._first_op, untyped_block._last_op = ops[0], ops[-1]
 
 
-def _named(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
+def _unchecked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     name: Any = object.__new__(StringAttr)
     object.__setattr__(name, "data", text)
-    made: Any = object.__new__(NameLoc)
-    object.__setattr__(made, "desc", name)
-    object.__setattr__(made, "location", child)
-    return made
+    location: Any = object.__new__(NameLoc)
+    object.__setattr__(location, "desc", name)
+    object.__setattr__(location, "location", child)
+    return location
 
 
 def checked_name(text: str, child: LocationAttr | NoneAttr) -> NameLoc:
     return NameLoc(StringAttr(text), child)
 
 
-name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = _named if KNOWN else checked_name
-"""`loc("text"(child))`; nearly every location is one, and no two are alike."""
+name_location: Callable[[str, LocationAttr | NoneAttr], NameLoc] = (
+    _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
+)
+"""Creates `loc("text"(child))`. Nearly every location is one, and no two are equal."""

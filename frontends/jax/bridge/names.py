@@ -1,4 +1,4 @@
-"""The names that MLIR prints for values: `%arg0`, `%cst`; ours are what the parser would keep of them."""
+"""Name hints for values, from the names that MLIR prints (`%arg0`, `%cst`): the hints that the parser would keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Names:
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """Of operations by name, those seen: each kind of operation names its results always or never."""
+        """By operation name, whether its results have numbers only: a kind of operation names all results or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
@@ -26,7 +26,7 @@ class Names:
         _give([self._hint(argument) for argument in arguments], ours)
 
     def _hint(self, value: Any) -> str | None:
-        """None for `%0`, and `%0#1`."""
+        """The name; None for a number, as `%0` or `%0#1`."""
         name = value.get_name(self._state)[1:].partition("#")[0]
         return None if name.isdecimal() else name
 

@@ -1,7 +1,7 @@
-"""The one error of the bridge."""
+"""The only error that the bridge raises."""
 
 from __future__ import annotations
 
 
 class NotBridged(Exception):
-    """Something cannot cross without text; the words say what."""
+    """A module cannot be converted without its text; the message has the reason."""

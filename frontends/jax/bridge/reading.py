@@ -1,4 +1,4 @@
-"""A module of MLIR as ours: the same IR, to the byte of its text, that parsing what JAX prints would give."""
+"""Convert an MLIR module to an xDSL module. It prints to the same bytes as the module parsed from JAX's text."""
 
 from __future__ import annotations
 
@@ -26,33 +26,36 @@ from .texts import Dictionary
 
 
 def read(module: ir.Module) -> ModuleOp:
-    """Raises `NotBridged` for what only the text can say."""
+    """The xDSL module. Raises `NotBridged` for a module that can only be converted through its text."""
     try:
         with no_collection():
-            found = _Reader(module).operation(module.operation)
+            converted = _Reader(module).operation(module.operation)
     except NotBridged:
         raise
     except Exception as error:
-        # The bindings, and xDSL's checks, raise whatever they raise; all mean that the text is asked.
+        # The bindings and xDSL's checks raise errors of many types; for all of them the caller falls back to text.
         raise NotBridged(f"{type(error).__name__}: {error}") from error
-    assert isinstance(found, ModuleOp), "the outermost operation of a module is one"
-    return found
+    assert isinstance(converted, ModuleOp), "the outermost operation of a module is one"
+    return converted
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is known of all operations of one name."""
+    """Facts shared by all operations of one name."""
 
-    of: type[Operation]
+    op_class: type[Operation]
     properties: dict[str, object]
-    is_known: bool
+    """Definitions by name; empty without an IRDL definition."""
+    has_definition: bool
     is_constant: bool
     is_checked: bool
+    """Needs `normalize`."""
     is_plain: bool
-    left_out: tuple[tuple[str, Attribute], ...]
-    """Properties that MLIR does not print where they have this value, which goes without saying."""
-    seen: dict[ir.Attribute, Attribute]
-    """What was converted, as the operations of this name hold it."""
+    """Can be created by `make`."""
+    omitted: tuple[tuple[str, Attribute], ...]
+    """Properties that MLIR does not print if they have this value, the default."""
+    converted: dict[ir.Attribute, Attribute]
+    """The cache of converted attributes, in the form that operations of this name hold."""
 
 
 class _Reader:
@@ -80,13 +83,13 @@ class _Reader:
             raise NotBridged("a value is used in front of its definition") from None
         location = self._locations.get(op.location)
         regions = [self._region(region) for region in op.regions]
-        # Only where a region has several blocks, any operation can go to one.
+        # Only if a region has several blocks can an operation have successors.
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         properties, attributes = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
-            made = make(kind.of, operands, types, properties, attributes, location, regions)
+            made = make(kind.op_class, operands, types, properties, attributes, location, regions)
         else:
-            made = kind.of.create(
+            made = kind.op_class.create(
                 operands=operands,
                 result_types=types,
                 properties=properties,
@@ -99,15 +102,15 @@ class _Reader:
             values.update(zip(results, made.results, strict=True))
             self._names.give(name, results, made.results)
         if kind.is_checked:
-            # In the order of their definition, in which the parser makes them.
+            # In the order of their definition, as the parser creates them.
             made.properties = {name: made.properties[name] for name in kind.properties if name in made.properties}
             normalize(made)
         return made
 
     def _types(self, values: list[Any]) -> list[TypeAttribute]:
-        known = self._attributes.types
+        types = self._attributes.types
         try:
-            return [known[value.type] for value in values]
+            return [types[value.type] for value in values]
         except KeyError:
             return [self._attributes.type(value.type) for value in values]
 
@@ -130,57 +133,58 @@ class _Reader:
         return block
 
     def _kind(self, name: str) -> _Kind:
-        of = self._context.get_op(name)
-        is_known = issubclass(of, IRDLOperation)
-        defined = dict[str, object](of.get_irdl_definition().properties) if is_known else {}
-        is_constant = issubclass(of, DenseConstantOp)
-        seen = self._attributes.values if is_constant else self._attributes.known
+        op_class = self._context.get_op(name)
+        has_definition = issubclass(op_class, IRDLOperation)
+        properties = dict[str, object](op_class.get_irdl_definition().properties) if has_definition else {}
+        is_constant = issubclass(op_class, DenseConstantOp)
+        converted = self._attributes.values if is_constant else self._attributes.attributes
         return _Kind(
-            of,
-            defined,
-            is_known,
+            op_class,
+            properties,
+            has_definition,
             is_constant,
-            of in CHECKS or of in UNKNOWN_PROPERTIES,
-            can_be_made(of),
+            op_class in CHECKS or op_class in UNKNOWN_PROPERTIES,
+            can_be_made(op_class),
             defaults_of(name),
-            seen,
+            converted,
         )
 
     def _dictionaries(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """Properties and attributes, which the bindings do not tell apart."""
-        given = op.attributes
-        if not len(given):
+        """Properties and attributes, which the bindings do not distinguish."""
+        source = op.attributes
+        if not len(source):
             return {}, {}
-        if not kind.is_known:
+        if not kind.has_definition:
             return self._attributes.texts.dictionaries(op)
         try:
-            items = given.items()
+            items = source.items()
         except TypeError:
-            return self._divided(op, kind)
+            return self._dictionaries_from_text(op, kind)
         get = self._attributes.value if kind.is_constant else self._attributes.get
         try:
-            found = {name: kind.seen[value] for name, value in items}
+            dictionary = {name: kind.converted[value] for name, value in items}
         except KeyError:
-            found = {
+            dictionary = {
                 name: get(value) if name in kind.properties else self._attributes.get(value) for name, value in items
             }
-        for name, default in kind.left_out:
-            if found.get(name) == default:
-                del found[name]
-        return (found, {}) if found.keys() <= kind.properties.keys() else _split(found, kind)
+        for name, default in kind.omitted:
+            if dictionary.get(name) == default:
+                del dictionary[name]
+        return (dictionary, {}) if dictionary.keys() <= kind.properties.keys() else _split(dictionary, kind)
 
-    def _divided(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
-        """By way of the text, where an attribute is a constant of complex numbers, which the bindings do not show."""
+    def _dictionaries_from_text(self, op: Any, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+        """Through text, for an operation with a constant of complex numbers, which the bindings do not expose."""
         properties, attributes = self._attributes.texts.dictionaries(op)
-        found = properties | attributes
-        value = found.get("value")
+        dictionary = properties | attributes
+        value = dictionary.get("value")
         if kind.is_constant and value is not None and is_standard_dense(value):
-            found["value"] = to_small(value)
-        return _split(found, kind)
+            dictionary["value"] = to_small(value)
+        return _split(dictionary, kind)
 
 
-def _split(found: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+def _split(dictionary: Dictionary, kind: _Kind) -> tuple[Dictionary, Dictionary]:
+    """Properties and attributes, by the definition of the operation."""
     return (
-        {name: value for name, value in found.items() if name in kind.properties},
-        {name: value for name, value in found.items() if name not in kind.properties},
+        {name: value for name, value in dictionary.items() if name in kind.properties},
+        {name: value for name, value in dictionary.items() if name not in kind.properties},
     )

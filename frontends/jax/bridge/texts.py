@@ -1,4 +1,4 @@
-"""What has no shorter way: one type, attribute or dictionary as text, read by our parser."""
+"""Convert one type, attribute or dictionary through its text, for those that the bindings do not expose."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ....mlir_io.parser import ModuleParser
 from ....support.type_guards import AnyShaped
 from .not_bridged import NotBridged
 
-FoundT = TypeVar("FoundT")
+ParsedT = TypeVar("ParsedT")
 Dictionary = dict[str, Attribute]
 _UP_TO_PROPERTIES = re.compile(r'(?:%[^=]*= )?"[\w.$-]+"\([^()]*\)(?:\[[^\]]*\])? ?')
 _REGIONS = re.compile(r" ?\(\{(?:\.\.\.)?\}(?:, \{(?:\.\.\.)?\})*\)")
 RESOURCE = "dense_resource<"
-"""The content of a resource stands at the end of a module only."""
+"""The contents of resources are printed only at the end of a module."""
 
 
 class Texts:
-    """The texts of one module."""
+    """Parses texts in the context of one module."""
 
     def __init__(self, context: Context):
         self._context = context
@@ -44,8 +44,8 @@ class Texts:
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """What the generic form of the operation shows as properties, and what as attributes."""
-        # In its own scope: otherwise MLIR would number all values of the module to print one operation.
+        """Properties and attributes, as the generic form of the operation separates them."""
+        # With a local scope: otherwise MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()
 
@@ -56,11 +56,11 @@ class Texts:
 
 
 class _SmallParser(ModuleParser):
-    def to_the_end(self, found: FoundT) -> FoundT:
-        """What was found, if it is all that the text says: xDSL stops where it understands no more."""
+    def to_the_end(self, parsed: ParsedT) -> ParsedT:
+        """Return `parsed`. Raises `NotBridged` if text follows: xDSL stops at syntax that it does not know."""
         if self._current_token.kind != MLIRTokenKind.EOF:
             raise NotBridged(f"not all of it is read: {self.lexer.input.content[:80]}")
-        return found
+        return parsed
 
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:
         self._skip(_UP_TO_PROPERTIES)
@@ -69,6 +69,6 @@ class _SmallParser(ModuleParser):
         return properties, self.parse_optional_attr_dict()
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
-        found = pattern.match(self.lexer.input.content, self.pos)
-        if found is not None:
-            self._resume_from(found.end())
+        match = pattern.match(self.lexer.input.content, self.pos)
+        if match is not None:
+            self._resume_from(match.end())

@@ -1,4 +1,4 @@
-"""Our module as one of MLIR: what parsing our text would give, verified by MLIR."""
+"""Convert an xDSL module to an MLIR module, the same as MLIR would parse from its text, and verify it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .not_bridged import NotBridged
 
 
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
-    """In this context. Raises `NotBridged` for what only the text can say, and for what MLIR refuses."""
+    """The MLIR module in this context. Raises `NotBridged` for a module that can only be converted through its text,
+    and for one that MLIR rejects."""
     try:
         with no_collection(), context, build.Location.unknown():
             made = _Writer().module(module)
@@ -26,20 +27,20 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     except NotBridged:
         raise
     except Exception as error:
-        # The bindings raise whatever they raise; the text has the better words for what MLIR refuses.
+        # The bindings raise errors of many types; parsing the text gives better messages if MLIR rejects the module.
         raise NotBridged(f"{type(error).__name__}: {error}") from error
     return made
 
 
 class _Writer:
-    """Every operation is put where it belongs before the next one is made: MLIR aborts the process when a value goes
-    that is still read."""
+    """Inserts every operation before it creates the next one: MLIR aborts the process if a value with uses is
+    destroyed."""
 
     def __init__(self):
         self._attributes = AttributesOut()
         self._locations = LocationsOut(self._attributes.get)
         self._values: dict[int, Any] = {}
-        """By the identity of ours."""
+        """By the identity of the xDSL value."""
         self._names: dict[type[Operation], str] = {}
         self._blocks: dict[Block, ir.Block] = {}
         self._dictionaries: dict[tuple[object, ...], dict[str, ir.Attribute]] = {}
@@ -66,7 +67,7 @@ class _Writer:
                 self._types(results),
                 operands,
                 self._dictionary(op),
-                # Only where a region has several blocks, any operation can go to one.
+                # Only if a region has several blocks can an operation have successors.
                 [self._blocks[successor] for successor in op.successors] if self._blocks else None,
                 len(regions),
                 location_of(op.location),
@@ -84,9 +85,9 @@ class _Writer:
             op = op.next_op
 
     def _types(self, values: Sequence[SSAValue]) -> list[ir.Type]:
-        known = self._attributes.types
+        types = self._attributes.types
         try:
-            return [known[id(value._type)] for value in values]  # pyright: ignore[reportPrivateUsage]
+            return [types[id(value._type)] for value in values]  # pyright: ignore[reportPrivateUsage]
         except KeyError:
             return [self._attributes.type(value.type) for value in values]
 
@@ -109,15 +110,15 @@ class _Writer:
         if not named:
             return None
         key = (*named, *map(id, named.values()))
-        known = self._dictionaries.get(key)
-        if known is None:
+        converted = self._dictionaries.get(key)
+        if converted is None:
             get = self._attributes.get
-            known = {name: get(value) for name, value in named.items() if name != NAME_OF_UNKNOWN}
-            self._dictionaries[key] = known
-        return known
+            converted = {name: get(value) for name, value in named.items() if name != NAME_OF_UNKNOWN}
+            self._dictionaries[key] = converted
+        return converted
 
     def _name(self, op: Operation) -> str:
-        """Each kind of operation has one, those that xDSL does not know too."""
+        """The operation's name, cached by class. xDSL has a class for each unregistered operation too."""
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         self._names[type(op)] = name
         return name

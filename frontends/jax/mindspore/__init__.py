@@ -1,4 +1,4 @@
-"""`recompute.jax.mindspore`: MindSpore's interfaces to recomputation, for functions and modules of JAX.
+"""`recompute.jax.mindspore`: MindSpore's recomputation API, for functions and modules of JAX.
 
     ms = recompute.jax.mindspore                   # nothing of MindSpore itself is needed
 
@@ -10,8 +10,7 @@
 
     exp = ms.Primitive(jnp.exp).recompute(False)   # ops.Primitive.recompute
 
-`recompute.jax.jit` of the step does what they say; under `jax.jit` they say nothing. docs/coming_from_mindspore.md has
-call beside call.
+They take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/coming_from_mindspore.md compares the calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`nn.Cell.recompute`: a function or a module that is told once, and is a segment whenever it is called."""
+"""`nn.Cell.recompute`: a function or a module whose calls are segments, once `recompute()` is called on it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _JAX: Any = jax
 
 
 class Cell(Generic[R]):
-    """A function, or a module of flax or equinox. What it is around is left as it is, and is called as it is.
+    """A wrapper of a function, or of a module of flax or equinox, which stays unchanged.
 
-    It is a pytree of what is inside, so a cell around an equinox module can be part of a model. Raises `TypeError` for
-    what cannot be called.
+    A cell is a pytree with the module inside, so a cell around an equinox module can be part of a model. Raises
+    `TypeError` if `block` is not callable.
     """
 
     def __init__(self, block: Callable[..., R]) -> None:
@@ -35,24 +35,25 @@ class Cell(Generic[R]):
         recompute_slice_activation: bool = False,
         output_recompute: bool = False,
     ) -> None:
-        """From now on calls are recomputed, all inside but what leaves the cell. Said again, the last time counts.
+        """Recompute all later calls: every operation inside, except the outputs of the cell. A second call overrides
+        the first.
 
-        mp_comm_recompute: collectives inside may run again, on all devices alike.
-        parallel_optimizer_comm_recompute: those that gather parameters may: all-gathers of arguments of the step.
-        recompute_slice_activation: what is kept for the cell is sharded over the devices of the mesh meanwhile.
-        output_recompute: what leaves the cell is computed again too.
+        mp_comm_recompute: Collectives inside may be recomputed, on all devices alike.
+        parallel_optimizer_comm_recompute: So may those that gather parameters: all-gathers of arguments of the step.
+        recompute_slice_activation: Values saved for the cell are sharded over the devices of the mesh meanwhile.
+        output_recompute: The outputs of the cell are recomputed too.
 
-        Inside of a cell that is recomputed it says nothing: the outer one counts. Raises `TypeError` for what is not
-        True or False.
+        A cell inside a recomputed cell is ignored: the outer one counts. Raises `TypeError` for a switch that is
+        neither True nor False.
         """
-        said = {
+        switches = {
             "mp_comm_recompute": mp_comm_recompute,
             "parallel_optimizer_comm_recompute": parallel_optimizer_comm_recompute,
             "recompute_slice_activation": recompute_slice_activation,
             "output_recompute": output_recompute,
         }
-        checked.flags("Cell.recompute", **said)
-        self.switches = Switches(**said)
+        checked.flags("Cell.recompute", **switches)
+        self.switches = Switches(**switches)
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.switches is None:
@@ -63,23 +64,23 @@ class Cell(Generic[R]):
         return f"Cell({self.block!r}{'' if self.switches is None else ', recomputed'})"
 
 
-def _flattened(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """A function is no leaf: it is part of the structure."""
+def _flatten(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Children and structure. A plain function is part of the structure, not a leaf."""
     is_data = not _JAX.tree_util.all_leaves([cell.block])
     return ((cell.block,), (None, cell.switches)) if is_data else ((), (cell.block, cell.switches))
 
 
-def _flattened_with_keys(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    inside, structure = _flattened(cell)
-    return tuple((_JAX.tree_util.GetAttrKey("block"), one) for one in inside), structure
+def _flatten_with_keys(cell: Cell[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    children, structure = _flatten(cell)
+    return tuple((_JAX.tree_util.GetAttrKey("block"), child) for child in children), structure
 
 
-def _unflattened(structure: tuple[Any, ...], inside: tuple[Any, ...]) -> Cell[Any]:
+def _unflatten(structure: tuple[Any, ...], children: tuple[Any, ...]) -> Cell[Any]:
     kind: Any = Cell
     cell: Cell[Any] = object.__new__(kind)
     block, cell.switches = structure
-    (cell.block,) = inside or (block,)
+    (cell.block,) = children or (block,)
     return cell
 
 
-_JAX.tree_util.register_pytree_with_keys(Cell, _flattened_with_keys, _unflattened, _flattened)
+_JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _flatten)

@@ -1,4 +1,4 @@
-"""`mindspore.recompute`: one call of a function, computed again in the backward pass."""
+"""`mindspore.recompute`: one call of a function, recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ R = TypeVar("R")
 def recompute(
     block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
 ) -> R:
-    """`block(*args, **kwargs)`, of which only the arguments and the results are kept for the backward pass.
+    """Call `block(*args, **kwargs)`; the backward pass saves only its arguments and results, and recomputes the rest.
 
-    use_reentrant: means nothing here: there is no tape, and complex types are differentiated either way.
-    output_recompute: what the block returns is computed again too. Blocks behind one another stay apart.
+    use_reentrant: Has no effect: there is no tape, and complex types are differentiated either way.
+    output_recompute: The results are recomputed too. Consecutive blocks stay separate segments.
 
-    Inside of another such call the outer one counts. Raises `TypeError` for what cannot be called.
+    Inside another such call, the outer one counts. Raises `TypeError` if `block` is not callable, or for a switch that
+    is neither True nor False.
     """
     checked.a_callable("recompute", block)
     checked.flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)

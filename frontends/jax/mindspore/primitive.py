@@ -1,4 +1,4 @@
-"""`ops.Primitive.recompute`: one operation that runs again, or that does not, whatever is around it."""
+"""`ops.Primitive.recompute`: one operation that is always recomputed, or never, regardless of enclosing cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class Primitive(Generic[R]):
-    """A function of JAX as one operation, such as `jnp.exp`. Raises `TypeError` for what cannot be called."""
+    """A function of JAX as one operation, such as `jnp.exp`. Raises `TypeError` if it is not callable."""
 
     def __init__(self, function: Callable[..., R]) -> None:
         checked.a_callable("Primitive", function)
@@ -21,9 +21,9 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """True: it runs again, results and all, also outside of every cell. False: not even inside of one.
+        """Recompute later calls, results included, also outside cells; or, with False, never, even inside a cell.
 
-        Gives itself back. Raises `TypeError` for what is not True or False.
+        Returns the primitive itself. Raises `TypeError` if `mode` is neither True nor False.
         """
         checked.flags("Primitive.recompute", mode=mode)
         self.mode = mode

@@ -1,10 +1,10 @@
-"""`recompute.jax.paddle`: the recomputation of PaddlePaddle under its own names, for JAX.
+"""`recompute.jax.paddle`: PaddlePaddle's recomputation API, under its own names, for JAX.
 
     hidden = paddle.recompute(block, x)                                  # fleet.utils.recompute
     y = paddle.recompute_sequential({"segments": 2}, blocks, x)          # incubate.distributed.fleet
     optimizer = paddle.RecomputeOptimizer(optax.adam(0.01))              # incubate.optimizer
 
-All of them say what is to be recomputed; `recompute.jax.jit` does it, and under `jax.jit` nothing is recomputed.
+They take effect under `recompute.jax.jit`; under `jax.jit` nothing is recomputed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One step of the inner optimizer, for some of the parameters."""
+"""One step of the inner optimizer, for a subset of the parameters."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ _JAX: Any = jax
 
 
 def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """The program after the update, with this loss. `gradients`: by the number of the leaf.
+    """The program after the update, with this loss. `gradients`: by leaf number.
 
-    The inner optimizer sees zeros where there is none, and what it makes of them is not taken.
+    Parameters without a gradient keep their values: the inner optimizer gets zeros for them, and its updates are
+    discarded.
     """
     leaves, tree = _JAX.tree.flatten(program.parameters)
-    given = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
-    updates, state = optimizer.update(tree.unflatten(given), program.state, program.parameters)
-    added = [_added(p, u) if n in gradients else p for n, (p, u) in _both(tree, program.parameters, updates)]
+    padded = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]
+    updates, state = optimizer.update(tree.unflatten(padded), program.state, program.parameters)
+    pairs = _leaf_pairs(tree, program.parameters, updates)
+    parameters = [_add(parameter, update) if n in gradients else parameter for n, (parameter, update) in pairs]
     if len(gradients) < len(leaves):
-        state = _state(tree, gradients, program.state, state)
-    return Program(tree.unflatten(added), state, loss)
+        state = _merge_states(tree, gradients, program.state, state)
+    return Program(tree.unflatten(parameters), state, loss)
 
 
-def _added(parameter: Any, update: Any) -> Any:
+def _add(parameter: Any, update: Any) -> Any:
     return (parameter + update).astype(parameter.dtype)
 
 
-def _state(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """The new state, with the old one of the parameters that have no gradient, wherever it has a part for each."""
+def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
+    """The new state, but the old one of parameters without a gradient, in each part that is a pytree like theirs."""
 
     def is_like_parameters(part: Any) -> bool:
         return _JAX.tree.structure(part) == tree
@@ -42,11 +44,11 @@ def _state(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
     def part(before: Any, after: Any) -> Any:
         if not is_like_parameters(before):
             return after
-        return tree.unflatten([new if n in gradients else old for n, (old, new) in _both(tree, before, after)])
+        return tree.unflatten([new if n in gradients else old for n, (old, new) in _leaf_pairs(tree, before, after)])
 
     return _JAX.tree.map(part, old, new, is_leaf=is_like_parameters)
 
 
-def _both(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """What stands at each leaf of the parameters in two pytrees like theirs."""
+def _leaf_pairs(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """The subtrees of two pytrees at each leaf of `tree`, numbered."""
     return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -1,4 +1,4 @@
-"""The checkpoints of an optimizer: names that hold for every step, and values that hold while a loss is run."""
+"""The checkpoints of an optimizer: names, which hold for every step, and values, which hold for one run of the loss."""
 
 from __future__ import annotations
 
@@ -15,70 +15,79 @@ from .kinds import kind_of
 _JAX: Any = jax
 """Partly unknown to type checkers."""
 NOT_INSIDE = (
-    "set_checkpoints was given values outside of the loss, where nothing is known of them: call it inside of the loss, "
-    "or give names of jax.ad_checkpoint.checkpoint_name; nothing is set"
+    "set_checkpoints was given values outside of the loss, where they have no meaning: call it inside of the loss, or "
+    "give names of jax.ad_checkpoint.checkpoint_name; no checkpoints are set"
 )
 NO_LIST = "_checkpoints should be a list of Variable or a list of String"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What is a checkpoint."""
+class CheckpointList:
+    """One list of checkpoints: names and traced values, without duplicates."""
 
     names: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
 
     @staticmethod
-    def of(checkpoints: object) -> Said:
-        """Raises `TypeError`. The same one twice is one."""
+    def of(checkpoints: object) -> CheckpointList:
+        """Check and split a user's list.
+
+        Raises `TypeError` for anything but a list of names and arrays, `ValueError` for a name that is empty or has a
+        comma.
+        """
         if not isinstance(checkpoints, list):
             raise TypeError(f"{NO_LIST}, not {kind_of(checkpoints)}")
-        given: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
-        if wrong := [one for one in given if not isinstance(one, str | jax.Array)]:
+        elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
+        if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
             raise TypeError(f"{NO_LIST}, and holds {kind_of(wrong[0])}")
-        if wrong := [one for one in given if isinstance(one, str) and (not one or "," in one)]:
+        if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: '{wrong[0]}' is no name: it is empty, or has a comma")
-        names = dict.fromkeys(one for one in given if isinstance(one, str))
-        values = {id(one): one for one in given if not isinstance(one, str)}
-        return Said(tuple(names), tuple(values.values()))
+        names = dict.fromkeys(name for name in elements if isinstance(name, str))
+        values = {id(value): value for value in elements if not isinstance(value, str)}
+        return CheckpointList(tuple(names), tuple(values.values()))
 
 
 class Checkpoints:
-    """What is set; while a loss runs, a second one beside it that ends with the run: nothing traced is kept."""
+    """The checkpoints that are set. While a loss runs, it has a list of its own, dropped when the run ends, so that no
+    tracer outlives its trace."""
 
     def __init__(self) -> None:
-        self._lasting = Said()
-        self._running: list[Said] = []
+        self._lasting = CheckpointList()
+        self._running: list[CheckpointList] = []
         self._lost = False
+        """Values were set outside of a loss and dropped."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Raises `TypeError` for anything but a list of names and arrays. Values stay with the run of the loss."""
-        said = Said.of(checkpoints)
+        """Set the checkpoints of the running loss; outside of one, of all later runs, names only.
+
+        Raises as `CheckpointList.of`.
+        """
+        checkpoint_list = CheckpointList.of(checkpoints)
         if self._running:
-            self._running[-1] = said
-        elif said.values and not said.names:
+            self._running[-1] = checkpoint_list
+        elif checkpoint_list.values and not checkpoint_list.names:
             self._lost = True
         else:
-            self._lasting, self._lost = Said(said.names), False
+            self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
-    def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, Said]:
-        """The loss of the parameters, and what is set when it is through. `checkpoints`: for this run; None: as set.
+    def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
+        """Run the loss; return its value and the checkpoints that are set at its end.
 
-        Raises `TypeError` for a loss that gives no scalar.
+        checkpoints: For this run; with None, those that are set. Raises `TypeError` if the loss is not a scalar.
         """
-        self._running.append(self._lasting if checkpoints is None else Said.of(checkpoints))
+        self._running.append(self._lasting if checkpoints is None else CheckpointList.of(checkpoints))
         try:
             value = _scalar(loss(parameters))
-            said = self._running[-1]
+            checkpoint_list = self._running[-1]
         finally:
             self._running.pop()
-        if self._lost and said == Said() and checkpoints is None:
+        if self._lost and checkpoint_list == CheckpointList() and checkpoints is None:
             warn(NOT_INSIDE, UserWarning)
-        return value, said
+        return value, checkpoint_list
 
 
 def _scalar(value: Any) -> Any:

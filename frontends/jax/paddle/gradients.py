@@ -1,7 +1,7 @@
-"""The gradient of a loss by some of its parameters, with the checkpoints said on it.
+"""The gradient of a loss with respect to some of its parameters, marked with the checkpoints.
 
-Who says them is the cotangent that the backward pass begins with: it is there wherever a gradient is asked for, though
-nobody may ask for the loss.
+The mark is on the cotangent that the backward pass begins with: every gradient depends on it, while the value of the
+loss may be unused.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ _JAX: Any = jax
 def gradients_of(
     checkpoints: Checkpoints, loss: Callable[[Any], Any], parameters: Any, numbers: Sequence[int], set_here: Any
 ) -> tuple[Any, list[Any]]:
-    """The value, and the gradients by the leaves of these numbers; the others are constants of the loss.
+    """The value, and the gradients with respect to the leaves of these numbers; the others are constants of the loss.
 
-    set_here: checkpoints for this run, None: as set. Raises `TypeError` for a loss that gives no scalar, `ValueError`
-    for a checkpoint that the loss itself does not have; under an outer `jax.jit` it may be JAX who says so.
+    set_here: Checkpoints for this run; with None, those that are set.
+
+    Raises `TypeError` if the loss is not a scalar, and `ValueError` for a checkpoint that is not a value of the loss
+    itself; under an outer `jax.jit`, JAX may raise its own error for the latter.
     """
     leaves, tree = _JAX.tree.flatten(parameters)
     names = list[str]()
 
-    def of_chosen(given: Sequence[Any]) -> Any:
-        whole = list(leaves)
-        for number, parameter in zip(numbers, given, strict=True):
-            whole[number] = parameter
-        value, now = checkpoints.run(loss, tree.unflatten(whole), set_here)
-        names.extend(now.names)
-        return value, _outside(now.values)
+    def loss_of_leaves(variables: Sequence[Any]) -> Any:
+        all_leaves = list(leaves)
+        for number, parameter in zip(numbers, variables, strict=True):
+            all_leaves[number] = parameter
+        value, checkpoint_list = checkpoints.run(loss, tree.unflatten(all_leaves), set_here)
+        names.extend(checkpoint_list.names)
+        return value, _without_tangents(checkpoint_list.values)
 
-    value, pull_back, values = _JAX.vjp(of_chosen, [leaves[number] for number in numbers], has_aux=True)
+    value, pull_back, values = _JAX.vjp(loss_of_leaves, [leaves[number] for number in numbers], has_aux=True)
     seed = _JAX.numpy.ones_like(value)
     (gradients,) = pull_back(marks.checkpoints(seed, names, values) if names or values else seed)
     return value, gradients
 
 
-def _outside(values: Sequence[Any]) -> list[Any]:
-    """The values without their tangents, which JAX does for those alone that are of the loss itself."""
+def _without_tangents(values: Sequence[Any]) -> list[Any]:
+    """The values without their tangents. Raises `ValueError` for a value of an inner trace."""
     try:
         return [_JAX.lax.stop_gradient(value) for value in values]
     except jax.errors.UnexpectedTracerError as error:

@@ -1,4 +1,4 @@
-"""What is said of a wrong argument."""
+"""The type name of a wrong argument, for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer, and the values between which its step is recomputed.
+"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer with checkpoints; its step is recomputed between them.
 
 optimizer = RecomputeOptimizer(optax.adam(0.01))
 optimizer._set_checkpoints(["fc_1", "pred"])                    # names that `checkpoint_name` gave
@@ -25,7 +25,7 @@ from .gradients import gradients_of
 from .kinds import kind_of
 from .program import Program, chosen, is_traced, names_of, paired
 
-# What an optimizer adds comes from the user's lines, not from those here.
+# Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 """Partly unknown to type checkers."""
@@ -34,12 +34,12 @@ Loss = Callable[[Any], Any]
 
 
 class RecomputeOptimizer:
-    """Steps as the inner optimizer takes them; `recompute.jax.jit` recomputes what lies between the checkpoints.
+    """Steps of the inner optimizer; `recompute.jax.jit` recomputes the operations between the checkpoints.
 
-    optimizer: what has `init(parameters)` and `update(gradients, state, parameters) -> (updates, state)`, as those of
-    optax have. Raises `TypeError` for anything else.
+    optimizer: An object with `init(parameters)` and `update(gradients, state, parameters) -> (updates, state)`, as in
+    optax. Raises `TypeError` for anything else.
 
-    Without checkpoints the step is what `recompute.jax.jit` makes of it. Under plain `jax.jit` nothing is recomputed.
+    Without checkpoints, `recompute.jax.jit` chooses by itself. Under plain `jax.jit` nothing is recomputed.
     """
 
     def __init__(self, optimizer: Any):
@@ -51,28 +51,31 @@ class RecomputeOptimizer:
         self._optimizer = optimizer
         self._checkpoints = Checkpoints()
         self._kept: Program | None = None
-        self._program: Callable[[], Program | None] = _nothing
+        self._program: Callable[[], Program | None] = _no_program
         self._losses: weakref.WeakKeyDictionary[Program, Any] = weakref.WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"RecomputeOptimizer({kind_of(self._optimizer)}, checkpoints={list(self._checkpoints.names)})"
 
     def startup(self, parameters: Any) -> Program:
-        """What Paddle's startup program makes: these parameters, a pytree of arrays, and the inner one's state.
+        """The initial program, as Paddle's startup program makes it: the parameters and the inner optimizer's state.
 
-        Its loss is NaN until a step has one.
+        parameters: A pytree of arrays. The loss of the program is NaN until the first step.
         """
         parameters = _JAX.tree.map(_JAX.numpy.asarray, parameters)
-        with _JAX.debug_nans(False):  # this one is meant
+        with _JAX.debug_nans(False):  # This NaN is intended.
             no_loss = _JAX.numpy.full((), np.nan, _JAX.numpy.result_type(float))
         return Program(parameters, self._optimizer.init(parameters), no_loss)
 
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
-        """The values between which segments lie: a list of names of `jax.ad_checkpoint.checkpoint_name`, or of values.
+        """Set the borders of the segments: a list of names of `jax.ad_checkpoint.checkpoint_name`, or of values.
 
-        Called inside of the loss, while `backward` or `minimize` runs it, it holds for that run alone, in place of what
-        was said before; only there values can be known, and only those that the loss itself has, not a function that
-        it jits or loops over. An empty list sets nothing. Raises `TypeError` for anything but a list of these.
+        Inside the loss, while `backward` or `minimize` runs it, the list replaces the previous one for that run only.
+        Values are accepted only there, and only values of the loss itself, not of a function that it jits or loops
+        over. An empty list means no checkpoints.
+
+        Raises `TypeError` for anything but a list of names and arrays, and `ValueError` for a name that is empty or has
+        a comma.
         """
         self._checkpoints.set(checkpoints)
 
@@ -89,28 +92,32 @@ class RecomputeOptimizer:
     ) -> Pairs:
         """The (parameter, gradient) pairs, in the order of the parameters' leaves.
 
-        loss: from the parameters to a scalar. startup_program: the `Program` that `startup` or a step gave.
-        parameter_list, no_grad_set: by which parameters the loss is differentiated and by which not: collections of
-        names, as `layers/0/w`, and of the parameters themselves; nothing is computed for the others. callbacks: each is
-        called with the name, the parameter and the gradient of each pair; what it returns, unless None, is the gradient
-        from there on. checkpoints: for this call, in place of those that are set.
+        Args:
+            loss: A function from the parameters to a scalar.
+            startup_program: The `Program` returned by `startup` or by a step.
+            parameter_list, no_grad_set: The parameters to differentiate by, and those to leave out: collections of
+                names, as `layers/0/w`, and of the parameters themselves. No gradient is computed for the others.
+            callbacks: Each is called with the name, the parameter and the gradient of each pair; its result, unless
+                None, replaces the gradient.
+            checkpoints: For this call, in place of those that are set.
 
-        Raises `ValueError` without a program and for unknown parameters, `TypeError` for a loss that is no function to
-        a scalar, and for callbacks that are not callable.
+        Raises:
+            ValueError: Without a program, and for unknown parameters.
+            TypeError: For a loss that is not a function to a scalar, and for callbacks that are not callable.
         """
         program = _program("backward", startup_program)
-        value, pairs = self._differentiated(loss, program, parameter_list, no_grad_set, callbacks, checkpoints)
+        value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, callbacks, checkpoints)
         self._remember(program, value)
         return pairs
 
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
-        """The program after the step, for the program that the last `backward` was given, and its pairs.
+        """The program after the step, from the program of the last `backward` and its pairs.
 
-        The gradients may be others, and pairs may be left out. A parameter without a pair keeps its bits, and so does
-        what the state has for it, wherever the state has a pytree like that of the parameters (momentum, both moments
-        of Adam). What the state has once for all (the count of Adam) goes on.
+        Gradients may be replaced, and pairs left out. A parameter without a pair stays bit for bit the same. So does
+        its part of the state, in every pytree of the state like that of the parameters (momentum, both moments of
+        Adam). State that all parameters share (the count of Adam) advances.
 
-        Raises `ValueError` without a `backward` before, and for a pair whose first element is no parameter.
+        Raises `ValueError` without an earlier `backward`, and for a pair whose first element is not a parameter.
         """
         program = self._program()
         if program is None:
@@ -123,7 +130,7 @@ class RecomputeOptimizer:
     def apply_optimize(
         self, loss: Loss, startup_program: Program | None, params_grads: Sequence[tuple[Any, Any]]
     ) -> Program:
-        """As `apply_gradients`, for this program. The loss is not run; its value is there if `backward` had it."""
+        """As `apply_gradients`, for this program. The loss is not run; its value is that of `backward`, if it ran."""
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 
     def minimize(
@@ -135,10 +142,10 @@ class RecomputeOptimizer:
     ) -> tuple[Program, Pairs]:
         """`backward` and `apply_gradients`: the program after the step, with the value of the loss, and the pairs.
 
-        A jitted step that donates its program returns the program alone: the pairs hold the old parameters.
+        A jitted step that donates its program must return only the program: the pairs hold the old parameters.
         """
         program = _program("minimize", startup_program)
-        value, pairs = self._differentiated(loss, program, parameter_list, no_grad_set, None, None)
+        value, pairs = self._differentiate(loss, program, parameter_list, no_grad_set, None, None)
         return applied(self._optimizer, program, paired(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:
@@ -148,20 +155,24 @@ class RecomputeOptimizer:
             "a Program(parameters, state) of what was saved"
         )
 
-    def _differentiated(
-        self, loss: Any, program: Program, wanted: Any, unwanted: Any, callbacks: Any, checkpoints: Any
+    def _differentiate(
+        self, loss: Any, program: Program, parameter_list: Any, no_grad_set: Any, callbacks: Any, checkpoints: Any
     ) -> tuple[Any, Pairs]:
         if not callable(loss):
             raise TypeError(f"the loss is a function from the parameters to a scalar, not {kind_of(loss)}")
         hooks = _hooks(callbacks)
-        numbers = chosen(program.parameters, wanted, unwanted)
+        numbers = chosen(program.parameters, parameter_list, no_grad_set)
         leaves, names = _JAX.tree.leaves(program.parameters), names_of(program.parameters)
         value, gradients = gradients_of(self._checkpoints, loss, program.parameters, numbers, checkpoints)
-        found = zip(numbers, gradients, strict=True)
-        return value, [(leaves[number], _hooked(hooks, names[number], leaves[number], one)) for number, one in found]
+        pairs = [
+            (leaves[number], _run_hooks(hooks, names[number], leaves[number], gradient))
+            for number, gradient in zip(numbers, gradients, strict=True)
+        ]
+        return value, pairs
 
     def _remember(self, program: Program, value: Any) -> None:
-        """For `apply_gradients`. What is traced is not held: it lives as long as the program of the caller."""
+        """Keep program and loss for `apply_gradients`. A traced program is held weakly, as tracers must not outlive
+        their trace."""
         traced = is_traced(program)
         self._kept = None if traced else program
         self._program = weakref.ref(program)
@@ -169,15 +180,14 @@ class RecomputeOptimizer:
             self._losses[program] = value
 
     def _apply(self, program: Program, params_grads: Any) -> Program:
-        done = applied(
-            self._optimizer, program, paired(program.parameters, params_grads), self._losses.pop(program, None)
-        )
+        gradients = paired(program.parameters, params_grads)
+        updated = applied(self._optimizer, program, gradients, self._losses.pop(program, None))
         if self._program() is program:
-            self._kept, self._program = None, _nothing
-        return done
+            self._kept, self._program = None, _no_program
+        return updated
 
 
-def _nothing() -> None:
+def _no_program() -> None:
     return None
 
 
@@ -185,7 +195,7 @@ def _program(caller: str, program: Any) -> Program:
     if program is None:
         raise ValueError(f"{caller}: JAX has no default program: give startup_program=optimizer.startup(parameters)")
     if not isinstance(program, Program):
-        raise TypeError(f"{caller}: startup_program is what startup(parameters) gives, not {kind_of(program)}")
+        raise TypeError(f"{caller}: startup_program is the result of startup(parameters), not {kind_of(program)}")
     if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
         raise TypeError(f"{caller}: the parameters of startup_program are arrays, as startup(parameters) makes them")
     return program
@@ -202,8 +212,8 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
     return callbacks  # pyright: ignore[reportUnknownVariableType]
 
 
-def _hooked(hooks: Sequence[Callable[[str, Any, Any], Any]], name: str, parameter: Any, gradient: Any) -> Any:
+def _run_hooks(hooks: Sequence[Callable[[str, Any, Any], Any]], name: str, parameter: Any, gradient: Any) -> Any:
     for hook in hooks:
-        other = hook(name, parameter, gradient)
-        gradient = gradient if other is None else other
+        replacement = hook(name, parameter, gradient)
+        gradient = gradient if replacement is None else replacement
     return gradient

@@ -1,4 +1,4 @@
-"""What an optimizer of Paddle works on: the parameters with their names, and the state of the inner optimizer."""
+"""The program of a Paddle optimizer: parameters with their names, and the state of the inner optimizer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ _PLAIN: Any = (list, tuple)
 @_JAX.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A pytree: goes through `jax.jit`, and can be donated.
+    """A pytree that can be an argument of a jitted step, and be donated.
 
-    parameters: any pytree of arrays. state: of the inner optimizer. loss: a scalar, the value that the loss had before
-    the step; NaN where there was no step yet, so that a step is compiled once, and can be in a loop of JAX.
+    Attributes:
+        parameters: Any pytree of arrays.
+        state: The state of the inner optimizer.
+        loss: A scalar, the value of the loss before the last step. NaN before the first step, so that a step is
+            compiled once and can be in a loop of JAX.
     """
 
     parameters: Any
@@ -36,98 +39,102 @@ class Program:
 
 
 def names_of(parameters: Any) -> list[str]:
-    """Of the leaves in their order: `layers/0/w`."""
+    """The names of the leaves, in their order, as `layers/0/w`."""
     paths = [path for path, _ in _JAX.tree.leaves_with_path(parameters)]
     return [_JAX.tree_util.keystr(path, simple=True, separator="/") for path in paths]
 
 
 def chosen(parameters: Any, parameter_list: object, no_grad_set: object) -> list[int]:
-    """The numbers of the leaves that are differentiated: those of the list, without those of the set.
+    """The numbers of the leaves to differentiate by: those of `parameter_list`, without those of `no_grad_set`.
 
-    None: all that are floating-point or complex, and none. Raises `TypeError` for what is no collection of names and
-    parameters, and `ValueError` for an unknown one, for one without a gradient, and where none is left.
+    With None for a list: all floating-point or complex leaves; with None for a set: the empty set.
+
+    Raises `TypeError` for anything but a collection of names and parameters, and `ValueError` for an unknown parameter,
+    for one without a gradient, and if none is left.
     """
     leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
-    wanted = _numbers("parameter_list", parameter_list, leaves, names)
+    listed = _numbers("parameter_list", parameter_list, leaves, names)
     excluded = _numbers("no_grad_set", no_grad_set, leaves, names) or set[int]()
-    smooth = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
-    if wanted is not None and (rough := sorted(wanted - excluded - smooth)):
-        kind = leaves[rough[0]].dtype
-        raise ValueError(f"parameter_list has '{names[rough[0]]}', which is {kind} and has no gradient")
-    left = sorted((smooth if wanted is None else wanted) - excluded)
-    if not left:
+    inexact = {number for number, leaf in enumerate(leaves) if _JAX.numpy.issubdtype(leaf.dtype, np.inexact)}
+    if listed is not None and (integral := sorted(listed - excluded - inexact)):
+        kind = leaves[integral[0]].dtype
+        raise ValueError(f"parameter_list has '{names[integral[0]]}', which is {kind} and has no gradient")
+    remaining = sorted((inexact if listed is None else listed) - excluded)
+    if not remaining:
         raise ValueError("parameter_list and no_grad_set leave no parameter to differentiate by")
-    return left
+    return remaining
 
 
-def _numbers(argument: str, given: Any, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
-    if given is None:
+def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
+    if parameters is None:
         return None
-    if not isinstance(given, _COLLECTION) or isinstance(given, _NO_COLLECTION):
-        raise TypeError(f"{argument} is a collection of names and parameters, not {kind_of(given)}")
-    return {number for one in given for number in _found(argument, one, leaves, names)}
+    if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NO_COLLECTION):
+        raise TypeError(f"{argument} is a collection of names and parameters, not {kind_of(parameters)}")
+    return {number for parameter in parameters for number in _find(argument, parameter, leaves, names)}
 
 
-def _found(argument: str, one: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """A parameter is found by identity; an array that stands in several places is several."""
-    if isinstance(one, str):
-        found = [number for number, name in enumerate(names) if name == one]
-    elif isinstance(one, jax.Array | np.ndarray):
-        found = [number for number, leaf in enumerate(leaves) if leaf is one]
+def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
+    """The leaf numbers of a name or an array. An array is compared by identity, and may be several leaves."""
+    if isinstance(parameter, str):
+        numbers = [number for number, name in enumerate(names) if name == parameter]
+    elif isinstance(parameter, jax.Array | np.ndarray):
+        numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     else:
-        raise TypeError(f"{argument} holds names and parameters, not {kind_of(one)}")
-    if not found:
-        raise ValueError(f"{argument} has {_told(one)}, which is no parameter; {_known(one, names)}")
-    return found
+        raise TypeError(f"{argument} holds names and parameters, not {kind_of(parameter)}")
+    if not numbers:
+        raise ValueError(f"{argument} has {_spell(parameter)}, which is no parameter; {_suggest(parameter, names)}")
+    return numbers
 
 
-def _told(one: Any) -> str:
-    return f"'{one}'" if isinstance(one, str) else f"an array {one.dtype}{list(one.shape)}"
+def _spell(parameter: Any) -> str:
+    if isinstance(parameter, str):
+        return f"'{parameter}'"
+    return f"an array {parameter.dtype}{list(parameter.shape)}"
 
 
-def _known(one: Any, names: Sequence[str]) -> str:
-    near = get_close_matches(one, names, 1, cutoff=0.3) if isinstance(one, str) else []
+def _suggest(parameter: Any, names: Sequence[str]) -> str:
+    near = get_close_matches(parameter, names, 1, cutoff=0.3) if isinstance(parameter, str) else []
     nearest = f"the nearest is '{near[0]}', and " if near else ""
     return f"{nearest}there are {', '.join(names)}"
 
 
 def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
-    """The gradient of each leaf, by its number: pairs belong to the parameter that is their first element.
+    """The gradients of (parameter, gradient) pairs, by leaf number. A pair with the gradient None is ignored.
 
-    A pair whose gradient is None says nothing. Raises `TypeError` for what is no list of pairs, `ValueError` for an
-    unknown parameter, one that comes twice, and a gradient of another shape.
+    Raises `TypeError` for anything but a list of pairs, and `ValueError` for an unknown parameter, for one with several
+    pairs, and for a gradient of another shape.
     """
     leaves, names = _JAX.tree.leaves(parameters), names_of(parameters)
-    found: dict[int, Any] = {}
+    gradients: dict[int, Any] = {}
     for parameter, gradient in _pairs(params_grads):
-        number = _next(parameter, leaves, names, found)
+        number = _next_number(parameter, leaves, names, gradients)
         if gradient is not None and _JAX.numpy.shape(gradient) != leaves[number].shape:
             raise ValueError(f"the gradient of '{names[number]}' has another shape: {_JAX.numpy.shape(gradient)}")
-        found[number] = gradient
-    return {number: gradient for number, gradient in found.items() if gradient is not None}
+        gradients[number] = gradient
+    return {number: gradient for number, gradient in gradients.items() if gradient is not None}
 
 
-def _pairs(given: Any) -> Sequence[tuple[Any, Any]]:
-    wrong = [given] if not isinstance(given, _PLAIN) else [one for one in given if not _is_pair(one)]
+def _pairs(pairs: Any) -> Sequence[tuple[Any, Any]]:
+    wrong = [pairs] if not isinstance(pairs, _PLAIN) else [pair for pair in pairs if not _is_pair(pair)]
     if wrong:
         raise TypeError(f"params_grads is a list of (parameter, gradient), and {kind_of(wrong[0])} is not such")
-    return given
+    return pairs
 
 
-def _is_pair(one: Any) -> bool:
-    return isinstance(one, _PLAIN) and len(one) == 2
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, _PLAIN) and len(value) == 2
 
 
-def _next(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """An array that stands in several places gets its gradients in the order of the places."""
-    found = [number for number, leaf in enumerate(leaves) if leaf is parameter]
-    if not found:
+def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
+    """The first leaf number of a parameter that is not taken: an array may be several leaves."""
+    numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
+    if not numbers:
         raise ValueError(
             "params_grads has a pair whose first element is no parameter of the program that backward was given; "
             f"there are {', '.join(names)}"
         )
-    if not (free := [number for number in found if number not in taken]):
-        raise ValueError(f"params_grads has several pairs for '{names[found[0]]}'")
+    if not (free := [number for number in numbers if number not in taken]):
+        raise ValueError(f"params_grads has several pairs for '{names[numbers[0]]}'")
     return free[0]
 
 

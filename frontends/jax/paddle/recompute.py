@@ -1,4 +1,4 @@
-"""`paddle.distributed.fleet.utils.recompute`: a function whose inside is computed again for the backward pass."""
+"""`paddle.distributed.fleet.utils.recompute`: a function call that is recomputed for the backward pass."""
 
 from __future__ import annotations
 
@@ -28,50 +28,56 @@ def recompute(
     offload_indices: Sequence[int] = (),
     **kwargs: Any,
 ) -> R:
-    """What `function(*args, **kwargs)` gives. Under `recompute.jax.jit` the call is one segment.
+    """Call `function(*args, **kwargs)` and return its results unchanged. Under `recompute.jax.jit` the call is one
+    segment.
 
-    function: any callable; modules of flax linen, nnx and equinox are. args, kwargs: go to it as they are: arrays of
-    any shape and type, pytrees of them, and whatever else it takes. Its results, of any kind, come back as they are.
-    preserve_rng_state: what draws from a hidden state (`lax.rng_uniform`) is never run twice; with False it draws anew,
-    which has no proof: `recompute.jax.jit(…, proof=False)`. With keys the copy has the same mask either way.
-    use_reentrant: which of two implementations Paddle takes. Here there is one, and True and False are the same: inputs
-    without gradient, keyword arguments, nested calls and results that are no arrays are no matter.
-    offload_indices: the numbers of positional arguments that could be kept on the host, see `recompute.jax.offload`.
+    Args:
+        function: Any callable, also a module of flax linen, nnx or equinox.
+        args, kwargs: The arguments of the function, of any type, passed unchanged.
+        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False they
+            may draw anew, which cannot be proved equal: `recompute.jax.jit(…, proof=False)`. With explicit keys the
+            recomputed operations draw the same numbers either way.
+        use_reentrant: Has no effect; in Paddle it selects one of two implementations. Inputs without gradient, keyword
+            arguments, nested calls and results that are not arrays are supported either way.
+        offload_indices: The numbers of positional arguments that may be offloaded to the host, see
+            `recompute.jax.offload`.
 
-    Raises `TypeError` for a function that cannot be called, a switch that is no bool, and indices that are no list of
-    ints or that name arguments without arrays; `ValueError` for an index that no argument has.
+    Raises:
+        TypeError: For a function that is not callable, a switch that is not a bool, and `offload_indices` that is not
+            a list of ints or names an argument without arrays.
+        ValueError: For an index out of range.
     """
     switches = switches_of("recompute", function, preserve_rng_state)
     checked.flags("recompute", use_reentrant=use_reentrant)
-    given = list(args)
-    for index in _checked(offload_indices, len(args)):
-        given[index] = _offloaded(index, args[index])
-    return called(function, given, kwargs, Kind.SEGMENT, switches)
+    arguments = list(args)
+    for index in _check_indices(offload_indices, len(args)):
+        arguments[index] = _offload_arrays(index, args[index])
+    return called(function, arguments, kwargs, Kind.SEGMENT, switches)
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
-    """What is said of the segment: Paddle repeats every collective. Raises `TypeError`."""
+    """The switches of the segment; as in Paddle, every collective may be recomputed. Raises `TypeError`."""
     checked.a_callable(caller, function)
     checked.flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
 
 
-def _checked(indices: object, count: int) -> list[int]:
-    """Each once."""
+def _check_indices(indices: object, count: int) -> list[int]:
+    """The indices in ascending order, without duplicates."""
     if not isinstance(indices, list | tuple):
         raise TypeError(f"recompute: offload_indices is a list of int, not {kind_of(indices)}")
-    found: list[int] = []
+    checked_indices: set[int] = set()
     for index in indices:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(index, int) or isinstance(index, bool):
             raise TypeError(f"recompute: offload_indices is a list of int, and holds {index!r}")
         if not 0 <= index < count:
             raise ValueError(f"recompute: offload_indices has {index}, and there are {count} positional arguments")
-        found.append(index)
-    return sorted(set(found))
+        checked_indices.add(index)
+    return sorted(checked_indices)
 
 
-def _offloaded(index: int, argument: Any) -> Any:
-    """Its arrays marked; what else is in it stays as it is."""
+def _offload_arrays(index: int, argument: Any) -> Any:
+    """The argument, a pytree, with its arrays marked for offloading; other leaves stay unchanged."""
     if not any(map(_is_array, _JAX.tree.leaves(argument))):
         raise TypeError(
             f"recompute: offload_indices has {index}, and that argument, {kind_of(argument)}, has no arrays"

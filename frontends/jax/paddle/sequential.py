@@ -1,4 +1,4 @@
-"""`paddle.incubate.distributed.fleet.recompute_sequential`: stages one after the other, in segments."""
+"""`paddle.incubate.distributed.fleet.recompute_sequential`: consecutive stages, grouped into segments."""
 
 from __future__ import annotations
 
@@ -16,32 +16,39 @@ _PLAIN: Any = (list, tuple)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
-    """What the functions give, one after the other, in `segments` segments that are each as a call of `recompute`.
+    """Call the functions one after the other, in segments that are each like a call of `recompute`.
 
-    ctx: "segments" (1) and "preserve_rng_state" (True). functions: a list or tuple of callables, or what has `layers`,
-    as the Sequential of flax linen, nnx and equinox has. args and kwargs go to the first function; a result that is a
-    tuple is spread over the arguments of the next, anything else is its one argument. Batches may have any size.
+    Args:
+        ctx: "segments", the number of segments (1), and "preserve_rng_state" (True).
+        functions: A list or tuple of callables, or an object with `layers`, as the Sequential of flax linen, nnx and
+            equinox.
+        args, kwargs: The arguments of the first function. A result that is a tuple becomes the positional arguments of
+            the next function; any other result is its only argument. Batches may have any size.
 
-    The segments differ by at most one function in length, and all of them are recomputed; Paddle's last one is not.
-    Raises `TypeError` and `ValueError` for another `ctx`, other functions, and more segments than functions.
+    Returns:
+        The result of the last function. The segments differ by at most one function in length, and all of them are
+        recomputed; Paddle does not recompute the last one.
+
+    Raises:
+        TypeError, ValueError: For an invalid `ctx` or `functions`, and for more segments than functions.
     """
-    said = _checked(ctx)
+    options = _check_options(ctx)
     stages = _stages(functions)
-    switches = [switches_of("recompute_sequential", stage, said["preserve_rng_state"]) for stage in stages]
+    switches = [switches_of("recompute_sequential", stage, options["preserve_rng_state"]) for stage in stages]
     result: Any = None
-    for first, end in pairwise(_borders(said["segments"], len(stages))):
+    for first, end in pairwise(_borders(options["segments"], len(stages))):
         result = called(_chain(stages[first:end], first), args, kwargs, Kind.SEGMENT, switches[first])
-        args, kwargs = _spread(result), {}
+        args, kwargs = _as_arguments(result), {}
     return result
 
 
-def _checked(ctx: object) -> dict[str, Any]:
+def _check_options(ctx: object) -> dict[str, Any]:
     if not isinstance(ctx, Mapping):
         raise TypeError(f"recompute_sequential: ctx is a dict such as {{'segments': 2}}, not {kind_of(ctx)}")
-    given: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
-    if unknown := [key for key in given if key not in DEFAULTS]:
+    options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
+    if unknown := [key for key in options if key not in DEFAULTS]:
         raise ValueError(f"recompute_sequential: ctx has no {unknown[0]!r}; known are {', '.join(DEFAULTS)}")
-    return {**DEFAULTS, **given}
+    return {**DEFAULTS, **options}
 
 
 def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
@@ -56,7 +63,7 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
 
 
 def _borders(segments: object, count: int) -> list[int]:
-    """Where segments begin, and the end; the longer ones come first."""
+    """The number of the first stage of each segment, and the count. Longer segments come first."""
     if not isinstance(segments, int) or isinstance(segments, bool):
         raise TypeError(f"recompute_sequential: segments is an int, not {kind_of(segments)}")
     if segments < 1:
@@ -68,17 +75,17 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Several stages as one function, which the segment is called by."""
+    """Several stages as one function, whose name becomes that of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)
         for stage in stages[1:]:
-            result = stage(*_spread(result))
+            result = stage(*_as_arguments(result))
         return result
 
     chain.__name__ = f"stages{first}to{first + len(stages) - 1}"
     return chain
 
 
-def _spread(result: Any) -> tuple[Any, ...]:
+def _as_arguments(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]

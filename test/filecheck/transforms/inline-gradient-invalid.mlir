@@ -3,7 +3,7 @@
 
 // Nothing is lost without a word.
 func.func @foreign_attribute(%x: tensor<4xf32>) {
-  // expected-error@+1 {{flattening recompute.gradient would lose its attribute 'note'; take it away first}}
+  // expected-error@+1 {{flattening recompute.gradient would lose its attribute 'note'; remove it first}}
   recompute.gradient attributes {note = "mine"} {
     recompute.yield
   }

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p recompute-inline-segments --split-input-file --verify-diagnostics
 
 func.func @foreign_attribute(%x: tensor<4xf32>) {
-  // expected-error@+1 {{flattening recompute.segment would lose its attribute 'note'; take it away first}}
+  // expected-error@+1 {{flattening recompute.segment would lose its attribute 'note'; remove it first}}
   recompute.segment "block" attributes {note = "mine"} {
     recompute.yield
   }

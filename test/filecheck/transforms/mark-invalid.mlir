@@ -1,8 +1,8 @@
 // RUN: recompute-opt %s -p recompute-mark --split-input-file --verify-diagnostics
 
-// What an operation says of itself must fit together; the message says what to take away.
+// What an operation says of itself must fit together; the message says what to remove.
 func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): take one of them away}}
+  // expected-error@+1 {{it is to be recomputed (recompute.recompute = true) and to be kept (recompute.checkpoint): remove one of them}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.checkpoint} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -10,7 +10,7 @@ func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{only forward operations are recomputed: take recompute.recompute away, or correct recompute.phase}}
+  // expected-error@+1 {{only forward operations are recomputed: remove recompute.recompute, or correct recompute.phase}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "gradient"} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -18,7 +18,7 @@ func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is a copy (recompute.copy), and copies are not recomputed again: take recompute.recompute away}}
+  // expected-error@+1 {{it is a copy (recompute.copy), and copies are not recomputed again: remove recompute.recompute}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.copy = 1, recompute.duplicated, recompute.id = 0} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -34,7 +34,7 @@ func.func @outputs_of_an_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @kept_segment(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is to be kept (recompute.recompute = false) and its outputs to be recomputed: take one of them away}}
+  // expected-error@+1 {{it is to be kept (recompute.recompute = false) and its outputs to be recomputed: remove one of them}}
   recompute.segment attributes {recompute.recompute = false, recompute.output_recompute} {
     recompute.yield
   }

@@ -156,12 +156,12 @@ def test_bindings_that_are_not_there(monkeypatch: pytest.MonkeyPatch):
 
 def test_fields_of_xdsl_that_have_changed(monkeypatch: pytest.MonkeyPatch):
     """Then xDSL makes what we make otherwise."""
-    assert making.is_as_known()
+    assert making.has_expected_fields()
     monkeypatch.setitem(making.FIELDS, StringAttr, "text")
-    assert not making.is_as_known()
+    assert not making.has_expected_fields()
     module = jax.jit(mlp().step).lower(weights(), batch()).compiler_ir()
     quick = print_module(read(module), debuginfo=True)
-    monkeypatch.setattr(making, "KNOWN", False)
+    monkeypatch.setattr(making, "HAS_EXPECTED_FIELDS", False)
     monkeypatch.setattr("recompute.frontends.jax.bridge.locations_in.name_location", making.checked_name)
     assert print_module(read(module), debuginfo=True) == quick
 

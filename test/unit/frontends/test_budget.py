@@ -114,17 +114,17 @@ def test_the_device_has_to_say_what_is_free(monkeypatch: pytest.MonkeyPatch, pla
 @pytest.mark.slow
 def test_each_round_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     text = str(recompute.jax.jit(STEP, budget=0.5).report(*five_layers()))
-    assert "bytes foreseen" in text and "by the compiler, within the budget" in text
+    assert "bytes predicted" in text and "by the compiler, within the budget" in text
     assert f"recompute.jax: step: 1 of {COMPILES}: " in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_under_a_trace_of_somebody_else_the_model_decides() -> None:
     step = recompute.jax.jit(STEP, budget=0.6)
-    with pytest.warns(NothingSaved, match="that one drops the barriers"):
+    with pytest.warns(NothingSaved, match="which drops the barriers on CPU"):
         text = jax.jit(lambda *given: step(*given)).lower(*five_layers()).as_text()
     assert "optimization_barrier" in text
-    with pytest.raises(ValueError, match="says nothing of a step inside of another"):
+    with pytest.raises(ValueError, match="does not apply to a step inside another"):
         jax.jit(lambda *given: recompute.jax.jit(STEP, budget="device")(*given)).lower(*five_layers())
 
 
@@ -156,9 +156,9 @@ def test_a_step_inside_of_a_loop(model: str) -> None:
     [
         ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*, or \"device\""),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
-        ({"budget": True}, TypeError, "budget is a text, a share or bytes, not bool"),
+        ({"budget": True}, TypeError, "budget is a str, a share or bytes, not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
-        ({"budget": 0.5, "search": 3}, ValueError, "budget= says what is recomputed, and search= tries several"),
+        ({"budget": 0.5, "search": 3}, ValueError, "budget= selects what is recomputed, and so does search="),
     ],
 )
 def test_misuse(options: dict[str, Any], error: type[Exception], reason: str) -> None:

@@ -99,7 +99,11 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
     ("given", "error", "words"),
     [
         ({"startup_program": None}, ValueError, "backward: JAX has no default program: .*startup.parameters"),
-        ({"startup_program": [jnp.ones(3)]}, TypeError, "startup_program is what startup.parameters. gives, not list"),
+        (
+            {"startup_program": [jnp.ones(3)]},
+            TypeError,
+            "is the result of startup.parameters., not list",
+        ),
         ({"startup_program": paddle.Program([1.0], ())}, TypeError, "the parameters of startup_program are arrays"),
         ({"loss": jnp.ones(())}, TypeError, "the loss is a function from the parameters to a scalar, not"),
         ({"loss": lambda p: p[0]["up"]}, TypeError, r"of shape \(\), not float32\[16, 64\]"),

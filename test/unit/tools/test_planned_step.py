@@ -141,7 +141,7 @@ def test_the_model_of_xla_proves_nothing(step: str, capsys: pytest.CaptureFixtur
         (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit are for program"),
         (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit are for program"),
         (["--sweep", "0"], "--sweep is 0: at least one budget"),
-        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: what kind of file is told by its end, one of"),
+        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: the suffix selects the format, one of"),
         (["--fit", "min"], "invalid budget 'min'"),
         (["--fit", "lots"], "invalid budget 'lots'"),
         (["--fit", "50%", "--solver", "chen"], "--solver is for graphs and --sweep: --fit of a step tries what"),

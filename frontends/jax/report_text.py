@@ -1,4 +1,4 @@
-"""A report in words, and as a page for a notebook."""
+"""A report as text, and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from .report import Needs, Report
 
 _MOST = 8
-"""So many segments and values are named; the others are counted."""
+"""The maximum number of segments and of places that are listed; the others are counted."""
 _WIDTH = 72
+_NOT_REPORTED = "not reported by the compiler"
 
 
 def to_text(report: Report) -> str:
     remarks = [f"  {remark}" for remark in report.remarks]
-    parts = [[verdict(report)], list(table(report)), list(_kept(report)), list(_pictures(report)), remarks]
+    parts = [[verdict(report)], list(table(report)), list(_kept(report)), list(_charts(report)), remarks]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def to_html(report: Report) -> str:
-    """Needs matplotlib for the picture; without it the words are all."""
+    """The text, and a picture if matplotlib is installed."""
     parts = [[verdict(report)], list(table(report)), list(_kept(report)), [str(remark) for remark in report.remarks]]
     words = "\n\n".join("\n".join(lines) for lines in parts if lines)
     return f"<pre>{escape(words)}</pre>{_svg(report)}"
@@ -54,7 +55,7 @@ def _change(before: int, after: int) -> str:
 
 
 def table(report: Report) -> Iterator[str]:
-    """What both need, whether it fits, and what is computed again."""
+    """Memory and FLOPs of both steps, whether they fit, and the recomputed operations."""
     plain, less = report.plain, report.less
     yield f"{report.name:<16}{'plain':>14}{'recomputed':>14}{'ratio':>8}"
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
@@ -64,22 +65,22 @@ def table(report: Report) -> Iterator[str]:
         yield f"{'fits in ' + format_bytes(report.budget):<16}{_fits(report, plain):>14}{_fits(report, less):>14}"
     yield f"runs: {report.way.value}"
     yield from _measured(report)
-    yield from (f"  compiled: {one}" for one in report.rounds)
-    yield report.why or f"computed again: {_again(report)}"
+    yield from (f"  compiled: {candidate}" for candidate in report.rounds)
+    yield report.why or f"computed again: {_recomputed(report)}"
 
 
 def _measured(report: Report) -> Iterator[str]:
-    """The temporaries of each way, for which the one that runs was chosen."""
+    """The temporaries of each step that was compiled to choose the one that runs."""
     for way, size in report.measured:
-        said = "not told by the compiler" if size is None else format_bytes(size)
-        yield f"  {said:>10}  {way.value}"
+        text = _NOT_REPORTED if size is None else format_bytes(size)
+        yield f"  {text:>10}  {way.value}"
 
 
-def _row(what: str, before: float | None, after: float | None, said: Callable[[Any], str]) -> str:
+def _row(quantity: str, before: float | None, after: float | None, spell: Callable[[Any], str]) -> str:
     if before is None or after is None:
-        return f"{what:<16}{'not told by the compiler':>28}"
+        return f"{quantity:<16}{_NOT_REPORTED:>28}"
     ratio = f"{after / before:.3f}" if before else "-"
-    return f"{what:<16}{said(before):>14}{said(after):>14}{ratio:>8}"
+    return f"{quantity:<16}{spell(before):>14}{spell(after):>14}{ratio:>8}"
 
 
 def _fits(report: Report, needs: Needs) -> str:
@@ -87,28 +88,28 @@ def _fits(report: Report, needs: Needs) -> str:
     return "unknown" if size is None or report.budget is None else "yes" if size <= report.budget else "no"
 
 
-def _again(report: Report) -> str:
+def _recomputed(report: Report) -> str:
     """`12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{segment} {count}" for segment, count in report.again[:_MOST]]
-    rest = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
-    return f"{report.copies} operations: {', '.join([*named, *rest])}" if report.copies else "0 operations"
+    others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
+    return f"{report.copies} operations: {', '.join([*named, *others])}" if report.copies else "0 operations"
 
 
 def _kept(report: Report) -> Iterator[str]:
-    """What is still kept for the backward pass, one line for all that is made in one place and kept for one reason."""
+    """The values saved for the backward pass, one line for those of one operation, source position and reason."""
     if not report.kept:
         return
-    yield f"kept for the backward pass: {format_bytes(sum(one.bytes for one in report.kept))}"
-    alike = dict[tuple[str, str, str | None], list[SavedValue]]()
+    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))}"
+    by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
-        alike.setdefault((value.operation, value.position, value.reason), []).append(value)
-    groups = sorted(alike.values(), key=_bytes, reverse=True)
+        by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
+    groups = sorted(by_place.values(), key=_bytes, reverse=True)
     for group in groups[:_MOST]:
         segments = list(dict.fromkeys(value.segment for value in group if value.segment))
         place = f" in {', '.join(segments[:2])}" if segments else ""
-        rest = f" and {len(segments) - 2} more" if len(segments) > 2 else ""
-        one = group[0]
-        yield f"  {format_bytes(_bytes(group)):>10}  {one.operation}{place}{rest}, {one.position}: {one.reason}"
+        others = f" and {len(segments) - 2} more" if len(segments) > 2 else ""
+        value = group[0]
+        yield f"  {format_bytes(_bytes(group)):>10}  {value.operation}{place}{others}, {value.position}: {value.reason}"
     if len(groups) > _MOST:
         yield f"  {format_bytes(sum(map(_bytes, groups[_MOST:]))):>10}  in {len(groups) - _MOST} more places"
 
@@ -117,7 +118,7 @@ def _bytes(values: Iterable[SavedValue]) -> int:
     return sum(value.bytes for value in values)
 
 
-def _pictures(report: Report) -> Iterator[str]:
+def _charts(report: Report) -> Iterator[str]:
     top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
     for name, timeline in report.timelines:
         if timeline.operations:
