@@ -27,9 +27,9 @@ from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, MayRepeat
 
 OTHER_TRIPS = "the loop that reads its stacks runs {reader} times, and it {writer} times"
 OTHER_ORDER = "its slices are read neither in the order in which they are written nor in the reverse of it"
-NOT_AGAIN = "{name} may not run again, and what the later loop reads is computed from it"
-FORWARDS = "the later loop begins with what was written first, and slots are for the reverse"
-NOT_LESS = "{words}, and what is run again from them, are {after} bytes, and its stacks {before}"
+NOT_AGAIN = "{name} may not run again, and the values that the later loop reads are computed from it"
+FORWARDS = "the later loop reads the slices in the order in which they were written; slots need the reverse order"
+NOT_LESS = "{words}, and the slices recomputed from them, are {after} bytes, and its stacks {before}"
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class Demand:
 
 
 def demand(
-    loop: CountedLoop, wanted: Iterable[SSAValue], results: Iterable[int], known: Collection[SSAValue] = ()
+    loop: CountedLoop, wanted: Iterable[SSAValue], results: Iterable[int], available: Collection[SSAValue] = ()
 ) -> Demand:
     """The part of the loop that computes the wanted values of the body and these results.
 
-    `known`: values that are available, and need not be computed.
+    `available`: values that need not be computed.
     """
     invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
     carries, operations, visited = set(results) - invariant, set[Operation](), set[SSAValue]()
     pending = [*wanted, *(loop.yielded[index] for index in carries)]
     while pending:
         value = pending.pop()
-        if value in visited or value in known:
+        if value in visited or value in available:
             continue
         visited.add(value)
         if isinstance(value, BlockArgument) and value.block is loop.block:

@@ -31,11 +31,11 @@ TIES = 16
 that consists of such values lowers the peak of that loop."""
 
 SMALLEST = "no smaller set of stacks makes those that the later loop reads"
-NOT_COUNTED = "it does not count by ones up to a constant, so that nobody knows which iteration wrote a slice"
-EFFECTS = "it has effects, and no proof knows two loops with effects for the same"
-WRITTEN_ON = "something is written on it, which its slices would lose"
-WRITTEN_ON_THE_READER = "something is written on the loop that reads its stacks, and would be lost with it"
-READ_WHOLE = "what it hands on to a later loop is not written, or not read, slice by slice with its counter"
+NOT_COUNTED = "it does not count by ones up to a constant, so the iteration that wrote a slice is unknown"
+EFFECTS = "it has effects, and the proof cannot show that two loops with effects are equal"
+WRITTEN_ON = "it has attributes that a rewrite would lose"
+WRITTEN_ON_THE_READER = "the loop that reads its stacks has attributes that a rewrite would lose"
+READ_WHOLE = "the values that it passes to a later loop are not written, or not read, slice by slice with its counter"
 
 
 @dataclass(frozen=True)

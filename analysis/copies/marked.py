@@ -33,10 +33,10 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 
 @part("plan")
-def plan_of_marks(step: Step, how: Copying, without: Iterable[Operation] = ()) -> Plan:
+def plan_of_marks(step: Step, copying: Copying, without: Iterable[Operation] = ()) -> Plan:
     """Plan the marked operations, except for those in `without`."""
     targets, marked = _targets(step, frozenset(without))
-    return how.plan(step, completed(step, targets, marked))
+    return copying.plan(step, completed(step, targets, marked))
 
 
 def completed(step: Step, targets: Targets, marked: Collection[int]) -> Targets:

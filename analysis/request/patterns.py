@@ -55,7 +55,7 @@ def parse_chain(text: str) -> Chain:
         parts[key] = value
     pre, main, suf = (_names(parts.get(key, "")) for key in ("pre", "main", "suf"))
     if not main:
-        raise BadChain(text, "it says nothing of what is saved")
+        raise BadChain(text, "it has no 'main:' part, which names the saved operations")
     return Chain(pre, main, suf, _number(text, parts.get("num", "-1")))
 
 

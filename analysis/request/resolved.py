@@ -40,20 +40,20 @@ class Resolved:
     remarks: tuple[Remark, ...]
 
 
-def resolve(phases: Phases, selection: Selection, given: Mapping[Operation, str] | None = None) -> Resolved:
+def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operation, str] | None = None) -> Resolved:
     """Find the segments and the values saved inside of them. Raises `BadSelection`.
 
-    `given`: the segment of each operation, which replaces the segments of the selection.
+    `segment_of_op`: the segment of each operation, which replaces the segments of the selection.
     """
     kept, remarks = frozenset[SSAValue](), tuple[Remark, ...]()
-    if given is not None:
-        segment_of = given
+    if segment_of_op is not None:
+        segment_of = segment_of_op
     elif selection.checkpoints is not None:
         cut = segments_between(phases, selection.checkpoints)
         segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
     else:
         segment_of = find_segments(phases, selection.segments)
-    members = _grouped(_members(segment_of), 0 if given is not None else selection.segment_count)
+    members = _grouped(_members(segment_of), 0 if segment_of_op is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved(operations, selection)}
     # A loop that is recomputed iteration by iteration must not be copied as a whole too.
     saved |= {op for op in segment_of if is_repeated_inside(op)}
@@ -122,13 +122,13 @@ def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
 
 
 INSIDE = (
-    "segment '{segment}' stands inside of {holder}, and is not recomputed: what is inside of a loop is left as it is; "
+    "segment '{segment}' stands inside of {holder}, and is not recomputed: operations inside of a loop stay unchanged; "
     "make the segment of the whole loop"
 )
 
 
 MARK_INSIDE = (
-    "the mark on {marked} is not heard inside of {holder}, which is computed again or kept as a whole: mark the whole"
+    "the mark on {marked} has no effect inside of {holder}, which is recomputed or kept as a whole: mark {holder}"
 )
 
 

@@ -41,4 +41,4 @@ def as_stated(module: ModuleOp, selection: Selection) -> tuple[Selection, list[R
     return replace(selection, checkpoints=tuple(names)), []
 
 
-OVERRIDDEN = "the checkpoints that the step states say nothing here: the options say where its segments are"
+OVERRIDDEN = "the checkpoints in the attributes of the step are ignored: the options define its segments"

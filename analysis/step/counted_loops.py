@@ -104,8 +104,8 @@ class CountedLoop:
         if name == "stablehlo.convert":
             signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
             return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
-        found = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
-        return found if all(abs(found.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+        result = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
+        return result if all(abs(result.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
 
     def _is_never_negative(self, index: Affine) -> bool:
         return all(index.at(number) >= 0 for number in (0, self.trips - 1))

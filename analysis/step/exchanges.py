@@ -34,8 +34,8 @@ def has_other_effects(op: Operation) -> bool:
 
 WITH_COLLECTIVES = "it holds collectives, which run again with collectives=true only"
 NOT_ALIKE = (
-    "it holds collectives, and devices need not come alike to a branch, or to a loop of unknown length: what is inside "
-    "never runs again"
+    "it holds collectives, and devices need not execute a branch, or a loop of unknown length, equally often: "
+    "operations inside never run again"
 )
 
 

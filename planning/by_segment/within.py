@@ -75,42 +75,42 @@ class Known:
 
 
 def settled(
-    graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, found: Known
+    graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, known: Known
 ) -> Mapping[str, Settled] | TooLittle:
     """Plan all segments.
 
     Args:
         once: operations that must not run twice.
         outputs: whether outputs of a segment may be recomputed too.
-        found: restrictions on storages.
+        known: restrictions on storages.
     """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
     rules = Rules(frozenset(once), outputs, frozenset(named))
     order = sorted(segments, key=lambda name: -max(segments[name].operations))
     barred = set[int]()
     while True:
-        outcome = _plan_once(graph, segments, order, rules, found, barred)
+        outcome = _plan_once(graph, segments, order, rules, known, barred)
         if isinstance(outcome, TooLittle) and not outcome.proved:
-            return _plan_together(graph, segments, rules, found, outcome)
+            return _plan_together(graph, segments, rules, known, outcome)
         if outcome is not None:
             return outcome
 
 
 def _plan_once(
-    graph: Graph, segments: Mapping[str, Segment], order: list[str], rules: Rules, found: Known, barred: set[int]
+    graph: Graph, segments: Mapping[str, Segment], order: list[str], rules: Rules, known: Known, barred: set[int]
 ) -> Mapping[str, Settled] | TooLittle | None:
     """Plan each segment in turn. If storages must be barred, add them to `barred` and return None."""
-    read, plans, pending = set(found.read), dict[str, Settled](), list(order)
+    read, plans, pending = set(known.read), dict[str, Settled](), list(order)
     while pending:
         name = pending.pop(0)
-        restrictions = Restrictions(found.stays, found.again, frozenset(barred), frozenset(read))
+        restrictions = Restrictions(known.stays, known.again, frozenset(barred), frozenset(read))
         piece = piece_of(graph, segments[name].operations, rules, restrictions)
         plan = _settle(graph, name, segments[name], piece)
         if isinstance(plan, TooLittle):
             # Either other segments read too many storages of this one, or its budget is too small by itself.
-            read_by_others = (read - found.read) & piece.sizes.keys() - barred
+            read_by_others = (read - known.read) & piece.sizes.keys() - barred
             if not read_by_others:
-                return _prove_alone(graph, name, segments[name], rules, found, plan)
+                return _prove_alone(graph, name, segments[name], rules, known, plan)
             barred |= read_by_others
             return None
         plans[name] = plan
@@ -139,10 +139,10 @@ def _settle(graph: Graph, name: str, segment: Segment, piece: Piece) -> Settled 
 
 
 def _prove_alone(
-    graph: Graph, name: str, segment: Segment, rules: Rules, found: Known, failure: TooLittle
+    graph: Graph, name: str, segment: Segment, rules: Rules, known: Known, failure: TooLittle
 ) -> Mapping[str, Settled] | TooLittle:
     """Try to prove that the segment exceeds its budget for any plan of the others: without barred storages."""
-    restrictions = Restrictions(found.stays, found.again, read=frozenset(found.read))
+    restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
     piece = piece_of(graph, segment.operations, rules, restrictions)
     least = least_kept(piece)
     return _too_little(name, failure.most, piece, least, proved=True) if piece.bytes(least) > failure.most else failure
@@ -155,9 +155,9 @@ def _too_little(name: str, most: int, piece: Piece, least: frozenset[int], prove
 
 
 def _plan_together(
-    graph: Graph, segments: Mapping[str, Segment], rules: Rules, found: Known, failure: TooLittle
+    graph: Graph, segments: Mapping[str, Segment], rules: Rules, known: Known, failure: TooLittle
 ) -> Mapping[str, Settled] | TooLittle:
-    restrictions = Restrictions(found.stays, found.again, read=frozenset(found.read))
+    restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
     pieces = {name: piece_of(graph, segment.operations, rules, restrictions) for name, segment in segments.items()}
     most = {name: _most(segments[name], piece) for name, piece in pieces.items()}
     chosen = keep_together(pieces, most)

@@ -100,8 +100,8 @@ class CutNetwork:
         flow: Any = _sparse("scipy.sparse.csgraph").maximum_flow(network, self.source, self.sink)
         side = _reachable(network - flow.flow, self.source, size)
         again = np.flatnonzero(side[self.made : self.made + self.cut + 1])
-        wanted = side[: self.made] & ~self.free
-        saved = np.flatnonzero(wanted & ~side[self.made + problem.maker[: self.made]])
+        needed = side[: self.made] & ~self.free
+        saved = np.flatnonzero(needed & ~side[self.made + problem.maker[: self.made]])
         return Choice(
             frozenset(saved.tolist()),
             frozenset(again.tolist()),

@@ -149,7 +149,7 @@ def carried_within(
             kept = replace(outcome, budget=budget, peak_bytes=needed, bound_percent=bound, bound_by=first.bound_by)
             return Carried(plan, kept)
         limit = min(limit, outcome.peak_bytes) - (needed - budget)
-    why = f"no plan within {budget} bytes of temporaries survives being written: the last one needs {needed}"
+    why = f"no plan within {budget} bytes of temporaries: after rewriting, the last one needs {needed}"
     return _refusal_with(problem, why, proved=False)
 
 
@@ -165,9 +165,7 @@ def _reason_for(problem: Problem, budget: int, refused: Refusal | None, needed: 
         working = largest_working_set(problem)
         return f"{words}: no plan needs less than {working.bytes} bytes: {', '.join(held_up_by(problem, working))}"
     if needed and refused.minimum_bytes <= budget:
-        return (
-            f"{words} survives being written: the last one needs {needed}; none needs less than {refused.minimum_bytes}"
-        )
+        return f"{words}: after rewriting, the last one needs {needed}; none needs less than {refused.minimum_bytes}"
     least = f"no plan needs less than {refused.minimum_bytes} bytes"
     minimum = f"{'' if refused.reason == least else f'; {least}'}: {', '.join(refused.holding)}"
     return f"{words}: {refused.reason}{minimum if refused.minimum_bytes else ''}"

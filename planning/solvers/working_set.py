@@ -62,11 +62,11 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
     return tuple(sorted(values, key=lambda v: (-int(problem.sizes[v]), v)))
 
 
-def held_up_by(problem: Problem, found: WorkingSet, most: int = 5) -> tuple[str, ...]:
+def held_up_by(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
     """The operation and its largest values, by name, for messages."""
-    named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in found.values[:most]]
-    if len(found.values) > most:
-        named.append(f"… and {len(found.values) - most} more")
-    if found.operation is None:
+    named = [f"{problem.value_names[v]}: {int(problem.sizes[v])} bytes" for v in working_set.values[:most]]
+    if len(working_set.values) > most:
+        named.append(f"… and {len(working_set.values) - most} more")
+    if working_set.operation is None:
         return ("the outputs, which are all there at the end", *named)
-    return (f"operation {problem.labels[found.operation]} ({problem.names[found.operation]})", *named)
+    return (f"operation {problem.labels[working_set.operation]} ({problem.names[working_set.operation]})", *named)

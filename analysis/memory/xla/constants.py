@@ -38,21 +38,21 @@ class Computed:
 class FromConstants:
     """Classifies values; operations whose operands all come from constants must be added in program order."""
 
-    known: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
+    classes: dict[SSAValue, Number | Computed] = field(default_factory=dict[SSAValue, "Number | Computed"])
 
     def add(self, op: Operation) -> None:
         if len(op.results) == 1 and not op.regions and (classified := self._of(op)) is not None:
-            self.known[op.results[0]] = classified
+            self.classes[op.results[0]] = classified
 
     def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
         """A key that is equal for values that XLA makes once; None for values that cost nothing."""
-        classified = self.known.get(value)
+        classified = self.classes.get(value)
         if classified is None or not is_tensor(value.type) or not value.type.get_shape():
             return None
         return classified, value.type
 
     def is_one_number(self, value: SSAValue) -> bool:
-        return isinstance(self.known.get(value), Number)
+        return isinstance(self.classes.get(value), Number)
 
     def left_alone(self, op: Operation) -> SSAValue | None:
         """The operand that the operation returns unchanged: `x` of `x + 0` or of a maximum with minus infinity."""
@@ -65,14 +65,14 @@ class FromConstants:
         return right if name_of(op) not in _ONE_SIDED and self._is(left, neutral) else None
 
     def _is(self, value: SSAValue, number: float) -> bool:
-        splat = self.known.get(value)
+        splat = self.classes.get(value)
         if not isinstance(splat, Number) or not isinstance(splat.literal, DenseAttr):
             return False
         array = to_numpy(splat.literal)
         return bool((array == number).all())
 
     def _of(self, op: Operation) -> Number | Computed | None:
-        name, read = name_of(op), [self.known.get(operand) for operand in op.operands]
+        name, read = name_of(op), [self.classes.get(operand) for operand in op.operands]
         if name == "stablehlo.constant":
             return _literal(op.properties["value"])
         if read and all(isinstance(operand, Number) for operand in read) and (name in FUSIBLE or name in DENSE_VIEWS):

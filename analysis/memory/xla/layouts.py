@@ -27,8 +27,8 @@ def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
     return (lhs, rhs) if _drops_a_batch(op) and any(map(_is_moved, read)) else read
 
 
-def _is_moved(wanted: Sequence[int]) -> bool:
-    return list(wanted) != sorted(wanted)
+def _is_moved(required: Sequence[int]) -> bool:
+    return list(required) != sorted(required)
 
 
 def _numbers(op: Operation) -> DotDimensions:
@@ -77,4 +77,4 @@ WANTED: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
 
 def copied(op: Operation) -> tuple[bool, ...]:
     """For each operand, whether it is transposed into a copy."""
-    return tuple([_is_moved(wanted) for wanted in WANTED[name_of(op)](op)])
+    return tuple([_is_moved(required) for required in WANTED[name_of(op)](op)])

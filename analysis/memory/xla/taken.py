@@ -30,15 +30,15 @@ class Taken:
                 self._somewhere[node] |= bit
                 node >>= 1
 
-    def first_free(self, wanted: int, first: int, last: int) -> int | None:
-        """The lowest place of the bit set `wanted` that is free at all these steps; None if there is none."""
+    def first_free(self, candidates: int, first: int, last: int) -> int | None:
+        """The lowest place of the bit set `candidates` that is free at all these steps; None if there is none."""
         taken = 0
         for node in self._nodes(first, last):
             taken |= self._somewhere[node]
             while node:
                 taken |= self._throughout[node]
                 node >>= 1
-        free = wanted & ~taken
+        free = candidates & ~taken
         return (free & -free).bit_length() - 1 if free else None
 
     def _nodes(self, first: int, last: int) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The search's inner loops, in the part of Python that numba compiles: flat arrays of integers, no objects.
+"""The inner loops of the local search, in the subset of Python that numba compiles: flat integer arrays, no objects.
 
 The same functions run as plain Python, on lists, where numba is not installed: the same plans, more slowly.
 """

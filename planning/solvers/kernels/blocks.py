@@ -1,7 +1,7 @@
-"""Bytes alive in each stage, and how far they are above the budget, in blocks of 64 stages.
+"""Live bytes of each stage, and the overflow above the budget, in blocks of 64 stages.
 
-A block that is wholly above the budget or wholly below it takes a change in one step; only mixed ones are looked
-through, and each once however many changes it has seen.
+A block that is entirely above or entirely below the budget is updated in one step; only mixed blocks are scanned, each
+once after any number of changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .compiled import compiled
 
 @compiled
 def raise_range(m: Board, first: int, last: int, change: int) -> None:
-    """Add to what is alive in the stages from first to last, both included."""
+    """Add `change` to the live bytes of the stages from first to last, both inclusive."""
     if first > last or change == 0:
         return
     left, right = first // BLOCK, last // BLOCK
@@ -51,7 +51,7 @@ def raise_part(m: Board, block: int, first: int, last: int, change: int) -> None
 
 @compiled
 def soil(m: Board, block: int) -> None:
-    """Note that the block is to be looked through."""
+    """Mark the block as dirty, to be scanned by `clean`."""
     if m[m[IS_DIRTY] + block] == 0:
         m[m[IS_DIRTY] + block] = 1
         m[m[DIRTY_LIST] + m[DIRTY]] = block
@@ -84,7 +84,7 @@ def _set_over(m: Board, block: int, over: int, weight: int) -> None:
 
 @compiled
 def clean(m: Board) -> None:
-    """Look through what was noted: then `OVER` is right."""
+    """Scan the dirty blocks; `OVER` is valid afterwards."""
     for at in range(m[DIRTY]):
         look_through(m, m[m[DIRTY_LIST] + at])
     m[DIRTY] = 0
@@ -92,6 +92,7 @@ def clean(m: Board) -> None:
 
 @compiled
 def look_through(m: Board, block: int) -> None:
+    """Scan the stages of a block, and recompute its fields."""
     m[m[IS_DIRTY] + block] = 0
     start = block * BLOCK
     allowed = m[BUDGET] - m[m[LAZY] + block]
@@ -115,7 +116,7 @@ def look_through(m: Board, block: int) -> None:
 
 @compiled
 def overflow_in(m: Board, first: int, last: int) -> tuple[int, int]:
-    """How far the stages from first to last, both included, are above the budget: the sum, and their weights."""
+    """The overflow of the stages from first to last, both inclusive, and the weights of those above the budget."""
     over, weight, t = 0, 0, first
     while t <= last:
         block = t // BLOCK

@@ -1,13 +1,12 @@
-"""What the search knows, the problem and the state for one set of copies: the board, one flat row of whole numbers.
+"""The board: the data of the search, the problem and the state for one set of copies, in one flat array of integers.
 
-Its first entries are numbers, `m[COST]`; then one entry for each of its parts says where that part begins, so that
-`m[m[SIZES] + v]` is the size of storage v. One array, since compiled functions are handed each array as seven words:
-with forty of them calls cost more than what they do. It is numpy's where the loops are compiled, and a list, which
-Python reads faster, where they are not.
+The first entries are scalars, `m[COST]`; then one entry per part with the start of that part, so that `m[m[SIZES] + v]`
+is the size of storage v. A single array, since numba passes each array as seven words: with forty arrays calls would
+cost more than their bodies. A numpy array if the loops are compiled, and a list, which Python reads faster, if not.
 
-Rows, one pool for all (`rows.py`): row i < n has the stages in which operation i runs, in order, its own among them;
-row n + t has the copies of stage t, 0 … n; row 2 n + 1 + v the stage of the last use of each instance of storage v, one
-for each entry of its maker's row.
+Rows, in one pool (`rows.py`): row i < n has the stages in which operation i runs, in order, including its own; row
+n + t has the copies of stage t, 0 … n; row 2 n + 1 + v has the stage of the last use of each instance of storage v, one
+for each entry of the row of its maker.
 """
 
 from __future__ import annotations
@@ -26,46 +25,48 @@ Keys = list[float]
 BLOCK = 64
 """Stages in a block of `blocks.py`."""
 CLASSES = 48
-"""Sizes of rows, as powers of two."""
+"""Number of size classes of rows, which are powers of two."""
 
 BUDGET, OVER, COST, PAIRS, LOG, PENDING, DIRTY, STAMP, TOP, SEED, HEAP, FULL, CLOSURE, SAVED, MOVES, BEST = range(16)
-"""Numbers. OVER: the overflow, by the weights of the stages. COST, PAIRS: of the copies. BEST: the cost of those in
-`KEPT`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: how much of a part is in use. TOP: where the pool is free. STAMP:
-the last one given. FULL: something is, and copies are no longer added."""
+"""Scalars. OVER: the overflow, weighted by stage. COST, PAIRS: cost and number of the copies. BEST: the cost of the
+copies in `KEPT`. LOG, PENDING, DIRTY, HEAP, CLOSURE, SAVED: used entries of a part. TOP: the first free entry of the
+pool. STAMP: the last stamp. SEED: state of the random numbers. MOVES: number of applied moves. FULL: 1 if a part is
+full; no copies are added then."""
 N, EARLIEST = 16, 17
-"""How many operations there are, and the first stage in which copies may run."""
+"""The number of operations, and the first stage in which copies may run."""
 
 FACTS = range(18, 30)
 COSTS, INNER, READ_START, READS, MAKE_START, SIZES, OUTPUT, MAY_AGAIN, MAKER, USER_START, USERS, MINUS_LOG = FACTS
-"""The problem, as `Problem` explains it. MINUS_LOG: of evenly spread shares, in millionths."""
+"""The fields of `Problem`. MINUS_LOG: -log of evenly spaced shares, in millionths."""
 POOL, ROW_AT, ROW_LENGTH, ROW_ROOM, FREE = range(30, 35)
-"""Of each row: where on the board it begins, and how long it is and may become. FREE: by size, the first place that
-was given back."""
+"""For each row: its start on the board, its length and its capacity. FREE: for each size class the first free place."""
 ALIVE, LOCALS, WEIGHT, IS_PENDING, PENDING_LIST = range(35, 40)
-"""By stage: ALIVE, the most bytes alive in it, less LAZY of its block; LOCALS, how much of that is beyond what is alive
-at its start; IS_PENDING, whether that is to be counted again."""
+"""By stage: ALIVE, the peak bytes in it, less LAZY of its block; LOCALS, the part of these above the live bytes at its
+start; IS_PENDING, whether LOCALS must be recounted."""
 LAZY, MOST, LEAST, WEIGHTED, WEIGHTS, BLOCK_OVER, OVER_WEIGHT, IS_DIRTY, DIRTY_LIST = range(40, 49)
-"""By block: LAZY, a change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of WEIGHTS; BLOCK_OVER,
-the overflow, and OVER_WEIGHT, the weights of what is above the budget."""
+"""By block: LAZY, a pending change of all its stages; MOST and LEAST bytes; WEIGHTED sum of bytes, sum of WEIGHTS;
+BLOCK_OVER, the overflow, and OVER_WEIGHT, the weights of the stages above the budget; IS_DIRTY, whether these must be
+recomputed."""
 LOGGED, MARKS, SEEN, CLOSED, SCRATCH, ORDERED = range(49, 55)
-"""LOGGED: what was done, three entries each: kind, stage, operation or former value. MARKS: by storage, SEEN: by
-operation, a stamp. CLOSED: what runs again together. SCRATCH and ORDERED: room to sort."""
+"""LOGGED: the log for undo, three entries each: kind, stage, operation or former value. MARKS: a stamp by storage,
+SEEN: by operation. CLOSED: the operations of one move. SCRATCH and ORDERED: space for sorting."""
 HEAP_VALUE, HEAP_STAGE, HEAP_VERSION, VERSION, KEPT = range(55, 60)
-"""Candidates; by storage, which VERSION of them still holds. KEPT: the best copies."""
+"""HEAP_…: the candidates on the heap. VERSION: by storage, the valid version of its candidates. KEPT: the best
+copies."""
 END = 60
 
 
 @compiled
 def space(m: Board, part: int) -> int:
-    """How many entries a part has."""
+    """The number of entries of a part."""
     return m[part + 1] - m[part]
 
 
 def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys]:
-    """Room for a search on the problem; `reset` of `start.py` fills it. `earliest`: the first stage in which copies may
-    run, where it is not the problem's."""
+    """Allocate the board for a problem; `reset` of `start.py` initialises it. `earliest`: the first stage in which
+    copies may run; None for that of the problem."""
     parts = [*_facts(problem), *map(_zeros, _rooms(problem))]
-    assert len(parts) == END - FACTS.start, "each part has a place"
+    assert len(parts) == END - FACTS.start, "each part has a start"
     starts = END + 1 + np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     head = np.zeros(END + 1, np.int64)
     head[N], head[EARLIEST] = len(problem), problem.earliest if earliest is None else earliest
@@ -76,7 +77,7 @@ def board_of(problem: Problem, earliest: int | None = None) -> tuple[Board, Keys
 
 
 def _facts(problem: Problem) -> list[Any]:
-    """In the order of their names."""
+    """The parts with the fields of the problem, in the order of FACTS."""
     minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
     return [
         problem.costs,
@@ -95,15 +96,15 @@ def _facts(problem: Problem) -> list[Any]:
 
 
 def _rooms(problem: Problem) -> list[int]:
-    """How many entries each part of the state has, in the order of their names."""
+    """The number of entries of each part of the state, in the order of their names."""
     n, m, reads = len(problem), len(problem.sizes), len(problem.reads)
     blocks, rows = (n + BLOCK) // BLOCK + 1, 2 * n + 1 + m
     scratch, heap = 16 * (n + reads) + 4096, 6 * (reads + m) + 4096
     pool = 64 * (n + m) + min(200 * n, 200_000) + 4096
     by_row = [pool, rows, rows, rows, CLASSES]
     by_stage = [blocks * BLOCK, n + 1, blocks * BLOCK, n + 1, n + 1]
-    to_work_with = [3 * (24 * n + min(300 * n, 300_000) + 4096), m, n, n + 64, scratch, scratch]
-    return [*by_row, *by_stage, *[blocks] * 9, *to_work_with, heap, heap, heap, m, scratch]
+    workspace = [3 * (24 * n + min(300 * n, 300_000) + 4096), m, n, n + 64, scratch, scratch]
+    return [*by_row, *by_stage, *[blocks] * 9, *workspace, heap, heap, heap, m, scratch]
 
 
 def _zeros(count: int) -> Any:

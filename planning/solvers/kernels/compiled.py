@@ -1,7 +1,7 @@
-"""Whether the inner loops are compiled: `PATH` says which way they run.
+"""Compilation of the inner loops with numba, if it is installed. `PATH`: `compiled` or `plain`.
 
-numba's cache keeps the machine code between runs, beside the sources or, where those cannot be written, in the user's
-cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the same functions as Python, as where numba is not installed.
+numba caches the machine code between runs, beside the sources or, if those are not writable, in the user's cache
+directory. `RECOMPUTE_PLAN_PATH=plain` runs the same functions as Python, as without numba.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _STAMP = "" if _NUMBA is None else _stamp()
 
 
 def compiled(function: Function) -> Function:
-    """The function, compiled at its first call where numba is installed; as it is otherwise.
+    """Compile the function at its first call with numba; without numba return it unchanged.
 
-    Nothing is allocated in the loops, and arrays that are handed on need not be counted: that is half of a call.
+    The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.
     """
     if _NUMBA is None:
         return function
     try:
         made: Any = _NUMBA.njit(cache=True, nogil=True, _nrt=False)(function)
-    except RuntimeError:  # No folder can be written for the cache.
+    except RuntimeError:  # No folder for the cache is writable.
         return _NUMBA.njit(nogil=True, _nrt=False)(function)
-    # numba looks at the function's own file only: what it calls in the others counts, too.
-    kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if kept is not None:
-        kept._source_stamp = _STAMP
+    # numba's cache key covers only the file of the function; `_STAMP` covers the files of its callees too.
+    cache_file = getattr(getattr(made, "_cache", None), "_cache_file", None)
+    if cache_file is not None:
+        cache_file._source_stamp = _STAMP
     return made

@@ -1,4 +1,5 @@
-"""Taking copies away again, the dearest first, as long as nothing gets worse: never to be left out."""
+"""Reverse delete: remove copies, the most expensive first, as long as the overflow does not grow. Always needed after
+the greedy."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from .start import list_pairs
 def reverse_delete(m: Board, forget: bool, passes: int) -> None:
     """Remove copies by falling cost, each with the copies that only it used, while `over` does not grow.
 
-    `forget`: the log is not needed to take all this back. `passes`: at most so often through all of them.
+    `forget`: discard the log, since no undo is needed. `passes`: maximum number of passes over all copies.
     """
     for _ in range(passes):
         count = _by_cost(m)
@@ -51,7 +52,7 @@ def reverse_delete(m: Board, forget: bool, passes: int) -> None:
 
 @compiled
 def _by_cost(m: Board) -> int:
-    """The copies in `order`, the dearest first; how many."""
+    """Write the copies to ORDERED, the most expensive first. Returns their number."""
     count = list_pairs(m, ORDERED)
     count = min(count, space(m, SCRATCH))
     most = 0
@@ -71,7 +72,7 @@ def _by_cost(m: Board) -> int:
 
 @compiled
 def without(m: Board, t: int, i: int) -> bool:
-    """Remove the copy, and what only it used, if `over` does not grow by that."""
+    """Remove the copy, and copies that only it used, if `over` does not grow. Returns whether it was removed."""
     mark, over = m[LOG], m[OVER]
     strip(m, t, i)
     settle(m)
@@ -83,7 +84,7 @@ def without(m: Board, t: int, i: int) -> bool:
 
 @compiled
 def strip(m: Board, t: int, i: int) -> None:
-    """Remove the copy, and the copies of its inputs that then have no use, and so on. To be settled."""
+    """Remove the copy, and recursively the copies of its inputs without other uses. The caller must `settle`."""
     stride = m[N] + 1
     m[m[CLOSED]] = t * stride + i
     m[CLOSURE] = 1
@@ -103,7 +104,7 @@ def strip(m: Board, t: int, i: int) -> None:
 
 @compiled
 def _is_idle(m: Board, t: int, i: int) -> bool:
-    """Whether nothing uses what operation i makes in stage t."""
+    """Whether the results of operation i in stage t have no uses."""
     k = below(m, i, t)
     for v in range(m[m[MAKE_START] + i], m[m[MAKE_START] + i + 1]):
         until = m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k]

@@ -1,7 +1,7 @@
-"""One compound move: an operation runs again in a stage, and what it needs is held longer or runs again too.
+"""One compound move: an operation runs again in a stage, and its dead inputs live longer or are recomputed too.
 
-Modes. HOLD: inputs that are dead there live longer. AGAIN: they are computed again, and what these need, and so on.
-CHEAPER: each is, if that leaves less overflow than holding it.
+Modes. HOLD: dead inputs live longer. AGAIN: dead inputs are recomputed, and their dead inputs in turn. CHEAPER: an
+input is recomputed if that leaves less overflow than keeping it live.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from .rows import below, has
 
 HOLD, AGAIN, CHEAPER = 0, 1, 2
 LARGEST = 48
-"""Copies that one move adds at most: without a limit irregular graphs explode."""
+"""Maximum number of copies that one move adds: without a limit moves become huge on irregular graphs."""
 
 
 @compiled
 def is_dead(m: Board, u: int, t: int) -> bool:
-    """Whether storage u is not there any more in stage t, and could be made again."""
+    """Whether storage u is dead in stage t, and may be recomputed."""
     maker = m[m[MAKER] + u]
     if m[m[MAY_AGAIN] + maker] == 0 or maker >= t:
         return False
@@ -46,7 +46,7 @@ def is_dead(m: Board, u: int, t: int) -> bool:
 
 @compiled
 def drop(m: Board, t: int, i: int, mode: int) -> bool:
-    """Carry the move out and settle it. Whether another mode could do otherwise: something dead is needed."""
+    """Apply the move and settle it. Returns whether an input was dead, so that other modes may differ."""
     if m[FULL] == 1 or m[LOG] * 4 > 3 * space(m, LOGGED):
         m[FULL] = 1
         return False
@@ -61,7 +61,8 @@ def drop(m: Board, t: int, i: int, mode: int) -> bool:
 
 @compiled
 def _close(m: Board, t: int, i: int, most: int) -> bool:
-    """In `closure` the operation and, up to `most`, what makes its dead inputs, in their order."""
+    """Fill CLOSED with the operation and, up to `most`, the makers of its dead inputs, sorted. Returns whether an input
+    was dead."""
     m[STAMP] += 1
     stamp = m[STAMP]
     m[m[CLOSED]] = i
@@ -86,7 +87,7 @@ def _close(m: Board, t: int, i: int, most: int) -> bool:
 
 @compiled
 def _drop_cheaper(m: Board, t: int, i: int) -> bool:
-    """Depth first, the inputs of the last one added first; never more than `LARGEST`."""
+    """The move in mode CHEAPER: depth first, the inputs of the last added copy first; at most `LARGEST` copies."""
     m[m[CLOSED]] = i
     count, added, first = 1, 0, True
     while count > 0 and added < LARGEST:

@@ -1,7 +1,7 @@
-"""Candidates: a storage that is held between two uses, over stages that are above the budget.
+"""Candidates: a storage that is live between two uses, across stages above the budget.
 
-The move is to compute it again in front of the later use. A candidate's key, before it is tried, is what its move costs
-at least per byte of overflow that it takes away: optimistic, so that trying the candidate can only raise it.
+The move recomputes it in front of the later use. The initial key of a candidate is a lower bound of the cost of its
+move per byte of removed overflow: evaluating the candidate can only raise it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .order import push, sort_keys
 
 @compiled
 def list_gaps(m: Board, keys: Keys, v: int) -> None:
-    """Put the storage's candidates on the heap; those that it has there do not hold any more."""
+    """Push the candidates of a storage onto the heap; its older candidates become invalid."""
     m[m[VERSION] + v] += 1
     maker = m[m[MAKER] + v]
     if m[m[MAY_AGAIN] + maker] == 0 or m[m[SIZES] + v] == 0:
@@ -54,7 +54,8 @@ def list_gaps(m: Board, keys: Keys, v: int) -> None:
 
 @compiled
 def _accesses(m: Board, v: int) -> int:
-    """The stages that make the storage (even numbers) or use it (odd ones), in order, in `scratch`; how many."""
+    """Write the stages that make the storage (even numbers) or use it (odd numbers) to SCRATCH, sorted. Returns their
+    number."""
     maker, count, room = m[m[MAKER] + v], 0, space(m, SCRATCH)
     for k in range(m[m[ROW_LENGTH] + maker]):
         m[m[SCRATCH] + count] = 2 * m[m[m[ROW_AT] + maker] + k]
@@ -79,15 +80,15 @@ def _offer(m: Board, keys: Keys, v: int, a: int, b: int) -> None:
     if over <= 0 or size >= len(keys):
         return
     maker, freed = m[m[MAKER] + v], 0
-    for one in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
-        freed += m[m[SIZES] + one]
+    for result in range(m[m[MAKE_START] + maker], m[m[MAKE_START] + maker + 1]):
+        freed += m[m[SIZES] + result]
     push(m, keys, size, m[m[COSTS] + maker] / min(freed * weight, over), v, b, m[m[VERSION] + v])
     m[HEAP] = size + 1
 
 
 @compiled
 def list_all(m: Board, keys: Keys) -> None:
-    """The candidates of all storages."""
+    """Push the candidates of all storages onto an empty heap."""
     m[HEAP] = 0
     for v in range(space(m, SIZES)):
         list_gaps(m, keys, v)

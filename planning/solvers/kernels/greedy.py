@@ -1,8 +1,8 @@
-"""The greedy that drops what frees most overflow for its cost, until nothing is above the budget.
+"""Greedy: apply the move with the least cost per freed overflow, until no stage exceeds the budget.
 
-over = sum over the stages of max(0, peak - budget). A move's score is its extra cost over what it takes from `over`;
-all three modes are tried. Candidates wait on a heap by their last known score: the top one is tried again, and carried
-out if it is still within (1 + tolerance) of the next, otherwise put back (lazy greedy, Minoux 1978).
+over = sum over the stages of max(0, peak - budget). The score of a move is its extra cost divided by its reduction of
+`over`; all three modes are tried. Candidates are on a heap by their last score: the top one is evaluated again, and
+applied if it is still within (1 + tolerance) of the next, otherwise pushed back (lazy greedy, Minoux 1978).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ NEVER = 1e300
 
 @compiled
 def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, limit: int) -> int:
-    """Add copies until nothing is above the budget, no move helps, or `limit` trials are spent: trials left.
+    """Add copies until no stage exceeds the budget, no move helps, or `limit` trials are spent. Returns trials left.
 
-    `noise`: scores are worse by up to this factor, at random. `forget`: the log is not needed to take all this back.
+    `noise`: scores are increased by up to this factor, at random. `forget`: discard the log, since no undo is needed.
     """
     list_all(m, keys)
     moved = False
@@ -76,7 +76,7 @@ def greedy(m: Board, keys: Keys, tolerance: float, noise: float, forget: bool, l
 
 @compiled
 def _is_held(m: Board, v: int, t: int) -> bool:
-    """Whether storage v is alive when stage t begins, and used in it or later."""
+    """Whether storage v is live at the start of stage t, and used in it or later."""
     maker = m[m[MAKER] + v]
     k = below(m, maker, t) - 1
     return k >= 0 and m[m[m[ROW_AT] + 2 * m[N] + 1 + v] + k] >= t
@@ -84,7 +84,7 @@ def _is_held(m: Board, v: int, t: int) -> bool:
 
 @compiled
 def trial(m: Board, t: int, i: int) -> tuple[float, int]:
-    """The best score of the move, and its mode; `NEVER` where it frees nothing. All is as before."""
+    """The best score of the move, and its mode; `NEVER` if it frees nothing. Restores the state."""
     best, chosen = NEVER, HOLD
     for mode in (HOLD, AGAIN, CHEAPER):
         mark, over, cost = m[LOG], m[OVER], m[COST]

@@ -1,8 +1,7 @@
-"""Adding and removing one copy, and taking it back: what lives longer or shorter, and the bytes of the stages it
-touches.
+"""Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
 
-Only the instances of the operation's results around the stage change, and those of its inputs at the stage. The memory
-inside of a stage is counted again there, and where an instance ends now or ended before.
+Only the instances of the operation's results around the stage change, and those of its inputs at the stage. The bytes
+inside of a stage are recounted there, and where the end of an instance moves from or to.
 """
 
 from __future__ import annotations
@@ -44,18 +43,19 @@ ADDED, REMOVED, LOCAL = 0, 1, 2
 
 @compiled
 def last_use(m: Board, v: int, start: int, until: int) -> int:
-    """The last stage before `until` in which storage v is used; `start` where there is none after it."""
-    found = start
+    """The last stage before `until` in which storage v is used; `start` if there is none after it."""
+    latest = start
     for at in range(m[m[USER_START] + v], m[m[USER_START] + v + 1]):
         user = m[m[USERS] + at]
         if user < until:
             k = below(m, user, until)
-            found = max(found, m[m[m[ROW_AT] + user] + k - 1])
-    return found
+            latest = max(latest, m[m[m[ROW_AT] + user] + k - 1])
+    return latest
 
 
 @compiled
 def touch(m: Board, t: int) -> None:
+    """Mark the bytes inside of stage t as pending, to be recounted by `settle`."""
     if m[m[IS_PENDING] + t] == 0:
         m[m[IS_PENDING] + t] = 1
         m[m[PENDING_LIST] + m[PENDING]] = t
@@ -64,6 +64,7 @@ def touch(m: Board, t: int) -> None:
 
 @compiled
 def note(m: Board, kind: int, a: int, b: int) -> None:
+    """Append an entry to the log."""
     at = m[LOG]
     m[m[LOGGED] + at] = kind
     m[m[LOGGED] + at + 1] = a
@@ -80,6 +81,7 @@ def add(m: Board, t: int, i: int) -> None:
 
 @compiled
 def remove(m: Board, t: int, i: int) -> None:
+    """Remove the copy of operation i in stage t."""
     _remove(m, t, i)
     note(m, REMOVED, t, i)
 
@@ -156,7 +158,7 @@ def _remove(m: Board, t: int, i: int) -> None:
 
 @compiled
 def settle(m: Board) -> None:
-    """Count what was touched: then `OVER` is right."""
+    """Recount the pending stages; `OVER` is valid afterwards."""
     for at in range(m[PENDING]):
         t = m[m[PENDING_LIST] + at]
         m[m[IS_PENDING] + t] = 0
@@ -177,7 +179,7 @@ def set_local(m: Board, t: int, now: int) -> None:
 
 @compiled
 def undo(m: Board, mark: int) -> None:
-    """Take back what was done since the log was `mark` long. Nothing is pending, before and after."""
+    """Undo the log entries from `mark` on. Nothing may be pending before, and nothing is afterwards."""
     at = m[LOG]
     while at > mark:
         at -= 3
@@ -197,7 +199,7 @@ def undo(m: Board, mark: int) -> None:
 
 @compiled
 def local_bytes(m: Board, t: int) -> int:
-    """How much more is alive inside of stage t at most than at its start: one look backwards through it."""
+    """The maximum of the live bytes inside of stage t relative to its start: one backward scan of the stage."""
     m[STAMP] += 1
     stamp, n = m[STAMP], m[N]
     copies, base = m[m[ROW_LENGTH] + n + t], m[m[ROW_AT] + n + t]

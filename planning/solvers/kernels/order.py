@@ -1,4 +1,4 @@
-"""Sorting and random numbers that are the same whether compiled or not."""
+"""Sorting, a heap and random numbers with equal results in compiled and plain loops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sort_keys(m: Board, start: int, count: int) -> None:
 
 @compiled
 def push(m: Board, keys: Keys, size: int, key: float, value: int, stage: int, version: int) -> None:
-    """Put a candidate on the heap of `size` entries; the smallest key is on top, ties by storage and stage."""
+    """Push a candidate onto the heap of `size` entries; the smallest key is on top, ties by storage and stage."""
     at = size
     while at > 0:
         up = (at - 1) // 2
@@ -51,7 +51,7 @@ def push(m: Board, keys: Keys, size: int, key: float, value: int, stage: int, ve
 
 @compiled
 def _less(m: Board, keys: Keys, at: int, key: float, value: int, stage: int) -> bool:
-    """Whether the entry is before this one, or the same."""
+    """Whether the entry at `at` precedes or equals the given one."""
     if keys[at] != key:
         return keys[at] < key
     if m[m[HEAP_VALUE] + at] != value:
@@ -69,7 +69,7 @@ def _copy(m: Board, keys: Keys, to: int, source: int) -> None:
 
 @compiled
 def sink(m: Board, keys: Keys, size: int) -> None:
-    """Take the top of a heap of `size` entries; its last entry is put in its place and sinks."""
+    """Pop the top of a heap of `size` entries: the last entry takes its place and sinks."""
     last = size - 1
     key, value = keys[last], m[m[HEAP_VALUE] + last]
     stage, version = m[m[HEAP_STAGE] + last], m[m[HEAP_VERSION] + last]

@@ -1,6 +1,6 @@
-"""Rows of sorted numbers that grow and shrink, in one pool: entries of a row stand together, with room to spare.
+"""Rows of sorted numbers of variable length in one pool: the entries of a row are contiguous, with spare capacity.
 
-A row that needs more moves to a place twice as large; what it leaves is kept by size for the next one.
+A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .compiled import compiled
 
 @compiled
 def below(m: Board, row: int, x: int) -> int:
-    """How many entries of the row are below x."""
+    """The number of entries of the row that are less than x."""
     base, low, high = m[m[ROW_AT] + row], 0, m[m[ROW_LENGTH] + row]
     while low < high:
         middle = (low + high) // 2
@@ -30,7 +30,7 @@ def has(m: Board, row: int, x: int) -> bool:
 
 @compiled
 def put(m: Board, row: int, k: int, x: int) -> None:
-    """Make x the k-th entry of the row."""
+    """Insert x as the k-th entry of the row."""
     length = m[m[ROW_LENGTH] + row]
     if length == m[m[ROW_ROOM] + row]:
         _grow(m, row)
@@ -43,7 +43,7 @@ def put(m: Board, row: int, k: int, x: int) -> None:
 
 @compiled
 def take(m: Board, row: int, k: int) -> None:
-    """Take the k-th entry out of the row."""
+    """Remove the k-th entry of the row."""
     base, length = m[m[ROW_AT] + row], m[m[ROW_LENGTH] + row] - 1
     for j in range(k, length):
         m[base + j] = m[base + j + 1]
@@ -52,24 +52,24 @@ def take(m: Board, row: int, k: int) -> None:
 
 @compiled
 def class_of(room: int) -> int:
-    found = 0
-    while 1 << found < room:
-        found += 1
-    return found
+    size_class = 0
+    while 1 << size_class < room:
+        size_class += 1
+    return size_class
 
 
 @compiled
 def claim(m: Board, size_class: int) -> int:
-    """A place in the pool for 2 ** size_class entries."""
-    found = m[m[FREE] + size_class]
-    if found >= 0:
-        m[m[FREE] + size_class] = m[found]
-        return found
-    found = m[TOP]
-    m[TOP] = found + (1 << size_class)
+    """Allocate a place in the pool for 2 ** size_class entries."""
+    place = m[m[FREE] + size_class]
+    if place >= 0:
+        m[m[FREE] + size_class] = m[place]
+        return place
+    place = m[TOP]
+    m[TOP] = place + (1 << size_class)
     if m[TOP] > m[POOL] + space(m, POOL) - space(m, POOL) // 4:
         m[FULL] = 1
-    return found
+    return place
 
 
 @compiled

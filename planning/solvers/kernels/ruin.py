@@ -1,8 +1,9 @@
-"""Ruin and recreate: take some of the copies away, let the greedy fill in, delete, and keep what is cheaper.
+"""Ruin and recreate: remove some copies, repair with the greedy, run reverse delete, and accept cheaper results.
 
-What goes: the copies of a window of stages, or of operations, of both, of one operation or stage, of two windows of
-operations, or some at random. In half of the rounds bytes in some windows of stages weigh more, as if time steps had
-prices; in a part of them a random copy is forced first. Acceptance is simulated annealing's (Schrimpf et al., 2000).
+The ruin removes the copies of a window of stages, of operations, or of both, of one operation or stage, of two windows
+of operations, or random ones. In half of the rounds bytes in random windows of stages have larger weights, as if stages
+had prices; in some rounds a random copy is forced first. Acceptance is that of simulated annealing (Schrimpf et al.,
+2000).
 """
 
 from __future__ import annotations
@@ -45,28 +46,28 @@ from .rows import below, has
 from .start import list_pairs, set_weight
 
 HOTTEST, COLDEST = 0.003, 6e-05
-"""Temperatures, in parts of the step's cost."""
+"""First and last temperature, as shares of the cost of the step."""
 TRIALS = 3000
-"""Trials of one round's greedy at most, and copies that a round removes at random."""
+"""Maximum number of trials of the greedy in one round (TRIALS), and of copies removed at random (RANDOM)."""
 RANDOM = 60
 
 
 @compiled
 def remember(m: Board) -> None:
-    """Make the copies the best that are known."""
+    """Record the copies as the best."""
     m[BEST] = m[COST]
     m[SAVED] = list_pairs(m, KEPT)
 
 
 @compiled
 def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float) -> int:
-    """The rounds from first to last, of total, of one annealing; `whole` is the cost of the step. How many improved.
+    """Run the rounds from `first` to `last` of an annealing of `total` rounds. Returns the number of improvements.
 
-    The state starts with the copies so far, settled, and ends with others; the best are in `saved`.
+    `whole`: the cost of the step. The state must be settled, and ends with other copies; the best ones are in `KEPT`.
     """
     improved = 0
-    for one in range(first, last):
-        heat = whole * (HOTTEST + (COLDEST - HOTTEST) * one / total)
+    for round_number in range(first, last):
+        heat = whole * (HOTTEST + (COLDEST - HOTTEST) * round_number / total)
         m[LOG] = 0
         m[FULL] = 0
         over, cost = m[OVER], m[COST]
@@ -84,6 +85,7 @@ def rounds(m: Board, keys: Keys, first: int, last: int, total: int, whole: float
 
 @compiled
 def change(m: Board, keys: Keys) -> None:
+    """One round: ruin, possibly force copies and weigh stages, then greedy and reverse delete."""
     _ruin(m)
     settle(m)
     if draw(m, 10) < 4:
@@ -140,7 +142,7 @@ def _ruin(m: Board) -> None:
 
 @compiled
 def _tight_stage(m: Board) -> int:
-    """A stage that is within a hundredth of the budget: from a random one on, the next."""
+    """The next stage from a random one on whose bytes are at least 99 % of the budget."""
     n, first = m[N], draw(m, m[N] + 1)
     allowed = m[BUDGET] - m[BUDGET] // 100
     for step in range(n + 1):
@@ -152,7 +154,7 @@ def _tight_stage(m: Board) -> int:
 
 @compiled
 def _spans(m: Board, t: int, i: int, stage: int) -> bool:
-    """Whether the copy in stage t is alive in the other one."""
+    """Whether the copy of operation i in stage t is live in `stage`."""
     if t > stage:
         return False
     k = below(m, i, t)
@@ -164,7 +166,7 @@ def _spans(m: Board, t: int, i: int, stage: int) -> bool:
 
 @compiled
 def _force(m: Board) -> None:
-    """Compute a random storage again in front of a random use, with what it needs."""
+    """Recompute a random storage in front of a random use, with its dead inputs."""
     v = draw(m, space(m, SIZES))
     i, users = m[m[MAKER] + v], m[m[USER_START] + v + 1] - m[m[USER_START] + v]
     if m[m[MAY_AGAIN] + i] == 0 or users == 0:

@@ -1,4 +1,4 @@
-"""Filling a state: the plain step, then a set of copies; and reading the copies out of it."""
+"""Initialise a state with the plain step, add copies, and list the copies of a state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .rows import has
 
 @compiled
 def reset(m: Board, budget: int) -> None:
-    """The plain step, without copies."""
+    """Set the state to the plain step, without copies."""
     n, values = m[N], space(m, SIZES)
     for field in (OVER, COST, PAIRS, LOG, PENDING, DIRTY, FULL):
         m[field] = 0
@@ -77,7 +77,7 @@ def _single(m: Board, row: int, x: int) -> None:
 
 @compiled
 def _begin(m: Board, first: int, last: int, size: int) -> None:
-    """As a difference, until `_sum_up`."""
+    """Add the bytes of a live range as differences, which `_sum_up` accumulates."""
     if first <= last:
         m[m[ALIVE] + first] += size
         if last + 1 < space(m, ALIVE):
@@ -102,7 +102,7 @@ def _sum_up(m: Board) -> None:
 
 @compiled
 def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies, those that are there already left out."""
+    """Add copies; existing ones are skipped."""
     for at in range(len(stages)):
         t, i = stages[at], operations[at]
         if m[FULL] == 0 and (not has(m, i, t)):
@@ -116,7 +116,8 @@ def add_all(m: Board, stages: list[int], operations: list[int]) -> None:
 
 @compiled
 def list_pairs(m: Board, part: int) -> int:
-    """Write the copies to a part, as t * (n + 1) + i, by stage and operation; how many there are, of those that fit."""
+    """Write the copies to a part, as t * (n + 1) + i, sorted by stage and operation. Returns how many fit and were
+    written."""
     count, into, room = 0, m[part], space(m, part)
     for t in range(m[N] + 1):
         row = m[N] + t
@@ -144,7 +145,7 @@ def set_budget(m: Board, budget: int) -> None:
 
 @compiled
 def most_bytes(m: Board) -> int:
-    """The peak. Nothing is pending."""
+    """The peak. Nothing may be pending."""
     most = 0
     for block in range(m[N] // BLOCK + 1):
         most = max(most, m[m[MOST] + block])

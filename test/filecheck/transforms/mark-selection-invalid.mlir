@@ -54,7 +54,7 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
 // POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; known are nothing_saveable, everything_saveable, dots_saveable
 // KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' is none of pre:, main:, suf:, num:
-// MAIN:     error: exclude pattern 'pre:stablehlo.sine': it says nothing of what is saved; write 'pre:a>b; main:c; suf:d; num:1'
+// MAIN:     error: exclude pattern 'pre:stablehlo.sine': it has no 'main:' part, which names the saved operations; write 'pre:a>b; main:c; suf:d; num:1'
 // COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num is a number of chains, or -1 for all, not 'many'
 // TWICE:    error: exclude pattern 'main:a; main:b': 'main:' stands twice
 // TYPE:     error: pass 'recompute-mark': Incompatible types: given ('perhaps',), expected <class 'bool'>; its options are

@@ -167,7 +167,7 @@ def check_that_the_reason_is_said() -> None:
     assert lowered.why is not None and "which run again with collectives=true only" in lowered.why, lowered.why
     assert lowered.why.endswith("allow them with recompute.jax.jit(step, collectives=True)"), lowered.why
     lowered = recompute.jax.jit(jax.value_and_grad(in_a_branch), measure=False, collectives=True).lower(WEIGHTS[0], X)
-    assert lowered.why is not None and "what is inside never runs again" in lowered.why, lowered.why
+    assert lowered.why is not None and "operations inside never run again" in lowered.why, lowered.why
     assert lowered.why.endswith("or give the loop a constant length"), lowered.why
     # Not at our own lines, at which JAX lowers.
     assert not any("frontends/jax" in str(remark) for remark in lowered.remarks), lowered.remarks

@@ -44,7 +44,7 @@ def test_in_chunks(text: str, every: int) -> None:
 
 
 def test_slots_are_for_the_reverse() -> None:
-    assert "slots are for the reverse" in said_of(SAME_DIRECTION, "binomial(4)")
+    assert "slots need the reverse order" in said_of(SAME_DIRECTION, "binomial(4)")
 
 
 def test_loops_of_other_lengths() -> None:
