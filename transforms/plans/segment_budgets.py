@@ -157,14 +157,14 @@ class _Chooser:
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
         once, constraints = refused(step, self.selection.permission), self._marked(members)
-        how = Copying(permission=self.selection.permission)
+        copying = Copying(permission=self.selection.permission)
         for _ in range(ROUNDS):
             solutions = settled(graph, segments, once, self.selection.outputs, constraints)
             if isinstance(solutions, TooLittle):
                 raise Refusal(self._first(solutions.segment), self._too_little(solutions))
             self.solutions = solutions
             self._write()
-            plan = plan_of_marks(step, how)
+            plan = plan_of_marks(step, copying)
             if not (late := self._late(saved_after(graph, plan, members))):
                 most = {name: solution.most for name, solution in solutions.items()}
                 return Demand({name: segment.operations for name, segment in segments.items()}, most, plan)
