@@ -78,10 +78,10 @@ def _is_ordered(terms: Terms, body: int) -> bool:
     return any((head.kind, head.name) == ("risk", ENDLESS) for head in heads)
 
 
-def is_implied(terms: Terms, risk: int, known: Collection[int]) -> bool:
-    """Whether a risk is one of the `known` ones, or runs one of them conditionally in a region."""
+def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
+    """Whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
     inner: int | None = risk
-    while inner is not None and inner not in known:
+    while inner is not None and inner not in earlier:
         inner = _inner(terms, inner)
     return inner is not None
 

@@ -82,11 +82,11 @@ class Cloned:
 
     @property
     def groups(self) -> tuple[CopyGroup, ...]:
-        return tuple(group for done in self.steps for group in done.plan.groups)
+        return tuple(group for step in self.steps for group in step.plan.groups)
 
     @property
     def copies(self) -> int:
-        return sum(done.plan.copies for done in self.steps)
+        return sum(step.plan.copies for step in self.steps)
 
 
 def clone(module: ModuleOp, copying: Copying = DEFAULT, steps: Steps | None = None) -> Cloned:

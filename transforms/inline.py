@@ -30,8 +30,8 @@ from ..dialects.recompute import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark
 from ..support.walk import every_operation
+from .calls.call_attributes import Inherited, called_from
 from .calls.origins import Origins
-from .calls.said import Inherited, called_from
 from .calls.whole import attributed, is_private, kept_whole
 
 MAX_OPERATIONS = 1_000_000

@@ -208,7 +208,7 @@ class LoopsPass(MarkPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.segment_budgets:
-            raise Refusal(op, 'segment-budgets says nothing of loops; loops="keep(30%)" says how much they keep')
+            raise Refusal(op, 'segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"')
         try:
             per_device = outline_device_steps(op)
             try:

@@ -31,7 +31,7 @@ from ..support.walk import every_operation
 def lower(module: ModuleOp, target: str) -> None:
     """Remove every operation of the recompute dialect. Raises `ValueError` for an unknown target."""
     if target not in _LOWERINGS:
-        raise ValueError(f"unknown target '{target}' for recompute-lower; known are {', '.join(TARGETS)}")
+        raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(TARGETS)}")
     orders = dict[Block, Order]()
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
         block = token.parent

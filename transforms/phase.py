@@ -94,7 +94,7 @@ def numbered_steps(module: ModuleOp, bare: bool = False, costs: CostsOf | None =
     with part("phases"):
         classified = list(steps_of(module))
     with part("graph"):
-        return [(function, Step.of(found, bare, costs)) for function, found in classified]
+        return [(function, Step.of(step_phases, bare, costs)) for function, step_phases in classified]
 
 
 def state_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:

@@ -77,7 +77,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _named(op: Operation) -> str:
-    return "what lies on the host" if is_offload(op) else name_of(op)
+    return "a value on the host" if is_offload(op) else name_of(op)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal, Remark
 from ..support.walk import every_operation
 
-NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and an attribute is on it for whoever can"
+NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,11 @@ def _resolve(
         return
     function = value.block.parent_op()
     if not isinstance(function, FuncOp):
-        reasons.append("the value is an argument of a region, which each of its runs gets anew")
+        reasons.append("the value is an argument of a region, which has a new value in each run")
         return
     calls = callers.get(function.sym_name.data, [])
     if not calls:
-        reasons.append("the value is an argument of the step, which is there anyway")
+        reasons.append("the value is an argument of the step, which is live anyway")
     for call in calls:
         _resolve(call.operands[value.index], callers, definitions, reasons)
 

@@ -28,8 +28,10 @@ from .plans.nested_steps import nested_steps_apart
 
 
 def verify_input(module: ModuleOp) -> None:
-    """What xDSL's verifier leaves out or takes for granted: functions that are whole, dominance, and what the
-    `recompute.` attributes say. Raises `Refusal`."""
+    """Check what xDSL's verifier does not: complete functions, dominance, and `recompute.` attributes.
+
+    Raises `Refusal`.
+    """
     operations = every_operation(module)
     verify_functions(operations)
     verify_dominance(module)

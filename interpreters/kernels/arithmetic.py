@@ -9,17 +9,17 @@ from .arrays import Array
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """IEEE 754-2019 maximum: NaN wins, and 0.0 is greater than -0.0, which numpy leaves open."""
-    found = np.maximum(a, b)
+    """IEEE 754-2019 maximum: NaN wins, and 0.0 is greater than -0.0, unlike in numpy."""
+    larger = np.maximum(a, b)
     zero = _both_zero(a, b)
-    return np.where(zero, a + b, found) if zero.any() else found
+    return np.where(zero, a + b, larger) if zero.any() else larger
 
 
 def minimum(a: Array, b: Array) -> Array:
     """IEEE 754-2019 minimum: NaN wins, and -0.0 is less than 0.0."""
-    found = np.minimum(a, b)
+    smaller = np.minimum(a, b)
     zero = _both_zero(a, b)
-    return np.where(zero, -(-a - b), found) if zero.any() else found
+    return np.where(zero, -(-a - b), smaller) if zero.any() else smaller
 
 
 def _both_zero(a: Array, b: Array) -> Array:
@@ -45,14 +45,14 @@ def logistic(a: Array) -> Array:
 
 
 def divide_integers(a: Array, b: Array) -> Array:
-    """Rounded towards zero; by zero all bits are set, as in XLA, and the lowest number by -1 is itself."""
-    # Exact, since the remainder has been taken off; the lowest number wraps.
-    found = np.floor_divide(a - np.fmod(a, b), b)
-    return np.where(b == 0, np.invert(np.zeros_like(b)), found)
+    """Quotient rounded towards zero; division by zero sets all bits, as in XLA, and the lowest number wraps."""
+    # Exact, since the remainder is subtracted first; the lowest number wraps.
+    quotient = np.floor_divide(a - np.fmod(a, b), b)
+    return np.where(b == 0, np.invert(np.zeros_like(b)), quotient)
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """With the sign of the dividend; by zero it is the dividend, as in XLA."""
+    """Remainder with the sign of the dividend; by zero it is the dividend, as in XLA."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
@@ -75,9 +75,9 @@ def unsigned(a: Array, width: int) -> Array:
 
 
 def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
-    """Zeros come in from the left; an amount beyond the width, or negative, leaves zeros alone."""
-    found = np.right_shift(unsigned(a, width), unsigned(amount, width))
-    return np.asarray(found).view(a.dtype)
+    """Shift in zeros; an amount beyond the width, or a negative one, gives zero."""
+    shifted = np.right_shift(unsigned(a, width), unsigned(amount, width))
+    return np.asarray(shifted).view(a.dtype)
 
 
 def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
@@ -118,10 +118,10 @@ def rounded_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     second rounding is exact (Boldo and Melquiond, 2008).
     """
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
-    found = np.asarray(product + addend)
-    back = found - product
-    error = (product - (found - back)) + (addend - back)
-    even = found.view(np.uint64) % np.uint64(2) == 0
+    total = np.asarray(product + addend)
+    back = total - product
+    error = (product - (total - back)) + (addend - back)
+    even = total.view(np.uint64) % np.uint64(2) == 0
     towards = np.where(error > 0, np.inf, -np.inf)
-    off = (error != 0) & np.isfinite(found) & np.isfinite(error) & even
-    return round_to(np.where(off, np.nextafter(found, towards), found), dtype)
+    off = (error != 0) & np.isfinite(total) & np.isfinite(error) & even
+    return round_to(np.where(off, np.nextafter(total, towards), total), dtype)

@@ -29,14 +29,14 @@ def dot_general(op: DotGeneralOp) -> Kernel:
     working = wide(dtype)
 
     def run(lhs: Array, rhs: Array) -> tuple[Array, ...]:
-        one = _matrices(lhs, (*batch, *rows, *paired), matrices[0])
-        other = _matrices(rhs, (*other_batch, *other_paired, *columns), matrices[1])
+        left = _matrices(lhs, (*batch, *rows, *paired), matrices[0])
+        right = _matrices(rhs, (*other_batch, *other_paired, *columns), matrices[1])
         result = np.empty(shape, working)
-        np.matmul(one, other, out=result.reshape(batches, matrices[0][1], matrices[1][2]))
+        np.matmul(left, right, out=result.reshape(batches, matrices[0][1], matrices[1][2]))
         return (owned(result, dtype),)
 
     def _matrices(values: Array, order: tuple[int, ...], extents: tuple[int, ...]) -> Array:
-        known = values if values.dtype == working else convert(values, working)
-        return row_by_row(known.transpose(order)).reshape(extents)
+        converted = values if values.dtype == working else convert(values, working)
+        return row_by_row(converted.transpose(order)).reshape(extents)
 
     return run

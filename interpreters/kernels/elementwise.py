@@ -145,12 +145,12 @@ def compare(op: CompareOp) -> Kernel:
     total = op.compare_type is not None and op.compare_type.data.value == "TOTALORDER"
     dtype = dtype_at(op.lhs)
     if total and kind_of(dtype) == "f":
-        seen = total_order
+        prepared = total_order
     elif wide(dtype) != dtype:
-        seen = partial(row_by_row, dtype=wide(dtype))
+        prepared = partial(row_by_row, dtype=wide(dtype))
     else:
         return on_two(lambda a, b: relation(a, b, out=np.empty(a.shape, np.bool_)))
-    return on_two(lambda a, b: owned(relation(seen(a), seen(b)), np.dtype(np.bool_)))
+    return on_two(lambda a, b: owned(relation(prepared(a), prepared(b)), np.dtype(np.bool_)))
 
 
 def total_order(a: Array) -> Array:

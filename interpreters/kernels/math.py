@@ -89,8 +89,8 @@ def float_to_integer_power(op: Operation) -> Kernel:
     dtype = dtype_at(op.results[0])
 
     def run(base: Array, exponent: Array) -> tuple[Array, ...]:
-        known = row_by_row(base, wide(dtype))
-        return (owned(np.power(known, row_by_row(exponent).astype(known.dtype)), dtype),)
+        bases = row_by_row(base, wide(dtype))
+        return (owned(np.power(bases, row_by_row(exponent).astype(bases.dtype)), dtype),)
 
     return run
 

@@ -38,7 +38,7 @@ def symbol(op: Operation, name: str) -> SymbolRefAttr:
 
 
 def _property(op: Operation, name: str) -> Attribute:
-    found = op.properties[name] if name in op.properties else op.attributes.get(name)
-    if found is None:
+    attribute = op.properties[name] if name in op.properties else op.attributes.get(name)
+    if attribute is None:
         raise ValueError(f"it has no '{name}'")
-    return found
+    return attribute

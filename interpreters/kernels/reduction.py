@@ -91,8 +91,8 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
         init = np.asarray(inits[0], working)
         if rows.shape[1] == 0:
             return [np.broadcast_to(init, rows.shape[:1])]
-        found: Array = ufunc.reduce(rows, axis=1, dtype=working)
-        signed = _with_signs_of_zeros(found, rows, ufunc) if signs else found
+        reduced: Array = ufunc.reduce(rows, axis=1, dtype=working)
+        signed = _with_signs_of_zeros(reduced, rows, ufunc) if signs else reduced
         combined: Array = combine_two(signed, init)
         return [combined]
 
@@ -113,9 +113,9 @@ def _with_signs_of_zeros(extreme: Array, rows: Array, ufunc: np.ufunc) -> Array:
 def _fold(combine: Combine) -> ReduceRows:
     def run(tables: Arrays, inits: Arrays, captured: Arrays) -> Arrays:
         count, length = tables[0].shape
-        found = tuple(np.full(count, init) for init in inits)
+        reduced = tuple(np.full(count, init) for init in inits)
         for index in range(length):
-            found = combine(*found, *(table[:, index] for table in tables), *captured)
-        return found
+            reduced = combine(*reduced, *(table[:, index] for table in tables), *captured)
+        return reduced
 
     return run

@@ -176,10 +176,10 @@ class LoopNumbering(Numbering):
         like = self._terms.head_of(counted.number)
         if (progression := counted.progressions.get(index)) is not None:
             return integers.written(progression.start.plus(whole(progression.step * counter.trips)), like)
-        known = _known_carries(loop, counted)
+        derived = _derived_carries(loop, counted)
         trips = integers.written(whole(counter.trips), like)
-        without = numbered(loop, known, counted.number)
-        history = self._rules.history(without, index - sum(carry < index for carry in known), trips)
+        without = numbered(loop, derived, counted.number)
+        history = self._rules.history(without, index - sum(carry < index for carry in derived), trips)
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
     def _numbered(
@@ -224,12 +224,12 @@ class LoopNumbering(Numbering):
         ):
             return None
         loop = Opened(tuple(bound), initial, following, types, False, condition, state, depth)
-        loop, counted, scopes = self._with_known_carries(loop, counted, (condition_scope, body_scope))
+        loop, counted, scopes = self._with_derived_carries(loop, counted, (condition_scope, body_scope))
         if any(loop.next[index] != loop.initial[index] for index in invariant):
             return None
         return (loop, counted) if self._note_unread(op, loop, counted, scopes, scope) else None
 
-    def _with_known_carries(
+    def _with_derived_carries(
         self, loop: Opened, counted: _Counted | None, scopes: Sequence[Scope]
     ) -> tuple[Opened, _Counted | None, Sequence[Scope]]:
         """Replace each carry that an iteration yields unchanged by its initial value, and each that grows by a constant
@@ -287,7 +287,7 @@ class LoopNumbering(Numbering):
     ) -> bool:
         """Note the unread operations of the iterations in the scope around the loop. False if a sharding constraint
         belongs to the loop alone: its operand does not depend on the iteration, and it is not read."""
-        without = loop if counted is None else numbered(loop, _known_carries(loop, counted), counted.number)
+        without = loop if counted is None else numbered(loop, _derived_carries(loop, counted), counted.number)
         kept = [
             (part, term) for part, region in zip(("condition", "body"), inside, strict=True) for term in region.kept
         ]
@@ -385,7 +385,7 @@ class _Counted:
         return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
 
 
-def _known_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
+def _derived_carries(loop: Opened, counted: _Counted) -> frozenset[int]:
     """The carries that grow by a constant, and the invariant ones."""
     pairs = enumerate(zip(loop.bound, loop.initial, strict=True))
     return frozenset(counted.progressions) | {index for index, (bound, initial) in pairs if bound == initial}

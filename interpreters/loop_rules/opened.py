@@ -70,11 +70,11 @@ def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
     return is_less and attributes.pop("compare_type", kind) == kind and not attributes
 
 
-def numbered(loop: Opened, known: Container[int], number: int) -> Opened:
-    """A counting loop over the iteration number, without the `known` carries."""
+def numbered(loop: Opened, derived: Container[int], number: int) -> Opened:
+    """A counting loop over the iteration number, without the `derived` carries, which follow from it."""
 
     def without(listed: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(item for index, item in enumerate(listed) if index not in known)
+        return tuple(item for index, item in enumerate(listed) if index not in derived)
 
     return Opened(
         without(loop.bound),

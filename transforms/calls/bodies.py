@@ -91,21 +91,21 @@ class Reading:
         if (op := self.members.get(index)) is not None:
             current_results = {was: result for result, was in result_pairs(op, before.op, self.parts)}
             if (own := current_results.get(before)) is None:
-                raise LeftInlined(f"{name_of(op)} does not make what it reads any more")
+                raise LeftInlined(f"{name_of(op)} no longer defines its operand")
         if own is not value:
             self._clone(index, before, value)
         self.stands.setdefault(before, value if own is None else own)
 
     def _clone(self, index: int, before: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != before.index:
-            raise LeftInlined(f"it reads another value in place of that of {name_of(before.op)}")
+            raise LeftInlined(f"it reads another value instead of that of {name_of(before.op)}")
         if value not in self.constants and value.op not in self.members.values():
-            raise LeftInlined(f"it reads {name_of(value.op)} from outside in place of its own")
+            raise LeftInlined(f"it reads {name_of(value.op)} from outside instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # A literal merged with one elsewhere, or an operation of this call merged with an equal one.
             self._read(index, value.op)
             return
-        raise LeftInlined(f"it reads two values in place of that of {name_of(before.op)}")
+        raise LeftInlined(f"it reads two values instead of that of {name_of(before.op)}")
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
@@ -158,7 +158,7 @@ def body_of(reading: Reading, arguments: Mapping[int, SSAValue], returned: tuple
     for index, op in sorted({**reading.cloned, **reading.members}.items()):
         block.add_op(_clone_operation(reading, index, op, new))
     if not all(value in new for value in returned):
-        raise LeftInlined("a result is not made by it any more")
+        raise LeftInlined("it no longer defines one of its results")
     end = ReturnOp(*(new[value] for value in returned))
     end.location = template.locations[template.index[_end(template)]].location
     block.add_op(end)

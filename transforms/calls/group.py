@@ -35,7 +35,7 @@ class Group:
                 if not any(self._is_by_others(use, inside) for use in result.uses):
                     continue
                 if result not in original:
-                    raise LeftInlined(f"others read what was no result of {name_of(op)}")
+                    raise LeftInlined(f"a new result of {name_of(op)} has other uses")
                 original_results[result] = original[result]
         return original_results
 
@@ -78,7 +78,7 @@ def part_body(reading: Reading, wanted: Iterable[SSAValue]) -> Body:
     order = {value: place for place, value in reversed(list(enumerate(template.returned)))}
     listed = sorted(wanted, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
     if not listed:
-        raise LeftInlined("nobody reads its results")
+        raise LeftInlined("its results are unused")
     return body_of(reading, _arguments(reading), tuple(listed))
 
 

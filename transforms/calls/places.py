@@ -71,7 +71,7 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
         assert current.next_op is not None, "the block ends behind the definitions of the inputs"
         current = current.next_op
     if any(op in behind for op in makers):
-        raise LeftInlined("what it reads waits for what it makes")
+        raise LeftInlined("its operands depend on its results")
     while current in inside:
         assert current.next_op is not None, "the block ends with a terminator"
         current = current.next_op

@@ -29,13 +29,13 @@ from ...rules.kinds import is_constant
 from ...support.timing import part
 from ...support.walk import every_operation
 from .bodies import Body, LeftInlined, Reading
+from .call_attributes import CallAttributes, foreign_attributes
 from .effects import Effects
 from .group import Group, erase, part_body, put, read_passed, whole_body
 from .origins import Instance, Origin, Origins
+from .output_functions import OutputFunctions
 from .places import Positions, place_of
-from .said import Said, of_others
 from .templates import Template, Templates
-from .written import Written
 
 Waiting = dict[int, dict[tuple[Instance, int, Block], Group]]
 """Groups by the depth of their calls."""
@@ -63,7 +63,9 @@ def nothing_restored(module: ModuleOp) -> Restored:
     }
     called = [(call, functions.get(call.callee.string_value())) for call in calls]
     lost = {
-        callee.sym_name.data for call, callee in called if callee is not None and of_others(call.attributes, callee)
+        callee.sym_name.data
+        for call, callee in called
+        if callee is not None and foreign_attributes(call.attributes, callee)
     }
     return replace(NOTHING_RESTORED, lost=frozenset(lost))
 
@@ -82,7 +84,7 @@ class _Restoring:
         self.module = module
         self.origins = origins
         self.templates = Templates(original)
-        self.written = Written.of(original, self.templates)
+        self.output_functions = OutputFunctions.of(original, self.templates)
         self.effects = Effects()
         self.constants = set[SSAValue]()
         self.positions = dict[Block, Positions]()
@@ -106,7 +108,7 @@ class _Restoring:
                     call = self._restore(group)
                 except LeftInlined as reason:
                     left[str(reason)] = left.get(str(reason), 0) + 1
-                    if of_others(group.instance.attributes, self.templates.of(group.instance.callee).function):
+                    if foreign_attributes(group.instance.attributes, self.templates.of(group.instance.callee).function):
                         lost.add(group.instance.callee)
                     continue
                 calls += 1
@@ -114,7 +116,7 @@ class _Restoring:
                 self._add_to_group(call, waiting)
         for function in functions:
             drop_dead_code(function.body)
-        self.written.add_to(self.module)
+        self.output_functions.add_to(self.module)
         return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
@@ -147,15 +149,15 @@ class _Restoring:
         reading.read_all()
         members, results = list(reading.members.values()), group.results(template, self.templates.parts)
         body, is_whole = self._body(group, reading, results)
-        if not is_whole and of_others(group.instance.attributes, template.function):
+        if not is_whole and foreign_attributes(group.instance.attributes, template.function):
             raise LeftInlined(OF_THE_WHOLE)
         if group.block not in self.positions:
             self.positions[group.block] = Positions(group.block)
         positions = self.positions[group.block]
         place = place_of(members, body.passed, positions)
         self.effects.demand_order(members, place, positions)
-        call_attributes = Said.of(group.instance, group.copy, members)
-        name = group.instance.callee if is_whole else self.written.name_of_part(template, body)
+        call_attributes = CallAttributes.of(group.instance, group.copy, members)
+        name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
         call = CallOp(name, body.passed, [value.type for value in body.returned])
         call_attributes.write(call)
         put(call, place, positions)

@@ -16,7 +16,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from ...dialects.recompute import Names
 from ...support.walk import every_operation
-from .said import of_others
+from .call_attributes import foreign_attributes
 
 
 def is_private(function: FuncOp) -> bool:
@@ -29,7 +29,7 @@ def attributed(module: ModuleOp) -> dict[FuncOp, str]:
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
         callee = functions.get(call.callee.string_value()) if isinstance(call, CallOp) else None
-        if callee is not None and (others := of_others(call.attributes, callee)):
+        if callee is not None and (others := foreign_attributes(call.attributes, callee)):
             attribute_names.setdefault(callee, ", ".join(others))
     return attribute_names
 

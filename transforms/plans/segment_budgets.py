@@ -46,8 +46,10 @@ ROUNDS = 12
 NAMED = 3
 """Number of storages that an error lists as the cause of a minimum."""
 
-TOGETHER = "no choice keeps the budgets of all segments together, which is proved; beside the others the least is"
-NOT_PROVED = "nothing is proved; beside the others the least found is"
+TOGETHER = (
+    "no choice keeps the budgets of all segments together, which is proved; with the other budgets the minimum is"
+)
+NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
 
 
 @dataclass(frozen=True)
@@ -154,22 +156,25 @@ class _Chooser:
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once, known = refused(step, self.selection.permission), self._marked(members)
-        how = Copying(permission=self.selection.permission)
+        once, constraints = refused(step, self.selection.permission), self._marked(members)
+        copying = Copying(permission=self.selection.permission)
         for _ in range(ROUNDS):
-            solutions = settled(graph, segments, once, self.selection.outputs, known)
+            solutions = settled(graph, segments, once, self.selection.outputs, constraints)
             if isinstance(solutions, TooLittle):
                 raise Refusal(self._first(solutions.segment), self._too_little(solutions))
             self.solutions = solutions
             self._write()
-            plan = plan_of_marks(step, how)
+            plan = plan_of_marks(step, copying)
             if not (late := self._late(saved_after(graph, plan, members))):
                 most = {name: solution.most for name, solution in solutions.items()}
                 return Demand({name: segment.operations for name, segment in segments.items()}, most, plan)
             again = frozenset[int]().union(*(solution.again for solution in solutions.values()))
-            known.stays.update((v, TOO_EARLY) for v in late & again)
-            known.read |= late - again
-        raise Refusal(self._first(self.targets[0].name), "segment-budgets: no choice keeps them; nothing is proved")
+            constraints.stays.update((v, TOO_EARLY) for v in late & again)
+            constraints.read |= late - again
+        raise Refusal(
+            self._first(self.targets[0].name),
+            "segment-budgets: found no choice that keeps them (not proved to be impossible)",
+        )
 
     def _segment(self, target: Budgeted) -> Segment:
         operations = frozenset(self.step.positions(target.operations))
@@ -245,5 +250,5 @@ class _Chooser:
 
 def _is_forced(op: Operation) -> bool:
     """Whether a user's mark fixes the choice."""
-    said = {mark_of(result) for result in op.results}
-    return Names.RECOMPUTE in op.attributes and not said <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}
+    policies = {mark_of(result) for result in op.results}
+    return Names.RECOMPUTE in op.attributes and not policies <= {None, Policy.PREFER_SAVE, Policy.PREFER_RECOMPUTE}

@@ -19,7 +19,7 @@
 // PLAN:       error: a plan says what is recomputed, and so do segment-budgets: give one of them
 // OUTPUT:     error: segment 'block0' cannot save as little as 1024 bytes (block0:1KiB): the proven minimum is 4096 bytes;
 // OUTPUT-SAME: stablehlo.tanh %c, 4096 bytes: the forward pass reads it behind the segment, so it stays
-// LOOPS:      error: segment-budgets says nothing of loops; loops="keep(30%)" says how much they keep
+// LOOPS:      error: segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"
 // BOTH:       error: with the budgets of segments first, which proves nothing of other choices: no plan within 8192 bytes of temporaries
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {

@@ -176,7 +176,7 @@ def test_the_argument_of_the_step_says_nothing_and_says_so():
 
     done = recompute.jax.jit(jax.value_and_grad(loss)).lower(weights(1)[0], batch())
     (said,) = [str(remark) for remark in done.remarks if "'save' has no effect here" in str(remark)]
-    assert "an argument of the step, which is there anyway" in said
+    assert "an argument of the step, which is live anyway" in said
     assert said.startswith(__file__)
 
 

@@ -85,7 +85,7 @@ def test_a_barrier_that_waits_for_the_inside_of_the_function_leaves_it_inlined()
     product = found.op("stablehlo.multiply")
     barrier = found.barrier(product, product.operands[1], product.operands[0])
     product.operands[1] = barrier.results[0]
-    assert found.restored() == Restored(0, 0, {"what it reads waits for what it makes": 1})
+    assert found.restored() == Restored(0, 0, {"its operands depend on its results": 1})
 
 
 def test_a_barrier_inside_of_the_function_leaves_it_inlined() -> None:

@@ -20,7 +20,7 @@ from .templates import Part, Template, Templates, same_body
 
 
 @dataclass
-class Written:
+class OutputFunctions:
     """The called functions of the output. `parts`: by the name of the whole function."""
 
     original: ModuleOp
@@ -29,7 +29,7 @@ class Written:
     parts: dict[str, list[FuncOp]] = field(default_factory=dict[str, list[FuncOp]])
 
     @classmethod
-    def of(cls, original: ModuleOp, templates: Templates) -> Written:
+    def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
         """`original`: the module before inlining."""
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})

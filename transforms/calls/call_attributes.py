@@ -32,7 +32,7 @@ OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 """Attributes that a copy does not carry."""
 
 
-def of_others(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
+def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
     """Names of foreign attributes on a call or its callee, which inlining the call would lose."""
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
@@ -48,14 +48,14 @@ _REPEATS_THE_TYPE = frozenset({"jax.token"})
 
 
 @dataclass(frozen=True)
-class Said:
+class CallAttributes:
     """Attributes and location of a call."""
 
     attributes: Mapping[str, Attribute]
     location: LocationAttr
 
     @classmethod
-    def of(cls, instance: Instance, number: int, members: Sequence[Operation]) -> Said:
+    def of(cls, instance: Instance, number: int, members: Sequence[Operation]) -> CallAttributes:
         """Collect those of the operations of an instance, or of its copy with this number.
 
         Raises `LeftInlined` where the operations disagree.
