@@ -1,4 +1,4 @@
-"""How exact a transcendental function is asked to be.
+"""Attributes for the accuracy of transcendental functions.
 
 #stablehlo.result_accuracy<atol = 1.0e-05, ulps = 2, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>
 """
@@ -44,7 +44,7 @@ class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode]):
 
 @dataclass(frozen=True)
 class ResultAccuracy:
-    """Tolerances, absolute, relative and in units in the last place; one of them is enough."""
+    """Tolerances: absolute, relative, and in units in the last place. A result must meet one of them."""
 
     atol: float
     rtol: float
@@ -97,7 +97,7 @@ class ResultAccuracyAttr(Data[ResultAccuracy]):
 
 
 def _parse_tolerance(parser: AttrParser, name: str) -> float:
-    """`atol = 1.0e-05,`; zero where it is left out."""
+    """`atol = 1.0e-05,`; zero if it is missing."""
     if parser.parse_optional_keyword(name) is None:
         return 0.0
     parser.parse_punctuation("=")

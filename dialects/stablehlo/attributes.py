@@ -1,4 +1,4 @@
-"""All attributes of StableHLO, from one place."""
+"""All attributes of StableHLO."""
 
 from .accuracy import ACCURACY
 from .enumerations import (

@@ -45,7 +45,7 @@ class BinaryOp(SameTypeOp):
 
 
 class CommutativeOp(BinaryOp):
-    """A binary operation whose operands may change places; `stablehlo.reduce` may name it instead of a region."""
+    """A commutative operation; `stablehlo.reduce` may name it instead of a region."""
 
     traits = traits_def(Commutative())
 

@@ -26,7 +26,7 @@ from .tensors import NUMBERS
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """The results of one branch or the other."""
+    """The results of the branch that the predicate selects."""
 
     name = "stablehlo.if"
 
@@ -44,7 +44,7 @@ class IfOp(IRDLOperation):
 
 @irdl_op_definition
 class CaseOp(IRDLOperation):
-    """The results of the branch of this number; of the last one if there is none."""
+    """The results of the branch with this index; of the last branch if the index is out of range."""
 
     name = "stablehlo.case"
 

@@ -1,4 +1,4 @@
-"""What several verifiers ask of types. Each check raises `VerifyException` with the two things that disagree."""
+"""Type checks shared by verifiers. Each raises `VerifyException` with the actual and the expected property."""
 
 from __future__ import annotations
 
@@ -17,84 +17,84 @@ Takes: TypeAlias = Callable[[Attribute], bool]
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a value that the operation's definition says is a tensor."""
-    assert is_tensor(value.type), "the definition of the operation asks for a tensor"
+    """The shape of a value, a tensor by the definition of the operation."""
+    assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.get_shape()
 
 
 def element_of(value: SSAValue) -> Attribute:
-    """The element type of a value that the operation's definition says is a tensor."""
-    assert is_tensor(value.type), "the definition of the operation asks for a tensor"
+    """The element type of a value, a tensor by the definition of the operation."""
+    assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.element_type
 
 
-def shapes_agree(one: Shape, other: Shape) -> bool:
-    """Equal, or equal where both are static."""
-    if len(one) != len(other):
+def shapes_agree(first: Shape, second: Shape) -> bool:
+    """Whether the shapes have equal rank, and equal extents in each dimension that is static in both."""
+    if len(first) != len(second):
         return False
-    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(one, other, strict=True))
+    return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(first, second, strict=True))
 
 
-def types_agree(one: Attribute, other: Attribute) -> bool:
-    """Equal, or tensors of one element type whose shapes agree."""
-    if one == other:
+def types_agree(first: Attribute, second: Attribute) -> bool:
+    """Whether the types are equal, or tensors of one element type whose shapes agree."""
+    if first == second:
         return True
-    if not is_tensor(one) or not is_tensor(other):
+    if not is_tensor(first) or not is_tensor(second):
         return False
-    return one.element_type == other.element_type and shapes_agree(one.get_shape(), other.get_shape())
+    return first.element_type == second.element_type and shapes_agree(first.get_shape(), second.get_shape())
 
 
-def check_types(what: str, actual: Attribute, expected: Attribute) -> None:
+def check_types(subject: str, actual: Attribute, expected: Attribute) -> None:
     if not types_agree(actual, expected):
-        raise VerifyException(f"{what} has type {actual}, expected {expected}")
+        raise VerifyException(f"{subject} has type {actual}, expected {expected}")
 
 
-def check_shape(what: str, actual: Shape, expected: Shape) -> None:
+def check_shape(subject: str, actual: Shape, expected: Shape) -> None:
     if not shapes_agree(actual, expected):
-        raise VerifyException(f"{what} has shape {_text(actual)}, expected {_text(expected)}")
+        raise VerifyException(f"{subject} has shape {_text(actual)}, expected {_text(expected)}")
 
 
-def check_static(what: str, value: SSAValue) -> None:
+def check_static(subject: str, value: SSAValue) -> None:
     if DYNAMIC_INDEX in shape_of(value):
-        raise VerifyException(f"{what} has type {value.type}, expected known extents")
+        raise VerifyException(f"{subject} has type {value.type}, expected known extents")
 
 
-def check_element(what: str, actual: Attribute, expected: Attribute) -> None:
+def check_element(subject: str, actual: Attribute, expected: Attribute) -> None:
     if actual != expected:
-        raise VerifyException(f"{what} has elements of type {actual}, expected {expected}")
+        raise VerifyException(f"{subject} has elements of type {actual}, expected {expected}")
 
 
-def check_count(what: str, actual: int, expected: int) -> None:
+def check_count(subject: str, actual: int, expected: int) -> None:
     if actual != expected:
-        raise VerifyException(f"there are {actual} {what}, expected {expected}")
+        raise VerifyException(f"there are {actual} {subject}, expected {expected}")
 
 
-def check_dimensions(what: str, dimensions: Sequence[int], rank: int) -> None:
-    """Distinct, and within the rank."""
-    check_within(what, dimensions, rank)
-    check_distinct(what, dimensions)
+def check_dimensions(subject: str, dimensions: Sequence[int], rank: int) -> None:
+    """Check that the dimensions are distinct and within the rank."""
+    check_within(subject, dimensions, rank)
+    check_distinct(subject, dimensions)
 
 
-def check_within(what: str, dimensions: Sequence[int], rank: int) -> None:
+def check_within(subject: str, dimensions: Sequence[int], rank: int) -> None:
     if any(not 0 <= dimension < rank for dimension in dimensions):
-        raise VerifyException(f"{what} {list(dimensions)} are not all within the rank {rank}")
+        raise VerifyException(f"{subject} {list(dimensions)} are not all within the rank {rank}")
 
 
-def check_distinct(what: str, dimensions: Sequence[int]) -> None:
+def check_distinct(subject: str, dimensions: Sequence[int]) -> None:
     if len(set(dimensions)) != len(dimensions):
-        raise VerifyException(f"{what} {list(dimensions)} name a dimension twice")
+        raise VerifyException(f"{subject} {list(dimensions)} name a dimension twice")
 
 
-def check_ordered(what: str, dimensions: Sequence[int]) -> None:
+def check_ordered(subject: str, dimensions: Sequence[int]) -> None:
     if list(dimensions) != sorted(dimensions):
-        raise VerifyException(f"{what} {list(dimensions)} are not in order")
+        raise VerifyException(f"{subject} {list(dimensions)} are not in order")
 
 
-def check_sizes(what: str, sizes: Shape, extents: Shape) -> None:
-    """None is negative or above its extent, as far as the extents are known."""
+def check_sizes(subject: str, sizes: Shape, extents: Shape) -> None:
+    """Check that no size is negative or larger than its extent, if that is static."""
     for size, extent in zip(sizes, extents, strict=True):
         if size < 0 or (extent != DYNAMIC_INDEX and size > extent):
-            raise VerifyException(f"{what} of {size} does not fit an extent of {extent}")
+            raise VerifyException(f"{subject} of {size} does not fit an extent of {extent}")
 
 
 def _text(shape: Shape) -> str:
@@ -102,7 +102,7 @@ def _text(shape: Shape) -> str:
 
 
 def check_takes(op: Operation, takes: Takes) -> None:
-    """Element types that builtin does not have, quantized ones for instance, are let through."""
+    """Check the element type of the first operand. Types outside of builtin, such as quantized ones, are accepted."""
     element = element_of(op.operands[0])
     if not takes(element) and is_numeric(element):
         raise VerifyException(f"{op.name} is not defined for elements of type {element}")
@@ -113,7 +113,7 @@ def is_numeric(element: Attribute) -> bool:
 
 
 def bits_of(element: Attribute) -> int | None:
-    """How many bits a number has, if it is known."""
+    """The number of bits of an element; None if unknown."""
     if is_complex_type(element):
         part = bits_of(element.element_type)
         return part and 2 * part
@@ -141,7 +141,7 @@ def is_integer_or_bool(element: Attribute) -> bool:
 
 
 def is_signed(element: Attribute) -> bool:
-    """A number that may be negative; integers are signed unless they say otherwise."""
+    """Whether numbers of the type may be negative; signless integers count as signed."""
     return element != i1 and not is_unsigned(element)
 
 

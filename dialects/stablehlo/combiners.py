@@ -1,6 +1,6 @@
 """Regions that combine two values of each kind into one: `(E…, E…) -> E…`, where each operand is promotable to its E.
 
-The values are scalars. Where the operands of a reduction say so, they may be tensors, as in StableHLO's own verifier.
+The values are scalars. For operands with such element types they may be tensors, as in StableHLO's own verifier.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ def check_scalars(types: Sequence[AnyTensor]) -> None:
 
 
 def check_slices(types: Sequence[AnyTensor], shape: Shape) -> None:
-    """Tensors whose extents stand in `shape`, in order."""
+    """Check that the extents of each tensor are a subsequence of `shape`."""
     for type_ in types:
         extents = iter(shape)
-        if not all(any(_agree(one, other) for other in extents) for one in type_.get_shape()):
+        if not all(any(_agree(size, extent) for extent in extents) for size in type_.get_shape()):
             raise VerifyException(f"the region works on scalars, or on extents of {list(shape)}, not on {type_}")
 
 
-def _agree(one: int, other: int) -> bool:
-    return one == other or DYNAMIC_INDEX in (one, other)
+def _agree(first: int, second: int) -> bool:
+    return first == second or DYNAMIC_INDEX in (first, second)
 
 
-def check_promotable(what: str, element: Attribute, to: Attribute) -> None:
-    """Elements of one kind, and of no more bits; floats of any, as when bf16 is summed up in f32."""
+def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
+    """Check that elements are of the same kind as `to` and have no more bits; floats may have any number of bits, as
+    when bf16 is accumulated in f32."""
     if element != to and not _promotes(element, to):
-        raise VerifyException(f"{what} has elements of type {element}, which do not become {to}")
+        raise VerifyException(f"{subject} has elements of type {element}, which do not become {to}")
 
 
 def _promotes(element: Attribute, to: Attribute) -> bool:

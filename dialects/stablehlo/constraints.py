@@ -1,4 +1,4 @@
-"""The constraints of StableHLO's specification, under the labels that they have there."""
+"""The constraints of StableHLO's specification, with their labels there."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ OpT = TypeVar("OpT", bound=Operation)
 
 @dataclass(frozen=True)
 class Constraint(Generic[OpT]):
-    """`check` raises `VerifyException` for an operation that does not keep the constraint `label`.
-
-    It may rely on the constraints that stand before it.
-    """
+    """`check` raises `VerifyException` for an operation that violates the constraint `label`. It may rely on earlier
+    constraints."""
 
     label: str
     check: Callable[[OpT], object]
 
 
 def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
-    """`VerifyException` under the label of the first constraint that is not kept: `C7: offset_dims [1, 0] …`"""
+    """Raises `VerifyException` with the label of the first violated constraint: `C7: offset_dims [1, 0] …`"""
     for constraint in constraints:
         try:
             constraint.check(op)

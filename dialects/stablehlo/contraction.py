@@ -29,7 +29,7 @@ RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dime
 class DotGeneralOp(FunctionTypeOp):
     """`%a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]`
 
-    The result has the batching dimensions first, then what is left of the left operand, then of the right one.
+    The result has the batching dimensions, then the other dimensions of the left operand, then those of the right one.
     """
 
     name = "stablehlo.dot_general"
@@ -111,7 +111,7 @@ def _dimensions(op: DotGeneralOp, *names: str) -> Dimensions:
 
 
 def _extents(op: DotGeneralOp, name: str) -> list[int]:
-    """Of the dimensions of this name, which begins with the name of the operand."""
+    """The extents of the dimensions of this name, which begins with the name of the operand."""
     shape = shape_of(getattr(op, name[: len("lhs")]))
     return [shape[dimension] for dimension in _dimensions(op, name)]
 
@@ -149,7 +149,7 @@ def _check_default_precision(op: DotGeneralOp) -> None:
 
 
 def _positive(name: str) -> Check:
-    """Of an algorithm, where one is given."""
+    """Check the algorithm, if there is one."""
 
     def check(op: DotGeneralOp) -> None:
         if op.algorithm is not None and (count := getattr(op.algorithm.data, name)) < 1:

@@ -27,7 +27,7 @@ from .tensors import check_not_quantized_by_dimension
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """Ends a region and hands its values to the operation around it."""
+    """Ends a region and returns its values to the enclosing operation."""
 
     name = "stablehlo.return"
 
@@ -56,7 +56,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
-    """The same values; nothing that reads a result runs before everything that makes an operand."""
+    """The same values; no use of a result runs before the definition of every operand."""
 
     name = "stablehlo.optimization_barrier"
 
@@ -100,7 +100,7 @@ class OptimizationBarrierOp(IRDLOperation):
 class WhileOp(IRDLOperation):
     """Runs `body` on the carried values as long as `cond` of them is true.
 
-    `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`; both regions see the carried values under one name.
+    `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`; both regions use the same names for carried values.
     """
 
     name = "stablehlo.while"
@@ -171,24 +171,24 @@ def _print_binding(printer: Printer, argument: SSAValue, operand: SSAValue) -> N
 
 
 def _share_names(printer: Printer, named: Block, other: Block) -> None:
-    """Print the arguments of one block under the names that those of another have."""
-    # xDSL's printer has no public way to let two values go by one name, and StableHLO's format demands it.
+    """Print the arguments of `other` with the names of those of `named`."""
+    # xDSL's printer has no public way to give two values one name, which StableHLO's format requires.
     names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
     names.update({value: names[name] for name, value in zip(named.args, other.args, strict=True)})
 
 
 def returned_types(block: Block) -> Sequence[Attribute]:
-    """The types that the terminator of a region's block hands out."""
+    """The operand types of a block's terminator. Raises `VerifyException` if it is not `stablehlo.return`."""
     if not isinstance(block.last_op, ReturnOp):
         raise VerifyException("the region ends with stablehlo.return")
     return block.last_op.operand_types
 
 
-def check_all(what: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
+def check_all(subject: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
     if len(actual) != len(expected):
-        raise VerifyException(f"{what} are {len(actual)}, expected {len(expected)}")
-    for one, other in zip(actual, expected, strict=True):
-        check_types(f"one of {what}", one, other)
+        raise VerifyException(f"{subject} are {len(actual)}, expected {len(expected)}")
+    for actual_type, expected_type in zip(actual, expected, strict=True):
+        check_types(f"one of {subject}", actual_type, expected_type)
 
 
 CONTROL: list[type[Operation]] = [ReturnOp, OptimizationBarrierOp, WhileOp]

@@ -50,7 +50,7 @@ WINDOW = {
 
 @irdl_op_definition
 class ConvolutionOp(FunctionTypeOp):
-    """Products of windows of the left operand with the right one, summed up."""
+    """Sums of products of windows of the left operand with the right one."""
 
     name = "stablehlo.convolution"
 
@@ -105,7 +105,7 @@ class ConvolutionOp(FunctionTypeOp):
 
 
 def _parse_window(parser: Parser) -> Properties:
-    """`{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; the last comma may stay."""
+    """`{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; a trailing comma is allowed."""
     fields: Properties = {}
     parser.parse_punctuation("{")
     while parser.parse_optional_punctuation("}") is None:
@@ -145,7 +145,7 @@ def _text(value: Attribute) -> str:
     if not is_integer_array(value):
         return str([list(pair) for pair in pairs_of(value)])
     if value.elt_type == i1:
-        return str([bool(one) for one in value.get_values()]).lower()
+        return str([bool(flag) for flag in value.get_values()]).lower()
     return str(list(value.get_values()))
 
 
@@ -182,10 +182,12 @@ def _check_one_kind_of_group(op: ConvolutionOp) -> None:
 
 def _check_input_features(op: ConvolutionOp) -> None:
     numbers = op.dimension_numbers.data
-    read, given = _extent(op.rhs, numbers.rhs, "i"), _extent(op.lhs, numbers.lhs, "f")
+    kernel_features, input_features = _extent(op.rhs, numbers.rhs, "i"), _extent(op.lhs, numbers.lhs, "f")
     groups = op.feature_group_count.value.data
-    if DYNAMIC_INDEX not in (read, given) and read * groups != given:
-        raise VerifyException(f"{given} input features in {groups} groups are read by a kernel for {read}")
+    if DYNAMIC_INDEX not in (kernel_features, input_features) and kernel_features * groups != input_features:
+        raise VerifyException(
+            f"{input_features} input features in {groups} groups are read by a kernel for {kernel_features}"
+        )
 
 
 def _check_reversal(op: ConvolutionOp) -> None:

@@ -56,7 +56,7 @@ class DenseConstantOp(IRDLOperation):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """As `Operation.create`, with the value in the small form.
+        """Like `Operation.create`, with the value as a `DenseAttr`.
 
         xDSL's own parser brings its expanded attribute, but equal constants must be equal attributes.
         """
@@ -89,16 +89,18 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def _parse_in_full(cls, parser: Parser) -> Self:
-        """`) <{value = dense<…> : type}> : () -> type`, where value and result differ in type, or might."""
+        """`) <{value = dense<…> : type}> : () -> type`, for a value and a result of different types."""
         parser.parse_punctuation(")")
-        given = parser.parse_optional_properties_dict()
-        properties, attributes = parse_attributes(parser, cls)
+        inline_properties = parser.parse_optional_properties_dict()
+        other_properties, attributes = parse_attributes(parser, cls)
         parser.parse_punctuation(":")
         start = parser.pos
         types = parser.parse_function_type()
         if types.inputs.data:
             parser.raise_error("a constant has no operands", start, parser.pos)
-        return cls.create(result_types=types.outputs.data, properties={**properties, **given}, attributes=attributes)
+        return cls.create(
+            result_types=types.outputs.data, properties={**other_properties, **inline_properties}, attributes=attributes
+        )
 
     def print(self, printer: Printer) -> None:
         if self.value.type != self.output.type:
@@ -126,7 +128,7 @@ class ConstantOp(DenseConstantOp):
 
 
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
-    """`dense<…> : type`, which is not expanded, the content of a resource, or an alias of either."""
+    """`dense<…> : type`, whose splats are not expanded, a resource, or an alias of either."""
     if parser.parse_optional_keyword("dense") is not None:
         return parse_constant(parser)
     start = parser.pos

@@ -99,7 +99,7 @@ def _check_both_layouts(op: CustomCallOp) -> None:
 
 
 def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
-    """Layouts are for the parts of a result that is a tuple."""
+    """The types that layouts apply to: the results, or the elements of a single tuple."""
     types = op.result_types
     return types[0].types.data if len(types) == 1 and isinstance(types[0], TupleType) else types
 
@@ -113,7 +113,7 @@ def _check_layouts(name: str, layouts: ArrayAttr[Attribute] | None, types: Seque
 
 
 def _check_layout(layout: Attribute, type_: Attribute) -> None:
-    """A permutation of the dimensions of a tensor, and nothing for what has none."""
+    """Check that a layout is a permutation of the dimensions of a tensor, and empty for other types."""
     if isinstance(type_, TupleType):
         raise VerifyException(f"there is no layout for {type_}")
     if (
@@ -131,17 +131,17 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
         raise VerifyException(f"the layout {order} is no permutation of the dimensions of {type_}")
 
 
-def _part(what: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
+def _part(subject: str, type_: Attribute, indices: Sequence[int]) -> Attribute:
     """The type within nested tuples."""
     for index in indices:
         if not isinstance(type_, TupleType) or not 0 <= index < len(type_.types):
-            raise VerifyException(f"{what} {list(indices)} name no part")
+            raise VerifyException(f"{subject} {list(indices)} name no part")
         type_ = type_.types.data[index]
     return type_
 
 
 def _result_part(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
-    """Of several results the first index names one, as if they were a tuple."""
+    """The type of a part of the results. Several results count as a tuple."""
     if len(op.results) == 1:
         return _part("output_tuple_indices", op.result_types[0], indices)
     if not indices or not 0 <= indices[0] < len(op.results):
@@ -150,15 +150,15 @@ def _result_part(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
 
 
 def _check_aliases(op: CustomCallOp) -> None:
-    """A result, or a part of one, lies where an operand of the same type does."""
+    """Check that each aliased part of a result and of an operand have the same type."""
     for alias in op.output_operand_aliases or ():
         index = alias.data.operand_index
         if not 0 <= index < len(op.inputs):
             raise VerifyException(f"operand_index is {index}, but there are {len(op.inputs)} operands")
-        given = _part("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
-        made = _result_part(op, alias.data.output_tuple_indices)
-        if given != made:
-            raise VerifyException(f"a result of type {made} does not lie where an operand of type {given} does")
+        operand = _part("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
+        result = _result_part(op, alias.data.output_tuple_indices)
+        if operand != result:
+            raise VerifyException(f"a result of type {result} does not lie where an operand of type {operand} does")
 
 
 CONSTRAINTS: tuple[Constraint[CustomCallOp], ...] = (

@@ -1,4 +1,4 @@
-"""Operations that say which device runs.
+"""Operations that return the number of the executing device.
 
 %0 = stablehlo.partition_id : tensor<ui32>
 %1 = stablehlo.replica_id : tensor<ui32>
@@ -22,7 +22,7 @@ NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
 
 
 class DeviceNumberOp(IRDLOperation):
-    """A number that is another one on each device."""
+    """A number that differs between devices."""
 
     result = result_def(TensorType)
 
@@ -45,14 +45,14 @@ class DeviceNumberOp(IRDLOperation):
 
 @irdl_op_definition
 class PartitionIdOp(DeviceNumberOp):
-    """The number of the partition that runs."""
+    """The number of the executing partition."""
 
     name = "stablehlo.partition_id"
 
 
 @irdl_op_definition
 class ReplicaIdOp(DeviceNumberOp):
-    """The number of the replica that runs."""
+    """The number of the executing replica."""
 
     name = "stablehlo.replica_id"
 

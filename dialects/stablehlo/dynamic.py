@@ -1,4 +1,4 @@
-"""Slices at places that are computed at run time: how a loop reads and writes one step of a stack."""
+"""Slices at run-time indices, with which a loop reads and writes one step of a stack."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
     def verify_(self) -> None:
         shape = shape_of(self.operand)
         check_starts(self.start_indices, shape, shape_of(self.update))
-        known = [extent if extent != DYNAMIC_INDEX else 0 for extent in shape_of(self.update)]
-        check_sizes("an update", known, shape)
+        static_extents = [extent if extent != DYNAMIC_INDEX else 0 for extent in shape_of(self.update)]
+        check_sizes("an update", static_extents, shape)
         check_element("the update", element_of(self.update), element_of(self.operand))
         check_types("the result", self.result.type, self.operand.type)
 

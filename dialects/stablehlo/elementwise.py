@@ -1,4 +1,4 @@
-"""Elementwise operations that compare and choose."""
+"""Elementwise comparison, selection and clamping."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class SelectOp(IRDLOperation):
 
 @irdl_op_definition
 class ClampOp(SameTypeOp):
-    """Each element kept between two bounds, which may be scalars."""
+    """Each element clamped between two bounds, which may be scalars."""
 
     name = "stablehlo.clamp"
     ARITY: ClassVar[int] = 3

@@ -1,4 +1,4 @@
-"""Attributes that are one of a few words: `#stablehlo<precision DEFAULT>`."""
+"""Enumeration attributes: `#stablehlo<precision DEFAULT>`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FftType(StrEnum):
 
 @irdl_attr_definition
 class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
-    """How exactly an operand of a contraction is read."""
+    """The precision of an operand of a contraction."""
 
     name = "stablehlo.precision"
 
@@ -68,7 +68,7 @@ class ComparisonDirectionAttr(EnumAttribute[ComparisonDirection], SpacedOpaqueSy
 
 @irdl_attr_definition
 class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttribute):
-    """The order in which `stablehlo.compare` sees its operands; NaN and -0.0 differ in it."""
+    """The order that `stablehlo.compare` uses; NaN and -0.0 differ between the orders."""
 
     name = "stablehlo.comparison_type"
 
@@ -82,7 +82,7 @@ class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute)
 
 @irdl_attr_definition
 class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
-    """Which transform `stablehlo.fft` is."""
+    """The kind of transform of `stablehlo.fft`."""
 
     name = "stablehlo.fft_type"
 

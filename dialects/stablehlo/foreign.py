@@ -1,4 +1,4 @@
-"""Operations whose meaning lies outside the program: bits from a random generator, and calls of foreign functions."""
+"""Operations implemented outside the program: bits from a random generator, and calls of foreign functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
     output_state = result_def(TensorType)
     output = result_def(TensorType)
 
-    # The state is a value: the same one gives the same bits.
+    # The state is an operand: equal states give equal bits.
     traits = traits_def(Pure())
 
     SPELLED: ClassVar[tuple[str, ...]] = ("rng_algorithm",)

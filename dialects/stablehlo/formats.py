@@ -1,4 +1,4 @@
-"""The pieces of StableHLO's custom assembly that several operations share."""
+"""Pieces of StableHLO's custom assembly shared by several operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .structs import parse_dimensions
 I64Array: TypeAlias = DenseArrayBase[IntegerType]
 Properties: TypeAlias = dict[str, Attribute]
 Types: TypeAlias = tuple[Sequence[Attribute], Sequence[Attribute]]
-"""Of operands and of results."""
+"""The types of operands and of results."""
 
 
 I64_ATTR = IntegerAttr.constr(i64)
@@ -71,7 +71,7 @@ def parse_attributes(
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
     """Print `{…}` with the attributes of `op` and the properties that its format did not spell."""
-    # In the order in which they are read again.
+    # In the order of their definition, as they are parsed again.
     defined = op.get_irdl_definition().properties
     properties = {name: op.properties[name] for name in defined if name in op.properties and name not in spelled}
     printer.print_op_attributes(properties | op.attributes)
@@ -112,7 +112,7 @@ def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
 
 
 def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
-    """`%a, %b,`, as many as there are, with the comma before what follows."""
+    """`%a, %b,`, any number of operands, each followed by a comma."""
     operands: list[UnresolvedOperand] = []
     while (operand := parser.parse_optional_unresolved_operand()) is not None:
         operands.append(operand)
@@ -129,20 +129,20 @@ class CustomFormatOp(IRDLOperation):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        """What stands between operands and attributes."""
+        """Parse the own part, between operands and attributes."""
         return {}
 
     def print_own(self, printer: Printer) -> None:
-        """What stands between operands and attributes; it is a matter of the properties alone."""
+        """Print the own part, between operands and attributes. It must depend only on the properties."""
 
     @classmethod
     @abstractmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:
-        """The types of `count` operands and of the results."""
+        """Parse the types of `count` operands and of the results."""
 
     @abstractmethod
     def print_types(self, printer: Printer) -> None:
-        """The types of operands and results, a matter of these alone."""
+        """Print the types of operands and results. The text must depend only on these types."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -151,7 +151,7 @@ class CustomFormatOp(IRDLOperation):
 
     @classmethod
     def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
-        """What follows the operands."""
+        """Parse the part after the operands, and create the operation."""
         spelled = cls.parse_own(parser)
         properties, attributes = parse_attributes(parser, cls, cls.SPELLED)
         parser.parse_punctuation(":")
@@ -172,7 +172,7 @@ class CustomFormatOp(IRDLOperation):
 
 
 class SameTypeOp(CustomFormatOp):
-    """`: type` for operands and result alike; all types in function form where they differ."""
+    """`: type`, the type of all operands and of the result; a function type if they differ."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:

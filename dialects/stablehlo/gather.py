@@ -34,7 +34,7 @@ from .tensors import NUMBERS
 
 @irdl_op_definition
 class GatherOp(IndexingOp):
-    """Slices of the operand, each at the offset that a vector of `start_indices` holds."""
+    """Slices of the operand, each at the offset of one vector of `start_indices`."""
 
     name = "stablehlo.gather"
 
@@ -67,7 +67,7 @@ COLLAPSED, BATCHING = "collapsed_slice_dims", "operand_batching_dims"
 
 
 def _check_single(op: GatherOp, name: str) -> None:
-    """A slice has one element at most along the dimensions that it loses."""
+    """Check that a slice has at most one element along the dimensions that are dropped from it."""
     sizes = [op.slice_sizes.get_values()[dimension] for dimension in op.dimensions(name)]
     if any(size > 1 for size in sizes):
         raise VerifyException(f"slice_sizes are {sizes} along {name} {list(op.dimensions(name))}, expected 0 or 1")

@@ -1,4 +1,4 @@
-"""What gather and scatter have in common: tensors of index vectors, and windows that lie between batches."""
+"""Common parts of gather and scatter: tensors of index vectors, and window dimensions among batch dimensions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .structs import Dimensions
 
 
 class IndexingOp(IRDLOperation):
-    """Reads or writes slices of tensors at places that vectors of indices say."""
+    """Reads or writes slices of tensors at the offsets of index vectors."""
 
     @property
     @abstractmethod
     def numbers(self) -> GatherDimensions | ScatterDimensions:
-        """Which dimensions belong together."""
+        """The dimension numbers."""
 
     @property
     @abstractmethod
     def sliced(self) -> SSAValue:
-        """The tensor of the slices; the first one of several."""
+        """The tensor that is sliced; the first one of several."""
 
     @property
     @abstractmethod
@@ -35,11 +35,11 @@ class IndexingOp(IRDLOperation):
         """The tensor of the index vectors."""
 
     def dimensions(self, *names: str) -> Dimensions:
-        """Those that go by these names, one after the other."""
+        """The dimensions with these names, concatenated."""
         return tuple(dimension for name in names for dimension in getattr(self.numbers, name))
 
     def batch(self) -> list[int]:
-        """The extents of the index tensor without the dimension along which one index vector lies."""
+        """The extents of the index tensor without the dimension of the index vectors."""
         indices = shape_of(self.indices)
         return [extent for dimension, extent in enumerate(indices) if dimension != self.numbers.index_vector_dim]
 
@@ -56,7 +56,7 @@ def rank_of_indices(op: IndexingOp) -> int:
 
 
 def rank_between(window: str) -> Callable[[IndexingOp], int]:
-    """The rank of a batch of windows that lie along the dimensions of this name."""
+    """The rank of a batch of windows, whose dimensions have this name."""
     return lambda op: len(op.batch()) + len(op.dimensions(window))
 
 
@@ -81,21 +81,22 @@ def distinct_and_ordered(name: str) -> Check:
 
 
 def adding_up(*names: str) -> Check:
-    """Each dimension of the slices has one of these roles."""
+    """Check that each dimension of the sliced tensor has one of these roles."""
     return lambda op: check_count(" and ".join(names), len(op.dimensions(*names)), rank_sliced(op))
 
 
-def as_many(one: str, other: str) -> Check:
-    return lambda op: check_count(one, len(op.dimensions(one)), len(op.dimensions(other)))
+def as_many(name: str, other: str) -> Check:
+    return lambda op: check_count(name, len(op.dimensions(name)), len(op.dimensions(other)))
 
 
-def batched_alike(one: str, other: str) -> Check:
-    """The batching dimensions of the slices have the extents of those of the indices."""
+def batched_alike(of_sliced: str, of_indices: str) -> Check:
+    """Check that the batching dimensions of the sliced tensor have the extents of those of the indices."""
 
     def check(op: IndexingOp) -> None:
         sliced, indices = shape_of(op.sliced), shape_of(op.indices)
-        actual = [sliced[dimension] for dimension in op.dimensions(one)]
-        check_shape(f"what {one} name", actual, [indices[dimension] for dimension in op.dimensions(other)])
+        actual = [sliced[dimension] for dimension in op.dimensions(of_sliced)]
+        expected = [indices[dimension] for dimension in op.dimensions(of_indices)]
+        check_shape(f"what {of_sliced} name", actual, expected)
 
     return check
 
@@ -107,13 +108,13 @@ def indices_are_integers(op: IndexingOp) -> None:
 
 
 def vectors_lie_along_a_dimension(op: IndexingOp) -> None:
-    """The one behind the last stands for vectors of a single index."""
+    """Check `index_vector_dim`; the rank of the indices means that each index is a vector of its own."""
     if not 0 <= op.numbers.index_vector_dim <= rank_of_indices(op):
         raise VerifyException(f"index_vector_dim is {op.numbers.index_vector_dim}, expected 0 to {rank_of_indices(op)}")
 
 
 def vectors_fill(name: str) -> Check:
-    """A vector has an index for each dimension of this name."""
+    """Check that a vector has one index for each dimension of this name."""
 
     def check(op: IndexingOp) -> None:
         dimension, shape = op.numbers.index_vector_dim, shape_of(op.indices)

@@ -1,4 +1,4 @@
-"""Gather and scatter, from one place."""
+"""Gather and scatter."""
 
 from .gather import GatherOp
 from .scatter import ScatterOp

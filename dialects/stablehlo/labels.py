@@ -23,7 +23,7 @@ ACTIVATIONS, KERNEL = ("b", "f"), ("i", "o")
 
 @dataclass(frozen=True)
 class ConvolutionDimensions:
-    """What each dimension is: `b` batch, `f` feature, `i` and `o` the kernel's features, a number for a spatial one."""
+    """The label of each dimension: `b` batch, `f` feature, `i` and `o` the kernel's features, a number if spatial."""
 
     lhs: tuple[str, ...]
     rhs: tuple[str, ...]
@@ -36,7 +36,7 @@ class ConvolutionDimensions:
 
 @dataclass(frozen=True)
 class RawDimensions:
-    """The same by number. Dimensions that are not given are the first, as in StableHLO."""
+    """Dimension numbers of the raw form. Missing dimensions are 0, as in StableHLO."""
 
     input_batch_dimension: int = 0
     input_feature_dimension: int = 0
@@ -49,7 +49,7 @@ class RawDimensions:
     output_spatial_dimensions: Dimensions = ()
 
     def labelled(self) -> ConvolutionDimensions:
-        """`ValueError` where the numbers are not those of all dimensions, each once."""
+        """The labels. Raises `ValueError` unless every dimension of each tensor is named once."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, *self.input_spatial_dimensions
         rhs = (
             self.kernel_input_feature_dimension,
@@ -64,9 +64,9 @@ class RawDimensions:
         )
 
 
-def _labelled(what: str, features: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+def _labelled(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
     if sorted(numbers) != list(range(len(numbers))):
-        raise ValueError(f"{what} are {list(numbers)}, expected each from 0 to {len(numbers) - 1} once")
+        raise ValueError(f"{subject} are {list(numbers)}, expected each from 0 to {len(numbers) - 1} once")
     labels = dict(zip(numbers, [*features, *map(str, range(len(numbers) - 2))], strict=True))
     return tuple(labels[number] for number in range(len(numbers)))
 
@@ -93,7 +93,7 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
 
     @staticmethod
     def parse_labels(parser: AttrParser) -> ConvolutionDimensions:
-        """What stands between the angle brackets."""
+        """Parse the text between the angle brackets."""
         lhs = _parse_labels(parser, ACTIVATIONS)
         parser.parse_keyword("x")
         rhs = _parse_labels(parser, KERNEL)

@@ -62,7 +62,7 @@ def _check_rank(op: FftOp) -> None:
 
 
 _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "result"}
-"""Transforms with one real and one complex side. The others have two complex ones of one type."""
+"""Transforms with a real and a complex side. The others have two complex sides of one type."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
@@ -93,7 +93,8 @@ def _check_lengths(op: FftOp) -> None:
 
 
 def _check_result(op: FftOp) -> None:
-    """As the operand. The last dimension is shorter on the complex side where the other is real."""
+    """Check that the result has the shape of the operand. If one side is real, the last dimension of the complex side
+    is shorter."""
     real, complex_ = _sides(op)
     if real is None:
         return check_shape("the result", shape_of(op.result), shape_of(op.operand))

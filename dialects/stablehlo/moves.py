@@ -1,4 +1,4 @@
-"""How windows move over a tensor: for convolutions and pooling."""
+"""Windows that move over a tensor, for convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .formats import I64Array
 
 @dataclass(frozen=True)
 class Window:
-    """How a window moves along one dimension."""
+    """Extent, stride, padding and dilations of a window along one dimension."""
 
     size: int
     stride: int
@@ -28,7 +28,7 @@ class Window:
     window_dilation: int
 
     def places(self, extent: int) -> int:
-        """At how many places the window fits into this extent; the extents may be unknown."""
+        """The number of places of the window in this extent; dynamic if an extent is."""
         if DYNAMIC_INDEX in (extent, self.size):
             return DYNAMIC_INDEX
         padded = self.low + _dilated(extent, self.base_dilation) + self.high
@@ -46,7 +46,7 @@ def windows(
     base_dilations: I64Array | None = None,
     window_dilations: I64Array | None = None,
 ) -> list[Window]:
-    """One for each dimension; strides and dilations are one and padding is none where not given."""
+    """One window per dimension. Missing strides and dilations are 1, missing padding is 0."""
     fields = [or_ones(field, len(sizes)) for field in (strides, base_dilations, window_dilations)]
     pads = padding_of(padding, len(sizes))
     return [
@@ -56,15 +56,15 @@ def windows(
 
 
 def or_ones(array: I64Array | None, rank: int) -> Sequence[int]:
-    """The values; ones where there are none."""
+    """The values; ones if there are none."""
     return array.get_values() if array is not None and len(array) else (1,) * rank
 
 
 def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
-    """Before and after each dimension; zeros where there are no pairs."""
+    """The padding before and after each dimension; zeros if there are no pairs."""
     if padding is None:
         return [(0, 0)] * rank
-    # Of the type alone: a splat of a few characters may have any number of rows.
+    # Check the type before the data: a splat of a few characters may have any number of rows.
     (count, _) = _check_pairs(padding).get_shape()
     if count not in (0, rank):
         raise VerifyException(f"the pairs of padding are {count}, expected {rank}")
@@ -82,15 +82,15 @@ def _check_pairs(padding: Attribute) -> AnyDense:
     return padding
 
 
-def check_positive(what: str, values: Sequence[int]) -> None:
+def check_positive(subject: str, values: Sequence[int]) -> None:
     if any(value < 1 for value in values):
-        raise VerifyException(f"{what} {list(values)} are not all positive")
+        raise VerifyException(f"{subject} {list(values)} are not all positive")
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:
-    """One positive number for each of `rank` dimensions in properties that may be left out.
+    """Constraints on optional properties with one positive number for each of `rank` dimensions.
 
-    `fields`: by name of the property, the labels of the two constraints.
+    fields: For each property name, the labels of the two constraints.
     """
 
     def counted(name: str) -> Callable[[OpT], None]:

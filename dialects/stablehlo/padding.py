@@ -1,4 +1,4 @@
-"""Operations that put elements elsewhere along their dimensions: padding and reversal."""
+"""Padding and reversal of dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "i
 
 @irdl_op_definition
 class PadOp(FunctionTypeOp):
-    """`stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]`: around and between elements; negative cuts off."""
+    """`stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]`: around and between elements; negative removes."""
 
     name = "stablehlo.pad"
 

@@ -1,4 +1,4 @@
-"""Attributes that are records, of dimension numbers mostly: `#stablehlo.dot<lhs_contracting_dimensions = [1], …>`."""
+"""Record attributes, mostly of dimension numbers: `#stablehlo.dot<lhs_contracting_dimensions = [1], …>`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .structs import Dimensions, OrderedRecordAttribute, RecordAttribute
 
 @dataclass(frozen=True)
 class DotDimensions:
-    """Which dimensions a contraction pairs: batching ones are kept, contracting ones are summed over."""
+    """The dimensions that a contraction pairs: batching ones are kept, contracting ones are summed over."""
 
     lhs_batching_dimensions: Dimensions = ()
     rhs_batching_dimensions: Dimensions = ()
@@ -24,7 +24,7 @@ class DotDimensions:
 
 @dataclass(frozen=True)
 class GatherDimensions:
-    """Which dimensions of operand, indices and result belong together in a gather."""
+    """The roles of the dimensions of operand, indices and result in a gather."""
 
     offset_dims: Dimensions = ()
     collapsed_slice_dims: Dimensions = ()
@@ -36,7 +36,7 @@ class GatherDimensions:
 
 @dataclass(frozen=True)
 class ScatterDimensions:
-    """Which dimensions of inputs, indices and updates belong together in a scatter."""
+    """The roles of the dimensions of inputs, indices and updates in a scatter."""
 
     update_window_dims: Dimensions = ()
     inserted_window_dims: Dimensions = ()
@@ -48,7 +48,7 @@ class ScatterDimensions:
 
 @dataclass(frozen=True)
 class DotAlgorithm:
-    """The arithmetic that a contraction asks the hardware for."""
+    """The arithmetic that a contraction requires of the hardware."""
 
     lhs_precision_type: TypeAttribute
     rhs_precision_type: TypeAttribute
@@ -61,7 +61,7 @@ class DotAlgorithm:
 
 @dataclass(frozen=True)
 class OutputOperandAlias:
-    """A result, or a part of one, that a custom call writes where an operand, or a part of one, lies."""
+    """A result of a custom call, or a part of one, that shares the buffer of an operand, or of a part of one."""
 
     output_tuple_indices: Dimensions
     operand_index: int

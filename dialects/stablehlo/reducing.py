@@ -1,4 +1,4 @@
-"""What `reduce` and `reduce_window` have in common."""
+"""Common parts of `reduce` and `reduce_window`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def check_same_shapes(op: ReducingOp) -> None:
 
 
 def check_body(op: ReducingOp, shape: Shape) -> None:
-    """It works on scalars, or on extents that stand in `shape`, and the inputs can become what it works on."""
+    """Check that the region works on scalars, or on tensors with extents of `shape`, and that the inputs are promotable
+    to its types."""
     types = combined_types(op.body.block, len(op.inputs))
     check_slices(types, shape)
     for value, type_ in zip(op.inputs, types, strict=True):

@@ -118,7 +118,7 @@ CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """The one operation of the region, if naming it says all.
+    """The only operation of the region, if its name determines the region.
 
     It takes the arguments as they come, and neither attributes nor locations would be lost.
     """
@@ -141,7 +141,7 @@ def _scalar_of(op: ReduceOp) -> TensorType:
 
 
 def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
-    """The region that `applies` stands for: everything in it is where the reduction is."""
+    """The region that `applies` expands to, all at the location of the reduction."""
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     combine = combiner(block.args[0], block.args[1])
@@ -184,7 +184,7 @@ def _parse_across(parser: Parser) -> Dimensions:
 
 
 def _parse_reducer(parser: Parser) -> Region:
-    """`(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes all values first, then all that they meet."""
+    """`(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes the first of each pair, then the second of each pair."""
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:
@@ -199,11 +199,11 @@ def _print_reducer(printer: Printer, body: Region) -> None:
     arguments = body.block.args
     half = len(arguments) // 2
     printer.print_string("\n reducer")
-    for one, other in zip(arguments[:half], arguments[half:], strict=True):
+    for value, accumulator in zip(arguments[:half], arguments[half:], strict=True):
         printer.print_string("(")
-        printer.print_block_argument(one)
+        printer.print_block_argument(value)
         printer.print_string(", ")
-        printer.print_block_argument(other)
+        printer.print_block_argument(accumulator)
         printer.print_string(") ")
     printer.print_region(body, print_entry_block_args=False)
 

@@ -1,4 +1,4 @@
-"""Elementwise operations that change how numbers are represented, or take them apart."""
+"""Elementwise operations that change the representation of numbers, or split them into parts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class RealOp(RealPartOp):
 
 @irdl_op_definition
 class ReducePrecisionOp(ShapeKeepingOp):
-    """`stablehlo.reduce_precision %a, format = e5m10`: rounded as if the type had fewer bits."""
+    """`stablehlo.reduce_precision %a, format = e5m10`: rounds as if the type had fewer bits."""
 
     name = "stablehlo.reduce_precision"
 
@@ -137,7 +137,7 @@ class IsFiniteOp(FunctionTypeOp):
 
 @irdl_op_definition
 class ComplexOp(SameTypeOp):
-    """`stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>`; only the result's type is written."""
+    """`stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>`; only the result's type is printed."""
 
     name = "stablehlo.complex"
 

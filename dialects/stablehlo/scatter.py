@@ -87,13 +87,13 @@ def _check_numbers(values: Sequence[SSAValue]) -> None:
         check_not_quantized_by_dimension(value.type)
 
 
-def _check_same_shapes(what: str, values: Sequence[SSAValue]) -> None:
+def _check_same_shapes(subject: str, values: Sequence[SSAValue]) -> None:
     for value in values:
-        check_shape(what, shape_of(value), shape_of(values[0]))
+        check_shape(subject, shape_of(value), shape_of(values[0]))
 
 
 def _check_updates(op: ScatterOp) -> None:
-    """Batches as in the indices, and windows no larger than the inputs, between each other."""
+    """Check that updates have the batch extents of the indices, and windows no larger than the inputs."""
     dropped, placed = op.dimensions(INSERTED, BATCHING), op.numbers.update_window_dims
     limits = [extent for dimension, extent in enumerate(shape_of(op.sliced)) if dimension not in dropped]
     update = shape_of(op.updates[0])
@@ -114,11 +114,11 @@ def _check_rank_of_updates(op: ScatterOp) -> None:
     )
 
 
-def _check_elements(op: ScatterOp, operands: Sequence[SSAValue], what: str) -> None:
+def _check_elements(op: ScatterOp, operands: Sequence[SSAValue], subject: str) -> None:
     combined = combined_types(op.update_computation.block, len(op.inputs))
     check_scalars(combined)
     for value, type_ in zip(operands, combined, strict=True):
-        check_promotable(what, element_of(value), type_.element_type)
+        check_promotable(subject, element_of(value), type_.element_type)
 
 
 def _check_results(op: ScatterOp) -> None:

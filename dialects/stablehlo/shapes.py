@@ -60,7 +60,7 @@ class ReshapeOp(ViewOp):
 
 @irdl_op_definition
 class BitcastConvertOp(ViewOp):
-    """The same bits as another element type; a trailing dimension takes up a difference in width."""
+    """The same bits as another element type; a trailing dimension absorbs a difference in width."""
 
     name = "stablehlo.bitcast_convert"
 
@@ -137,7 +137,7 @@ class TransposeOp(ViewOp):
 
 
 def _check_parts(op: BitcastConvertOp) -> None:
-    """Elements of more bits are split along a last dimension, or made of it."""
+    """Check that wider elements are split along a last dimension, or formed from one."""
     before, after = shape_of(op.operand), shape_of(op.result)
     if abs(len(before) - len(after)) > 1:
         raise VerifyException("a bitcast adds or drops one dimension at most")

@@ -1,4 +1,4 @@
-"""Parts of tensors: cutting them out and joining them."""
+"""Slices and concatenation of tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .tensors import NUMBERS
 
 @irdl_op_definition
 class SliceOp(ViewOp):
-    """`stablehlo.slice %a [0:1, 0:4:2]`: along each dimension from start to limit, every so many."""
+    """`stablehlo.slice %a [0:1, 0:4:2]`: along each dimension from start to limit, with a stride."""
 
     name = "stablehlo.slice"
 
@@ -83,7 +83,7 @@ def _parse_range(parser: Parser) -> tuple[int, int, int]:
 
 @irdl_op_definition
 class ConcatenateOp(FunctionTypeOp):
-    """`stablehlo.concatenate %a, %b, dim = 0`: one after the other along a dimension."""
+    """`stablehlo.concatenate %a, %b, dim = 0`: the operands joined along a dimension."""
 
     name = "stablehlo.concatenate"
 

@@ -1,4 +1,4 @@
-"""The assembly of attributes that are records: `<name = [0, 1], other = 2>`."""
+"""The assembly of record attributes: `<name = [0, 1], other = 2>`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _readers(record: type[DataclassInstance]) -> Mapping[str, Callable[[AttrPars
 
 
 def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
-    """`name = value, …>`, entries in any order, those at their default left out; the last comma may stay."""
+    """`name = value, …>`, entries in any order, defaults may be omitted; a trailing comma is allowed."""
     readers = _readers(record)
     values: dict[str, Any] = {}
     while parser.parse_optional_punctuation(">") is None:
@@ -64,7 +64,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name; those at their default are left out."""
+    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, without those at their default."""
 
     RECORD: ClassVar[type[Any]]
 
@@ -81,7 +81,7 @@ class RecordAttribute(Data[RecordT], Generic[RecordT]):
 
 
 class OrderedRecordAttribute(RecordAttribute[RecordT], Generic[RecordT]):
-    """A record whose entries all stand there, in order."""
+    """A record with all its entries, in order."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> RecordT:

@@ -1,4 +1,4 @@
-"""The tensors that most operations take: those of numbers, and of numbers quantized in one way for all elements."""
+"""The tensor types that most operations accept: of numbers, and of numbers quantized per tensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...support.type_guards import is_tensor
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:
     """`tensor<4x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>`: a scale for each index along a dimension."""
-    # By its name, as this is asked of every operand, and `UnregisteredAttr` is an abstract class.
+    # By name: this is called for every operand, and `isinstance` is slow for `UnregisteredAttr`, an abstract class.
     if not is_tensor(type_) or type_.element_type.name != UnregisteredAttr.name:
         return False
     element = type_.element_type

@@ -46,7 +46,7 @@ class UnaryOp(SameTypeOp):
 
 
 class AccurateUnaryOp(UnaryOp):
-    """A unary operation whose accuracy may be asked for."""
+    """A unary operation with an optional accuracy."""
 
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 

@@ -33,7 +33,7 @@ __all__ = ["WINDOWS", "ReduceWindowOp", "SelectAndScatterOp", "Window", "windows
 
 @irdl_op_definition
 class ReduceWindowOp(ReducingOp):
-    """The elements under a window combined, for each place of the window."""
+    """The combined elements under a window, for each place of the window."""
 
     name = "stablehlo.reduce_window"
 
@@ -55,7 +55,7 @@ class ReduceWindowOp(ReducingOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(IRDLOperation):
-    """Each value of the source added to the element that a window over the operand selects: the gradient of pooling."""
+    """Adds each value of the source to the element that a window over the operand selects: the gradient of pooling."""
 
     name = "stablehlo.select_and_scatter"
 
