@@ -53,9 +53,9 @@ MOST_TIMES = 16
 OF_NUMBERS = {"stablehlo.channel_handle", "stablehlo.bounds"}
 """Attributes of known dialects that stay text here, with numbers as members, which no alias can define."""
 
-_COMMENT = "a comment cannot be told from the text of an attribute of an unknown dialect"
-_EMPTY = "an empty body is not told from none: leave it out"
-_BRACKET = "a '>=' cannot be told from the end of an attribute of an unknown dialect"
+_COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
+_EMPTY = "an empty body cannot be distinguished from no body: leave it out"
+_BRACKET = "a '>=' cannot be distinguished from the end of an attribute of an unknown dialect"
 _RESOURCE = "an attribute of an unknown dialect would lose the content of its resource"
 
 

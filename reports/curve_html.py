@@ -13,8 +13,8 @@ from .html_page import page
 _SCRIPT = """\
 const WIDTH = 1000, HEIGHT = 360, EDGE = 50;
 
-function scaled(curve) {
-  const high = Math.max(1e-6, ...[...curve.points, ...curve.markers].map(one => one.percent));
+function scaleOf(curve) {
+  const high = Math.max(1e-6, ...[...curve.points, ...curve.markers].map(point => point.percent));
   return {
     x: bytes => EDGE + (WIDTH - 2 * EDGE) * bytes / (1.06 * curve.plain_peak_bytes),
     y: percent => HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * percent / high,
@@ -24,32 +24,33 @@ function scaled(curve) {
 // Everything that can be pointed at: its position, and the text for it.
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
-  const again = one => one.again.map(row =>
+  const again = point => point.again.map(row =>
     `  ${row.segment || "outside segments"}: ${row.executions} run again, ${row.percent.toFixed(4)} %` +
     (row.values.length ? `: ${row.values.join(", ")}` : ""));
-  const points = curve.points.map(one => ({ bytes: one.budget_bytes, percent: one.percent, text: [
-    `budget ${share(one.budget_bytes)}`, `peak   ${share(one.peak_bytes)}`,
-    `extra  ${one.percent.toFixed(4)} %, ` + (one.bound_percent === null ? one.bound_by :
-      `at least ${one.bound_percent.toFixed(4)} % is proved (${one.bound_by})`),
-    `found by ${one.found_by}${one.finished ? "" : "; stopped before its end"}`, ...again(one)].join("\\n") }));
-  const others = curve.markers.map(one => ({ bytes: one.peak_bytes, percent: one.percent,
-    text: `${one.name}\\npeak   ${share(one.peak_bytes)}\\nextra  ${one.percent.toFixed(4)} %` }));
-  const refused = curve.refused.map(one => ({ bytes: one.budget_bytes, percent: 0,
-    text: `budget ${share(one.budget_bytes)}\\n${one.proved ? "no plan, proved" : "no plan found"}: ${one.reason}` }));
+  const points = curve.points.map(point => ({ bytes: point.budget_bytes, percent: point.percent, text: [
+    `budget ${share(point.budget_bytes)}`, `peak   ${share(point.peak_bytes)}`,
+    `extra  ${point.percent.toFixed(4)} %, ` + (point.bound_percent === null ? point.bound_by :
+      `at least ${point.bound_percent.toFixed(4)} % is proved (${point.bound_by})`),
+    `found by ${point.found_by}${point.finished ? "" : "; stopped before its end"}`, ...again(point)].join("\\n") }));
+  const others = curve.markers.map(point => ({ bytes: point.peak_bytes, percent: point.percent,
+    text: `${point.name}\\npeak   ${share(point.peak_bytes)}\\nextra  ${point.percent.toFixed(4)} %` }));
+  const refused = curve.refused.map(point => ({ bytes: point.budget_bytes, percent: 0,
+    text: `budget ${share(point.budget_bytes)}\\n` +
+      `${point.proved ? "no plan, proved" : "no plan found"}: ${point.reason}` }));
   return [...points, ...others, ...refused];
 }
 
-function nearest(found, scale, x, y) {
-  const far = one => Math.hypot(scale.x(one.bytes) - x, scale.y(one.percent) - y);
-  return found.reduce((best, one) => far(one) < far(best) ? one : best);
+function nearest(candidates, scale, x, y) {
+  const distance = point => Math.hypot(scale.x(point.bytes) - x, scale.y(point.percent) - y);
+  return candidates.reduce((best, point) => distance(point) < distance(best) ? point : best);
 }
 
-function drawn(curve) {
-  const scale = scaled(curve), at = (bytes, percent) => `${scale.x(bytes)},${scale.y(percent)}`;
-  const found = curve.points.map(one => at(one.budget_bytes, one.percent));
-  const isProved = curve.points.every(one => one.bound_percent !== null);
-  const proved = !isProved ? [] : curve.points.map(one => at(one.budget_bytes, one.bound_percent));
-  const dots = (all, look) => all.map(one => `<circle cx="${one[0]}" cy="${one[1]}" r="4" ${look}/>`).join("");
+function draw(curve) {
+  const scale = scaleOf(curve), at = (bytes, percent) => `${scale.x(bytes)},${scale.y(percent)}`;
+  const costs = curve.points.map(point => at(point.budget_bytes, point.percent));
+  const isProved = curve.points.every(point => point.bound_percent !== null);
+  const bounds = !isProved ? [] : curve.points.map(point => at(point.budget_bytes, point.bound_percent));
+  const dots = (all, look) => all.map(point => `<circle cx="${point[0]}" cy="${point[1]}" r="4" ${look}/>`).join("");
   const pair = (bytes, percent) => [scale.x(bytes), scale.y(percent)];
   const base = scale.y(0);
   return `<rect x="${EDGE}" y="${EDGE}" width="${Math.max(0, scale.x(curve.minimum_bytes) - EDGE)}" ` +
@@ -59,32 +60,32 @@ function drawn(curve) {
     `<polyline points="${EDGE},${EDGE} ${EDGE},${base} ${WIDTH - EDGE},${base}" fill="none" stroke="#777"/>` +
     `<text x="${WIDTH - EDGE}" y="${base + 20}" text-anchor="end">budget, up to the plain peak of ` +
     `${human(curve.plain_peak_bytes)}</text>` +
-    `<polygon points="${isProved ? [...found, ...[...proved].reverse()].join(" ") : ""}" fill="#f6dca8"/>` +
-    `<polyline points="${proved.join(" ")}" fill="none" stroke="#e69f00" stroke-dasharray="6 4"/>` +
-    `<polyline points="${found.join(" ")}" fill="none" stroke="#0d4079"/>` +
-    dots(curve.points.map(one => pair(one.budget_bytes, one.percent)), 'fill="#0d4079"') +
-    dots(curve.markers.map(one => pair(one.peak_bytes, one.percent)), 'fill="none" stroke="#222"') +
-    dots(curve.refused.map(one => pair(one.budget_bytes, 0)), 'fill="#b00020"') +
+    `<polygon points="${isProved ? [...costs, ...[...bounds].reverse()].join(" ") : ""}" fill="#f6dca8"/>` +
+    `<polyline points="${bounds.join(" ")}" fill="none" stroke="#e69f00" stroke-dasharray="6 4"/>` +
+    `<polyline points="${costs.join(" ")}" fill="none" stroke="#0d4079"/>` +
+    dots(curve.points.map(point => pair(point.budget_bytes, point.percent)), 'fill="#0d4079"') +
+    dots(curve.markers.map(point => pair(point.peak_bytes, point.percent)), 'fill="none" stroke="#222"') +
+    dots(curve.refused.map(point => pair(point.budget_bytes, 0)), 'fill="#b00020"') +
     '<circle class="here" r="7" fill="none" stroke="#c00"/>';
 }
 
 function show(curve, parent) {
-  const box = document.createElement("section"), scale = scaled(curve), found = places(curve);
-  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}">${drawn(curve)}</svg>` +
+  const box = document.createElement("section"), scale = scaleOf(curve), points = places(curve);
+  box.innerHTML = `<h2></h2><svg viewBox="0 0 ${WIDTH} ${HEIGHT}">${draw(curve)}</svg>` +
     "<p>Blue: found. Orange: the least, proved. Rings: other planners. Red: no plan.</p><pre></pre>";
   box.querySelector("h2").textContent = curve.name;
   const svg = box.querySelector("svg");
-  const point = one => {
-    box.querySelector(".here").setAttribute("cx", scale.x(one.bytes));
-    box.querySelector(".here").setAttribute("cy", scale.y(one.percent));
-    box.querySelector("pre").textContent = one.text;
+  const select = point => {
+    box.querySelector(".here").setAttribute("cx", scale.x(point.bytes));
+    box.querySelector(".here").setAttribute("cy", scale.y(point.percent));
+    box.querySelector("pre").textContent = point.text;
   };
   svg.addEventListener("mousemove", event => {
     const place = svg.getBoundingClientRect(), factor = WIDTH / place.width;
-    point(nearest(found, scale, (event.clientX - place.left) * factor, (event.clientY - place.top) * factor));
+    select(nearest(points, scale, (event.clientX - place.left) * factor, (event.clientY - place.top) * factor));
   });
   parent.append(box);
-  if (found.length) point(found[0]);
+  if (points.length) select(points[0]);
 }
 
 if (typeof document !== "undefined")

@@ -21,7 +21,7 @@ from .rule_files import add_rules_option
 from .start import version_of
 
 CHUNK = "// -----"
-STATISTICS = "count after each pass, then tell the seconds of each pass and of its parts; to standard error"
+STATISTICS = "print counts after each pass, then the seconds of each pass and of its parts, to standard error"
 MLIR = "mlir"
 _PASS_PIPELINE = re.compile(r"^\s*(?:builtin\.)?module\((.*)\)\s*$", re.DOTALL)
 _NESTED_PIPELINE = re.compile(r"(?:^|,)\s*([\w.]+)\(")
@@ -111,7 +111,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--pass-pipeline", default="", help="the same as MLIR spells it, 'builtin.module(a,b{option=value})'")
     add("-t", "--target", default=MLIR, help=f"{MLIR} or {', '.join(UNIVERSE.all_targets)}")
     add("-o", "--output-file", help="file to write; standard output if absent")
-    add("--split-input-file", action="store_true", help=f"treat parts between '{CHUNK}' on their own")
+    add("--split-input-file", action="store_true", help=f"process the parts between '{CHUNK}' separately")
     add("--print-op-generic", action="store_true", help="print the generic form")
     add("--print-debuginfo", action="store_true", help="print locations")
     add("--print-ir-after-all", action="store_true", help="print the IR after each pass, to standard error")
@@ -119,7 +119,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add("--pass-statistics", nargs="?", const="text", choices=("text", "json"), help=STATISTICS)
     add("--remarks", choices=("text", "json"), default="text", help="the form of remarks, on standard error")
     add("--verify-diagnostics", action="store_true", help="match `// expected-error {{...}}` comments, and remarks")
-    add("--emit-plan", metavar="FILE", help="write what 'recompute' decides, for 'recompute{plan=FILE}'")
+    add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--no-proof", action="store_true", help="write the result without proving it equal")
     add("--disable-verify", action="store_true", help="do not verify between passes")
     add_rules_option(parser)

@@ -23,7 +23,7 @@ from .command_line import CommandLine, Instrumentation, UsageError
 from .diagnostics import Diagnostic, of_remark
 from .statistics import Counts, Statistics, times
 
-LOST = "the locations are not written, and with them phases and scopes for whoever reads on: use --print-debuginfo"
+LOST = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 
 
 @dataclass

@@ -71,20 +71,22 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="graph or step; '-' is standard input")
-    parser.add_argument("--budget", help="the most bytes alive: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--budget", help="the maximum of live bytes: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: the curve as .json, .svg, .png or .html")
-    parser.add_argument("--beside", metavar="FILE", action="append", default=[], help="points of others in the curve")
-    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; of a step, bytes are those of the device")
-    parser.add_argument("--memory-model", choices=MODELS, default="order", help="by which a step is to fit")
-    parser.add_argument("--solver", choices=NAMES, default="auto", help="which one; auto: all that fits the size")
-    effort = "seconds of work, a minute, or ten and more; --fit of a step: brief if nothing is said, and for the bound"
+    parser.add_argument(
+        "--beside", metavar="FILE", action="append", default=[], help="plans of other planners in the curve"
+    )
+    parser.add_argument("--fit", metavar="BUDGET", help="whether it fits; for a step, bytes of the device")
+    parser.add_argument("--memory-model", choices=MODELS, default="order", help="the memory model for a step")
+    parser.add_argument("--solver", choices=NAMES, default="auto", help="the solver; auto: a portfolio by size")
+    effort = "seconds, a minute, or ten minutes and more; with --fit of a step, for the bound only, brief by default"
     parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="end with the best so far")
-    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied, too")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop with the best plan so far")
+    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="whether views may be copied too")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="the copies as JSON; '-' is standard output")
-    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, an id of a node a line")
-    parser.add_argument("--evaluate", metavar="ORDER.txt", help="count what this order needs and costs, and end")
+    parser.add_argument("--sequence", metavar="ORDER.txt", help="the order of execution, one node id per line")
+    parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
     return parser

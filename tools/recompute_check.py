@@ -1,15 +1,15 @@
-"""recompute-check: does the second program compute the same numbers as the first one, bit for bit?
+"""recompute-check: check that two programs compute the same numbers, bit for bit.
 
     recompute-check step.mlir less_memory.mlir
     recompute-check step.mlir less_memory.mlir --execute
 
-Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference, which says that there is no proof,
-not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a file,
-and the line goes on: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. The latter means that there is no
+proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read from a
+file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
-Exit codes: 0 proved, and equal where executed (with `--expect equal`: equal where executed, proved or not); 1 not so;
-2 wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. What counts as proved is
-written in `interpreters/prove.py`, what is executed and compared in `interpreters/execute_check.py`.
+Exit codes: 0 proved, and equal if executed (with `--expect equal`: equal if executed, proved or not); 1 otherwise; 2
+wrong usage or bad input, with one line on standard error, `file:line:col: error: ...`. `interpreters/prove.py` defines
+what counts as proved, `interpreters/execute_check.py` what is executed and compared.
 """
 
 from __future__ import annotations

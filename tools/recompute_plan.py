@@ -1,4 +1,4 @@
-"""recompute-plan: what to compute again so that a peak keeps a budget, and how far from the best that can be.
+"""recompute-plan: plan recomputation within a memory budget, with a proven bound on the distance from the optimum.
 
     recompute-plan step.json --budget 0.5
     recompute-plan step.json --budget 8GiB --view-copies on -o plan.json --sequence order.txt
@@ -10,17 +10,16 @@
     recompute-plan step.mlir --fit 8GiB
 
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/planning.md). A
-step is MLIR; what it does under a budget, `recompute-opt -p 'recompute{budget=…}'` writes.
-A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. Printed are the peak, the
-extra cost in percent of the step, a proven lower bound for it, and their difference. ORDER.txt is the order of
-execution, the id of a node a line, copies repeated; `--evaluate` counts what any such order needs and costs.
+step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
+A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
+extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
+execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
 `--fit` answers in its first line: yes, yes with recomputation, or no.
 
-Without `--time-limit` the same work is done every time, with the same result. Ctrl-C ends the search with the best
-plan so far.
+Without `--time-limit` the search is deterministic. Ctrl-C ends it with the best plan so far.
 
-Exit codes: 0 a plan, it fits; 1 there is none, or none was found, and why; 2 wrong usage or bad input;
-130 interrupted with nothing found.
+Exit codes: 0 a plan was found, or the step fits; 1 no plan exists or was found, with the reason; 2 wrong usage or bad
+input; 130 interrupted without a plan.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class MemoryTimelineTarget(Target):
     """Live bytes over the step.
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
-    model: `order` (every result is stored, in program order) or `xla` (as XLA:CPU stores and runs them).
-    before: a file with the step as it was; it comes first, in the same scale.
+    model: `order` (every result is stored, in program order) or `xla` (with the fusion and the order of XLA:CPU).
+    before: a file with the original step; it comes first, on the same scale.
     """
 
     name = "memory-timeline"
@@ -97,12 +97,12 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """What the step saves, and per segment what recomputing frees and costs, or why it is not worth it.
+    """The values that the step saves, and per segment the bytes that recomputation frees and its cost, or why it stays.
 
-    format: `text`, or `json`, which says of each saved value why it is saved.
+    format: `text`, or `json`, which has the reason of each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values between which the segments lie, as in recompute-mark.
-    cost: what computing again costs: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
+    cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
     """
 
     name = "explain"

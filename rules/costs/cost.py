@@ -56,23 +56,23 @@ class Cost:
         return self.said == FLOPS
 
 
-def cost_named(said: str) -> Cost:
+def cost_named(name: str) -> Cost:
     """The cost model of this name. Raises `BadCost` for an unknown name, and for a file that cannot be read or has no
     costs."""
-    if said == FLOPS:
-        return Cost(said, "FLOPs", _each(flops))
-    if said == "bytes":
-        return Cost(said, "bytes", _each(partial(_in_regions, traffic)))
-    if (match := _ROOFLINE.fullmatch(said)) is not None:
+    if name == FLOPS:
+        return Cost(name, "FLOPs", _each(flops))
+    if name == "bytes":
+        return Cost(name, "bytes", _each(partial(_in_regions, traffic)))
+    if (match := _ROOFLINE.fullmatch(name)) is not None:
         device = _device(match["device"] or DEFAULT_DEVICE)
         return Cost(
-            said, f"us on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))), 10**6
+            name, f"us on {device.name}", _each(partial(_in_regions, partial(picoseconds, device=device))), 10**6
         )
-    if said.endswith(".json"):
-        table = CostFile.read(said)
-        return Cost(said, table.unit, table.of_step, SCALE)
+    if name.endswith(".json"):
+        table = CostFile.read(name)
+        return Cost(name, table.unit, table.of_step, SCALE)
     names = "flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json"
-    raise BadCost(f"unknown cost '{said}'; known are {names}")
+    raise BadCost(f"unknown cost '{name}'; known are {names}")
 
 
 def _device(name: str) -> Device:
@@ -83,9 +83,9 @@ def _device(name: str) -> Device:
     return DEVICES[name]
 
 
-def device_of(said: str) -> Device | None:
+def device_of(cost: str) -> Device | None:
     """The device of a roofline cost; None for other costs. Raises `BadCost` as `cost_named` does."""
-    match = _ROOFLINE.fullmatch(said)
+    match = _ROOFLINE.fullmatch(cost)
     return None if match is None else _device(match["device"] or DEFAULT_DEVICE)
 
 

@@ -2,9 +2,9 @@
 // RUN: recompute-opt %s --print-debuginfo 2>&1 | filecheck %s --check-prefix=WITH
 // RUN: recompute-opt %s --remarks=json 2>&1 | filecheck %s --check-prefix=JSON
 
-// Who does not write the locations takes phases and scopes from whoever reads on: that is said.
+// Without printed locations, later tools have no phases and scopes: a note says so.
 
-// CHECK: locations-note.mlir:1:1: note: the locations are not written, and with them phases and scopes for whoever reads on: use --print-debuginfo
+// CHECK: locations-note.mlir:1:1: note: locations are not printed, so later tools lose phases and scopes: use --print-debuginfo
 // JSON:  {"kind": "note", "file": "{{.*}}locations-note.mlir", "line": 1, "column": 1
 // WITH-NOT: note:
 // WITH:  func.func @f

@@ -135,13 +135,13 @@ def test_the_pointer_gives_the_numbers_of_the_nearest_point() -> None:
         pytest.skip("no node to run the page's script with")
     data, script = scripts()
     show = (
-        f"const [curve] = {data}; const scale = scaled(curve), all = places(curve);"
+        f"const [curve] = {data}; const scale = scaleOf(curve), all = places(curve);"
         "for (const one of all) {"
         "  const at = nearest(all, scale, scale.x(one.bytes) + 1, scale.y(one.percent) - 1);"
         "  if (at !== one) throw new Error('another point is nearer');"
         "  console.log(one.text.replaceAll('\\n', '|'));"
         "}"
-        "console.log((drawn(curve).match(/<circle/g) || []).length);"
+        "console.log((draw(curve).match(/<circle/g) || []).length);"
     )
     done = subprocess.run([node, "-e", script + show], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
