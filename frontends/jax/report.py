@@ -18,7 +18,7 @@ from ...support.diagnostics import Refusal, Remark
 from .budget import Round
 from .choice import Way, temporary_bytes
 from .lowered import Lowered
-from .said import to_html, to_text
+from .report_text import to_html, to_text
 
 _JAX: Any = jax
 """JAX's own types are partly unknown to type checkers."""
@@ -101,7 +101,7 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
     """
     choice = lowered.choice
     plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
-    rewritten = choice.done
+    rewritten = choice.rewritten
     return Report(
         name=lowered.name,
         plain=_needs(plain),
