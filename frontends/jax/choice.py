@@ -34,14 +34,14 @@ class Choice:
         compiled: The compiled step.
         why: Why it is the plain step; None if it is a rewritten one.
         way: Which of the steps it is.
-        done: The rewrite; None for a plain step.
+        rewritten: The rewrite; None for a plain step.
         sizes: Bytes of temporaries of each compiled step, measured by the compiler; empty if nothing was measured.
     """
 
     compiled: jax.stages.Compiled
     why: str | None
     way: Way
-    done: Rewritten | None
+    rewritten: Rewritten | None
     sizes: Mapping[Way, int | None]
 
 

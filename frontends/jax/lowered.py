@@ -29,7 +29,7 @@ from ...support.walk import every_operation
 from . import crossing, private, warning
 from .barriers import keeping_barriers
 from .budget import Within, within
-from .host import honoured
+from .host import supported_options
 from .marks import WRITTEN_AS_CALLS
 from .merged import merged
 from .options import Options
@@ -101,7 +101,7 @@ class Lowered:
 
     @cached_property
     def merged(self) -> Rewritten | None:
-        """The step with the copies of its own `jax.checkpoint` merged back, then rewritten; None if there are none."""
+        """The step with the copies of its own `jax.checkpoint` merged back, then rewritten; None if not possible."""
         return merged(self.module, _searching_options(self.options, self.plain)) if self.drops_barriers else None
 
     def compile_merged(self) -> jax.stages.Compiled:
@@ -149,7 +149,7 @@ def rewritten(name: str, traced: jax.stages.Traced, options: Options) -> Lowered
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     has_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     drops_barriers = has_barriers and "cpu" in private.platforms(plain)
-    options, host_remarks = honoured(options, private.platforms(plain))
+    options, host_remarks = supported_options(options, private.platforms(plain))
     try:
         with show_progress(f"recompute.jax: rewriting {name}"):
             if options.budget is not None:

@@ -164,7 +164,7 @@ def _rewrite_options(options: Options) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """A portable artifact of the module, without discardable attributes: the format cannot hold them."""
+    """A portable artifact of the module, without attributes unknown to StableHLO, which the format lacks."""
     module = rewritten.module.clone()
     for op in every_operation(module):
         strip(op)

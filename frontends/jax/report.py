@@ -103,7 +103,7 @@ def report(lowered: Lowered, budget: int | None = None) -> Report:
     """
     choice = lowered.choice
     plain = choice.compiled if choice.way is Way.PLAIN else lowered.plain_compiled
-    rewritten = choice.done
+    rewritten = choice.rewritten
     return Report(
         name=lowered.name,
         plain=_needs(plain),

@@ -64,7 +64,7 @@ def test_merged_where_it_needs_least():
     found = lowered(policy=DOTS)
     assert is_proved(found)
     chosen = choice.chosen(found)
-    assert chosen.way is Way.MERGED and chosen.why is None and chosen.done is found.merged
+    assert chosen.way is Way.MERGED and chosen.why is None and chosen.rewritten is found.merged
     merged, *others = (chosen.sizes[way] for way in Way)
     assert merged == temporaries(chosen.compiled)
     assert all(merged is not None and size is not None and merged < 0.98 * size for size in others)
@@ -82,7 +82,7 @@ def test_a_call_runs_it_and_warns_of_nothing():
 @pytest.mark.slow
 def test_not_merged_where_the_rewritten_step_needs_less():
     chosen = choice.chosen(lowered(every=2))
-    assert chosen.way is Way.RECOMPUTED and chosen.done is lowered(every=2).rewritten
+    assert chosen.way is Way.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
     merged, less = chosen.sizes[Way.MERGED], chosen.sizes[Way.RECOMPUTED]
     assert merged is not None and less is not None and less < 0.95 * merged
 

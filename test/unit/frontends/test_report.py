@@ -104,7 +104,7 @@ def test_a_page_without_pictures(monkeypatch: pytest.MonkeyPatch):
     def missing(*_: object) -> str:
         raise ImportError("matplotlib")
 
-    monkeypatch.setattr("recompute.frontends.jax.said.to_svg", missing)
+    monkeypatch.setattr("recompute.frontends.jax.report_text.to_svg", missing)
     assert "<svg" not in report._repr_html_()  # pyright: ignore[reportPrivateUsage] and "temporaries" in report._repr_html_()
 
 
