@@ -11,7 +11,7 @@
 // COUNT:         remark: 3 segments by structure
 // ONE:           error: 1 segments cannot be made of a forward pass without names
 
-// expected-remark@+2 {{2 segments by structure, chosen of 4 attempts}}
+// expected-remark@+2 {{2 segments by structure, chosen of 7 attempts}}
 // expected-remark@+1 {{segment 'segment1' is not recomputed: its values are needed as soon as the backward pass begins}}
 func.func @no_names(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {
   %0 = stablehlo.exponential %x : tensor<64xf32> loc("jit(f)/jvp()/exp")

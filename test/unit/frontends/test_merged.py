@@ -60,23 +60,23 @@ def is_proved(found: recompute.jax.Lowered) -> bool:
 
 
 def test_merged_where_it_needs_least():
-    """With a policy that saves products, of every second layer."""
-    found = lowered(policy=DOTS)
+    """With a policy that saves products, of every fourth layer."""
+    found = lowered(every=4, policy=DOTS)
     assert is_proved(found)
     chosen = choice.chosen(found)
     assert chosen.way is Way.MERGED and chosen.why is None and chosen.rewritten is found.merged
     merged, *others = (chosen.sizes[way] for way in Way)
     assert merged == temporaries(chosen.compiled)
     assert all(merged is not None and size is not None and merged < 0.98 * size for size in others)
-    plain = jax.jit(step(policy=DOTS)).lower(*arguments()).compile()
+    plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()
     assert equal(chosen.compiled(*arguments()), plain(*arguments()))
 
 
 def test_a_call_runs_it_and_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
-        found = recompute.jax.jit(step(policy=DOTS))(*arguments())
-    assert equal(found, jax.jit(step(policy=DOTS))(*arguments()))
+        found = recompute.jax.jit(step(every=4, policy=DOTS))(*arguments())
+    assert equal(found, jax.jit(step(every=4, policy=DOTS))(*arguments()))
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_not_merged_where_the_rewritten_step_needs_less():
 
 def test_what_is_lowered_ahead_of_time_is_not_measured():
     """`compile` gives the rewritten step, as for every other step."""
-    found = lowered(policy=DOTS)
+    found = lowered(every=4, policy=DOTS)
     assert temporaries(found.compile()) == choice.chosen(found).sizes[Way.RECOMPUTED]
 
 
@@ -107,8 +107,8 @@ def test_a_compiler_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_report_says_which_way_runs_and_why():
-    report = recompute.jax.explain(step(policy=DOTS), *arguments())
-    chosen = choice.chosen(lowered(policy=DOTS))
+    report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
+    chosen = choice.chosen(lowered(every=4, policy=DOTS))
     assert report.way is Way.MERGED and report.measured == tuple(chosen.sizes.items())
     assert report.less.temporaries == chosen.sizes[Way.MERGED]
     text = str(report)
