@@ -164,12 +164,12 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
             if not any(is_gradient_value(function, value) for value in op.operands):
                 yield op, "this token waits for no gradient value, so what depends on it runs in the forward pass"
             elif op.results[0].first_use is None:
-                yield op, "nobody waits for this token"
+                yield op, "this token has no uses"
         elif name_of(op) in FORWARDS and _delayed_copies(function, op):
             gates = gates_of(function, op)
             gradient_results = [op.results[i] for i, value in enumerate(op.operands) if value in gates]
             if gradient_results and all(leg.first_use is None for leg in gradient_results):
-                yield op, "nobody reads the gradient values behind this barrier: a compiler drops them, and the order"
+                yield op, "the gradient values behind this barrier have no uses: a compiler drops them, and the order"
 
 
 def _early_gates(function: Recomputed) -> Iterator[Violation]:

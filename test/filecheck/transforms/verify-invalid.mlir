@@ -131,7 +131,7 @@ func.func @idle(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 func.func @unread(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{nobody waits for this token}}
+  // expected-error@+1 {{this token has no uses}}
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %g {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
@@ -158,7 +158,7 @@ func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{nobody reads the gradient values behind this barrier: a compiler drops them, and the order}}
+  // expected-error@+1 {{the gradient values behind this barrier have no uses: a compiler drops them, and the order}}
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
@@ -221,7 +221,7 @@ func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   }) {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : (tensor<i32>) -> tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{nobody reads the gradient values behind this barrier: a compiler drops them, and the order}}
+  // expected-error@+1 {{the gradient values behind this barrier have no uses: a compiler drops them, and the order}}
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %c = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %d#1 : tensor<4xf32>
