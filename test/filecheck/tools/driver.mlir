@@ -63,7 +63,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST-NEXT: recompute-mark
 // LIST-NEXT: recompute-plan
 // LIST:      canonicalize
-// HELP:      recompute-mark: turn a policy into marks.
+// HELP:      recompute-mark: translate a policy to marks.
 // HELP:      Options:
 // HELP-NEXT:   segments=<str>, default auto
 // FOREIGN:   cse: xDSL says nothing about it.

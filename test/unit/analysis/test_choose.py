@@ -47,7 +47,7 @@ def test_the_first_attempt_is_what_the_marks_say(name: str, said: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
-    for attempt in attempts_for(step.graph, AUTO, named=True, stated=False):
+    for attempt in attempts_for(step.graph, AUTO, named=True, stated=False, structures=2):
         for one in (attempt, Attempt(attempt.cuts, attempt.own_outputs, attempt.beside, chain=True)):
             plan = plan_attempt(step, AUTO, one, Meant.of(step, AUTO, one)).plan
             assert list(violations(step.graph, plan)) == [], str(one)

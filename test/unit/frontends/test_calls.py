@@ -116,7 +116,7 @@ def test_a_traced_value_in_the_closure():
     def outer(scale: Any) -> Any:
         return recompute.jax.jit(lambda x: scale * x)(np.ones(3, np.float32))
 
-    with pytest.warns(recompute.jax.NothingSaved, match="make the values arguments"):
+    with pytest.warns(recompute.jax.NothingSaved, match="pass the values as arguments"):
         assert far_apart(jax.jit(outer)(2.0), jax.jit(lambda scale: scale * jnp.ones(3))(2.0)) == []
 
 
