@@ -87,6 +87,7 @@ def test_a_step_whose_peak_would_not_fall_is_left_alone() -> None:
     assert print_module(module, debuginfo=True) == print_module(plain, debuginfo=True)
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
     module = with_tokens(name).clone()
@@ -96,6 +97,7 @@ def test_r9_later_cleanups_find_nothing_before_lowering(name: str) -> None:
     verify(module)
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r9_later_cleanups_find_nothing_after_lowering(name: str) -> None:
     module = recomputed(name).clone()
@@ -105,6 +107,7 @@ def test_r9_later_cleanups_find_nothing_after_lowering(name: str) -> None:
     verify(module)
 
 
+@pytest.mark.slow("gpt_train")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r12_a_second_run_changes_nothing(name: str) -> None:
     module = recomputed(name).clone()
