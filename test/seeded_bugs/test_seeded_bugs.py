@@ -127,6 +127,15 @@ def is_accepted(detector: Detector, name: str, prepare: Callable[[ModuleOp], Non
     return detector.accepts(prepared(name, prepare))
 
 
+@pytest.mark.slow(
+    "a copy reads another layer's input",
+    "operands of a copy swapped",
+    "what a loop starts from swapped",
+    "other bounds of a slice",
+    "the sign of a zero",
+    "an operation skipped",
+    "a constant in place of the dropout's key",
+)
 @pytest.mark.parametrize("bug", PROOF.bugs, ids=lambda bug: bug.name)
 def test_the_proof_refuses(bug: Bug) -> None:
     assert planted_and_caught(bug, PROOF) >= PLACES

@@ -18,7 +18,7 @@ def eager_peak(module: ModuleOp) -> int:
     return eager_timeline(functions_of(module)[0], classified(module)).peak_bytes
 
 
-@pytest.mark.slow("gpt_train", "unet")
+@pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
     function, phases = functions_of(recomputed(name))[0], phases_after(name)
@@ -29,7 +29,7 @@ def test_r8_the_eager_peak_is_close_to_that_of_program_order(name: str) -> None:
     assert started_early <= 1.10 * in_program_order or any(both in reason for reason in said)
 
 
-@pytest.mark.slow("gpt_train", "unet")
+@pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
 def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
     module = with_tokens(name).clone()
@@ -37,7 +37,7 @@ def test_r8_without_tokens_the_saving_is_gone(name: str) -> None:
     assert eager_peak(module) >= 0.95 * eager_peak(inlined(name))
 
 
-@pytest.mark.slow("gpt_train", "unet")
+@pytest.mark.slow("gpt_train", "unet", "gpt.large")
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_schedule_runs_everything_once_after_what_it_reads(name: str) -> None:
     before = phases_after(name)

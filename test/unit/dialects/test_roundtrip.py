@@ -57,6 +57,7 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 12
 
 
+@pytest.mark.slow("gpt_train")
 def test_jax_reads_our_text_as_its_own(example: Example, judge: Judge):
     example.module.verify()
     assert judge.print(example.text) == example.text, "the example is not as JAX prints it"
@@ -64,28 +65,33 @@ def test_jax_reads_our_text_as_its_own(example: Example, judge: Judge):
     assert judge.print(example.generic) == example.text
 
 
+@pytest.mark.slow("gpt_train")
 def test_jax_reads_our_text_without_locations(example: Example, judge: Judge):
     plain = judge.print(example.text, debuginfo=False)
     assert judge.print(example.plain, debuginfo=False) == plain
     assert judge.print(print_module(example.module, generic=True), debuginfo=False) == plain
 
 
+@pytest.mark.slow("gpt_train")
 def test_we_read_jaxs_generic_text(example: Example, judge: Judge):
     module = parse_module(judge.print(example.text, generic=True))
     assert judge.print(print_module(module, debuginfo=True)) == example.text
 
 
+@pytest.mark.slow("gpt_train")
 def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
     """A discardable attribute has its place in each custom format."""
     marked = judge.print(example.text, mark=True)
     assert judge.print(print_module(parse_module(marked), debuginfo=True)) == marked
 
 
+@pytest.mark.slow("gpt_train")
 def test_our_own_text_is_a_fixed_point(example: Example):
     assert print_module(parse_module(example.printed), debuginfo=True) == example.printed
     assert print_module(parse_module(example.generic), debuginfo=True) == example.printed
 
 
+@pytest.mark.slow("gpt_train")
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
     """Stock `xdsl-opt` knows no aliases, but everything else is in the dialect itself."""
     assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain

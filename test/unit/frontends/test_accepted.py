@@ -89,6 +89,7 @@ def raw_keys_of_rbg(request: pytest.FixtureRequest):
         yield
 
 
+@pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", [*NEW, *KNOWN])
 def test_no_more_than_the_plain_step(name: str):
     """Results are measured where no other test does."""
@@ -101,6 +102,7 @@ def test_no_more_than_the_plain_step(name: str):
     assert ours is not None and theirs is not None and ours <= theirs
 
 
+@pytest.mark.slow("raw key")
 @pytest.mark.parametrize("name", NEW)
 def test_results(name: str):
     case = NEW[name]()
