@@ -58,7 +58,7 @@ def within(share: float) -> Any:
 SHARES = (0.85, 0.6, 0.4, 0.25)
 
 
-@pytest.mark.slow("0.85")
+@pytest.mark.slow("0.85", "0.25")
 @pytest.mark.parametrize("share", SHARES)
 def test_on_the_compiler(share: float) -> None:
     lowered = within(share)

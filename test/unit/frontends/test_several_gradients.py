@@ -93,6 +93,7 @@ def temporaries(compiled: Any) -> int:
     return compiled.memory_analysis().temp_size_in_bytes
 
 
+@pytest.mark.slow("microbatches")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_as_little_as_checkpoint(step) -> None:
     given = arguments()
