@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from operator import itemgetter
 
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.dialects.func import FuncOp
@@ -32,6 +33,10 @@ from .jax_paths import path_of
 from .order import Order
 from .phase_sources import sources
 from .phases_by_results import late_operations, needed, phases_by_results, returned_values
+
+MOST_MOVES = 64
+"""Limit on how often the turn moves behind a read of the forward pass. A residual block needs one or two moves, and
+each takes time in proportion to the program."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,9 @@ def guessed_phases(function: FuncOp) -> Guess | None:
     if not order.operations:
         return None
     returned = returned_values(order.operations[-1])
-    turn = _turn(order)
     if not _returns_updates(order, returned):
         return None
+    turn = _turn(order)
     for number, value in enumerate(returned):
         if _rank(value) != 0 or not _is_float(value):
             continue
@@ -89,14 +94,17 @@ def _turn(order: Order) -> _Turn | None:
     if not any(live_bytes):
         return None
     behind = live_bytes.index(max(live_bytes))
-    while True:
+    for _ in range(MOST_MOVES):
         crossing = _crossing(spans, behind)
         # The backward pass reads the newest value first. A value that is read before it, as at the end of a residual
         # block, is still read by the forward pass.
-        newest = max(range(len(crossing)), key=lambda index: crossing[index][1])
-        if newest == 0:
+        read_of_newest, _ = max(crossing, key=itemgetter(1))
+        earlier = [read for read, _ in crossing if read < read_of_newest]
+        if not earlier:
             break
-        behind = crossing[newest - 1][0] + 1
+        behind = earlier[-1] + 1
+    else:
+        return None
     steps = [later - sooner for (_, sooner), (_, later) in pairwise(crossing)]
     if sum(step < 0 for step in steps) <= len(steps) / 2:
         return None

@@ -162,14 +162,15 @@ def _is_differentiated_again(order: Order, direction: Mapping[Operation, Directi
     """Whether gradients from `end` on read at least half of the residual bytes of the step from `start` to `end`."""
     read_bytes, read_later_bytes = 0, 0
     for op in order.operations[start:end]:
-        if direction[op] is not Direction.BACKWARD:
-            for result in op.results:
-                readers = [reader for reader in order.readers(result) if direction[reader] is Direction.BACKWARD]
-                if result in order.constants or not readers or order.position[readers[0]] >= end:
-                    continue
-                size = type_bytes(result.type) or 0
-                read_bytes += size
-                read_later_bytes += size if order.position[readers[-1]] >= end else 0
+        if direction[op] is Direction.BACKWARD:
+            break  # The forward pass ends here.
+        for result in op.results:
+            readers = [reader for reader in order.readers(result) if direction[reader] is Direction.BACKWARD]
+            if result in order.constants or not readers or order.position[readers[0]] >= end:
+                continue
+            size = type_bytes(result.type) or 0
+            read_bytes += size
+            read_later_bytes += size if order.position[readers[-1]] >= end else 0
     return 0 < read_bytes <= 2 * read_later_bytes
 
 

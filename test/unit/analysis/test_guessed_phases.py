@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from xdsl.dialects.func import FuncOp
 
+from recompute.analysis.step import guessed_phases as guessed_phases_module
 from recompute.analysis.step.functions import functions_of
 from recompute.analysis.step.guessed_phases import Guess, guessed_phases
 from recompute.mlir_io.parser import parse_module
@@ -102,6 +103,26 @@ SKIPS = [
     f"%c = stablehlo.tanh %b : {T}",
     binary("add", "d", "c", "y0"),
 ]
+
+
+def test_two_values_that_are_read_last_by_one_operation() -> None:
+    """Behind their last read nothing is read again."""
+    lines = [
+        f"%a = stablehlo.sine %x : {T}",
+        f"%b = stablehlo.tanh %a : {T}",
+        f"%c = stablehlo.sine %b : {T}",
+        binary("add", "d", "a", "b"),
+    ]
+    assert guess([*lines, binary("add", "e", "c", "d")], {"e": T, "d": T}) is None
+
+
+def test_a_turn_that_moves_too_often_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    residual = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
+    assert turn(residual, UPDATED) == "e"
+    monkeypatch.setattr(guessed_phases_module, "MOST_MOVES", 0)
+    assert guess(residual, UPDATED) is None
+
+
 NO_STEPS = {
     "a chain": (FORWARD, {"y2": T}),
     "a network that reads what it skipped in reverse, from image to image": (SKIPS, {"d": T}),
