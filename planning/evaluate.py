@@ -54,7 +54,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Storages:
+class StorageRanges:
     """The storages that count, with their live ranges: steps of the order, both inclusive.
 
     `owners`: the value that owns each storage. All four arrays have the same length.
@@ -71,7 +71,7 @@ class Storages:
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 
 
-def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Storages:
+def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> StorageRanges:
     """The storages made by the graph's operations. `order`: the operations as they run; program order if not given.
 
     `returned_too`: as in `Counted`.
@@ -80,7 +80,7 @@ def storages(graph: Graph, order: Sequence[int] | None = None, returned_too: boo
     first = step_of[counted.makers]
     last = first.copy()
     np.maximum.at(last, counted.read, step_of[counted.reader])
-    return Storages(counted.owners, counted.sizes, first, last)
+    return StorageRanges(counted.owners, counted.sizes, first, last)
 
 
 def live_bytes(graph: Graph, order: Sequence[int] | None = None, returned_too: bool = False) -> Numbers:
@@ -95,7 +95,7 @@ def peak_bytes(graph: Graph, order: Sequence[int] | None = None) -> int:
     return int(live_bytes(graph, order).max(initial=0))
 
 
-def bytes_at_each_step(storages: Storages, inner: Numbers) -> Numbers:
+def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
     """Live bytes at each step. `inner`: bytes inside of the regions of the operation at each step."""
     change = np.zeros(len(inner) + 1, np.int64)
     np.add.at(change, storages.first, storages.sizes)

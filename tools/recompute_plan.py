@@ -36,7 +36,7 @@ from ..planning.solvers.incumbent import Incumbent
 from ..planning.solvers.pairs_file import result_text
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
-from ..planning.solvers.result import Refusal, Result
+from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
@@ -139,7 +139,7 @@ def _write(task: _Task, outcome: Outcome) -> int:
     lines = [title(task.name, task.problem, task.plain_peak)]
     if options.fit is not None:
         lines.insert(0, fit_line(outcome, options.fit))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, Infeasible):
         say([*lines, *refusal_lines(outcome)], aside)
         return REFUSED
     files = list[tuple[str | None, bytes]]()

@@ -14,7 +14,7 @@ from .legality import refused
 
 
 @dataclass(frozen=True)
-class Copying:
+class CloneOptions:
     """Options of the planner for copies of segments.
 
     copies: the maximum number of copies of one operation.
@@ -43,4 +43,4 @@ class Copying:
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
-DEFAULT = Copying()
+DEFAULT = CloneOptions()

@@ -17,7 +17,7 @@ from ...support.diagnostics import Remark
 from ...support.timing import part
 from ..step.marks import asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
-from .copying import Copying
+from .copying import CloneOptions
 from .legality import why_not_recomputable, why_stays
 
 
@@ -33,7 +33,7 @@ def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operatio
 
 
 @part("plan")
-def plan_of_marks(step: Step, copying: Copying, without: Iterable[Operation] = ()) -> Plan:
+def plan_of_marks(step: Step, copying: CloneOptions, without: Iterable[Operation] = ()) -> Plan:
     """Plan the marked operations, except for those in `without`."""
     targets, marked = _targets(step, frozenset(without))
     return copying.plan(step, completed(step, targets, marked))

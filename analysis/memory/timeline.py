@@ -70,7 +70,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     )
 
 
-def _buffers(values: Sequence[SSAValue], storages: evaluate.Storages, labels: Labels) -> Iterable[Buffer]:
+def _buffers(values: Sequence[SSAValue], storages: evaluate.StorageRanges, labels: Labels) -> Iterable[Buffer]:
     for number, size, first, last in storages.rows():
         owner = values[number].owner
         assert isinstance(owner, Operation), "temporaries are results of operations"

@@ -14,8 +14,8 @@ from math import gcd
 import numpy as np
 
 from ..min_cut import min_cut
-from ..solvers.integer_program import Program, Rows, available, solve
-from .piece import Piece
+from ..solvers.integer_program import CoverProgram, CoverRows, available, solve
+from .piece import SegmentProblem
 
 PRICES = 24
 """Maximum number of byte prices."""
@@ -23,12 +23,12 @@ NODES = 2000
 """Node limit of the integer program; a time limit would make results irreproducible."""
 
 
-def least_kept(piece: Piece) -> frozenset[int]:
+def least_kept(piece: SegmentProblem) -> frozenset[int]:
     """The set of storages with the fewest bytes that can be kept, by a minimum cut; no smaller set exists."""
     return _cut(piece, Fraction(1), bytes_alone=True)
 
 
-def keep_within(piece: Piece, most: int) -> frozenset[int] | None:
+def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
     """The storages to keep of at most `most` bytes; None if there is no such set."""
     plain = _cut(piece, Fraction(0))
     if piece.bytes(plain) <= most:
@@ -40,7 +40,7 @@ def keep_within(piece: Piece, most: int) -> frozenset[int] | None:
     return _exact(piece, most, greedy) if available() else greedy
 
 
-def _by_prices(piece: Piece, most: int, more: frozenset[int], less: frozenset[int]) -> frozenset[int]:
+def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: frozenset[int]) -> frozenset[int]:
     """Search between two sets, each time at the price at which both cost the same (Eisner and Severance, 1976)."""
     for _ in range(PRICES):
         saved = piece.bytes(more) - piece.bytes(less)
@@ -55,7 +55,7 @@ def _by_prices(piece: Piece, most: int, more: frozenset[int], less: frozenset[in
     return less
 
 
-def _fill_budget(piece: Piece, kept: frozenset[int], most: int) -> frozenset[int]:
+def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> frozenset[int]:
     """Greedily keep further storages that fit, the one that saves the most work first."""
     while True:
         least_work, best = _work(piece, kept), None
@@ -68,20 +68,20 @@ def _fill_budget(piece: Piece, kept: frozenset[int], most: int) -> frozenset[int
         kept = best
 
 
-def _work(piece: Piece, kept: frozenset[int]) -> int:
+def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
     return piece.work_of(piece.again(kept))
 
 
-def _cut(piece: Piece, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
+def _cut(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
     """The minimum cut at a price. `price`: the work that a byte is worth; with `bytes_alone` work is free."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
     cost = {v: too_much if v in piece.never else per_byte * size for v, size in piece.sizes.items()}
     work = None if bytes_alone else {v: unit * piece.work[piece.maker[v]] for v in piece.sizes}
-    return piece.used(min_cut(sorted(piece.wanted), piece.needs, cost, work)) if piece.wanted else frozenset()
+    return piece.used(min_cut(sorted(piece.needed), piece.needs, cost, work)) if piece.needed else frozenset()
 
 
-def _exact(piece: Piece, most: int, start: frozenset[int]) -> frozenset[int]:
+def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
     """Solve the integer program. `start`: a solution within the budget. HiGHS's answer is checked with integers."""
     storages = sorted(piece.sizes)
     operations = sorted({piece.maker[v] for v in piece.needs})
@@ -92,7 +92,7 @@ def _exact(piece: Piece, most: int, start: frozenset[int]) -> frozenset[int]:
     for op, column in run.items():
         costs[column] = 100 * piece.work[op] / total
     answer = solve(
-        Program(costs, np.zeros(len(costs)), _rows(piece, most, keep, run)),
+        CoverProgram(costs, np.zeros(len(costs)), _rows(piece, most, keep, run)),
         start=_point(piece, start, keep, run),
         nodes=NODES,
         gap=1e-6,
@@ -105,8 +105,8 @@ def _exact(piece: Piece, most: int, start: frozenset[int]) -> frozenset[int]:
     return kept if _work(piece, kept) < _work(piece, start) else start
 
 
-def _rows(piece: Piece, most: int, keep: dict[int, int], run: dict[int, int]) -> Rows:
-    rows, unit = Rows(), gcd(*piece.sizes.values()) or 1
+def _rows(piece: SegmentProblem, most: int, keep: dict[int, int], run: dict[int, int]) -> CoverRows:
+    rows, unit = CoverRows(), gcd(*piece.sizes.values()) or 1
     rows.at_least(-float(most // unit), [(column, -float(piece.sizes[v] // unit)) for v, column in keep.items()])
     for v in sorted(piece.never):
         rows.at_least(0.0, [(keep[v], -1.0)])
@@ -115,7 +115,7 @@ def _rows(piece: Piece, most: int, keep: dict[int, int], run: dict[int, int]) ->
         made = [(run[piece.maker[v]], 1.0)] if v in piece.needs else []
         return [(keep[v], 1.0), *made]
 
-    for v in sorted(piece.wanted):
+    for v in sorted(piece.needed):
         rows.at_least(1.0, available_by(v))
     for op in run:
         read = {need for v in piece.needs if piece.maker[v] == op for need in piece.needs[v]}
@@ -124,7 +124,7 @@ def _rows(piece: Piece, most: int, keep: dict[int, int], run: dict[int, int]) ->
     return rows
 
 
-def _point(piece: Piece, kept: frozenset[int], keep: dict[int, int], run: dict[int, int]) -> np.ndarray:
+def _point(piece: SegmentProblem, kept: frozenset[int], keep: dict[int, int], run: dict[int, int]) -> np.ndarray:
     point = np.zeros(len(keep) + len(run))
     point[[keep[v] for v in kept]] = 1.0
     point[[run[piece.maker[v]] for v in piece.again(kept)]] = 1.0

@@ -22,10 +22,10 @@ TOO_EARLY = "it is read before any gradient has arrived that could hold its copy
 
 
 @dataclass(frozen=True)
-class Piece:
+class SegmentProblem:
     """The problem of one segment.
 
-    wanted: storages that the backward pass reads in any case.
+    needed: storages that the backward pass reads in any case.
     sizes: bytes of the storages that the segment makes, without constants and returned values.
     needs: for each recomputable storage, the storages of the segment that its operation reads.
     maker: the operation that makes each storage.
@@ -35,7 +35,7 @@ class Piece:
     never: storages that a mark recomputes, so that they are never kept.
     """
 
-    wanted: frozenset[int]
+    needed: frozenset[int]
     sizes: Mapping[int, int]
     needs: Mapping[int, tuple[int, ...]]
     maker: Mapping[int, int]
@@ -49,7 +49,7 @@ class Piece:
 
     def again(self, kept: Set[int]) -> frozenset[int]:
         """The storages that must be recomputed if these are kept."""
-        recomputed, pending = set[int](), [storage for storage in self.wanted if storage not in kept]
+        recomputed, pending = set[int](), [storage for storage in self.needed if storage not in kept]
         while pending:
             storage = pending.pop()
             if storage not in recomputed:
@@ -60,7 +60,7 @@ class Piece:
     def used(self, kept: Set[int]) -> frozenset[int]:
         """The kept storages that the backward pass or a recomputed operation reads."""
         read = {need for storage in self.again(kept) for need in self.needs.get(storage, ())}
-        return frozenset(storage for storage in kept if storage in self.wanted or storage in read)
+        return frozenset(storage for storage in kept if storage in self.needed or storage in read)
 
     def work_of(self, again: Collection[int]) -> int:
         """The work to recompute these storages; an operation with several results runs once for all of them."""
@@ -72,7 +72,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Rules:
+class SegmentRules:
     """Rules for all segments.
 
     once: operations that must not run twice.
@@ -101,7 +101,9 @@ class Restrictions:
     read: frozenset[int] = frozenset()
 
 
-def piece_of(graph: Graph, operations: Collection[int], rules: Rules, restrictions: Restrictions) -> Piece:
+def segment_problem(
+    graph: Graph, operations: Collection[int], rules: SegmentRules, restrictions: Restrictions
+) -> SegmentProblem:
     """The problem of a segment. `operations`: those of the segment, all in the forward pass."""
     inside, returned = frozenset(operations), {graph.root[value] for value in graph.returned}
     free = graph.constants | returned
@@ -113,8 +115,8 @@ def piece_of(graph: Graph, operations: Collection[int], rules: Rules, restrictio
     for v in made:
         if v not in why and not restrictions.barred.isdisjoint(outside[graph.maker[v]]):
             why[v] = FROM_OTHERS
-    return Piece(
-        wanted=saved_storages(graph, inside) | (restrictions.read & sizes.keys()),
+    return SegmentProblem(
+        needed=saved_storages(graph, inside) | (restrictions.read & sizes.keys()),
         sizes=sizes,
         needs={v: tuple(sorted(roots[graph.maker[v]] & sizes.keys())) for v in made if v not in why},
         maker={v: graph.maker[v] for v in made},
@@ -125,7 +127,9 @@ def piece_of(graph: Graph, operations: Collection[int], rules: Rules, restrictio
     )
 
 
-def _why_stays(graph: Graph, storage: int, inside: Set[int], rules: Rules, restrictions: Restrictions) -> str | None:
+def _why_stays(
+    graph: Graph, storage: int, inside: Set[int], rules: SegmentRules, restrictions: Restrictions
+) -> str | None:
     op = graph.maker[storage]
     if storage in graph.lives_on:
         return LIVES

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from ..graph import Graph
 from ..plan import Plan
-from ..rewriting import as_graph, carried_out
+from ..rewriting import as_graph, simulate
 
 
 def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
@@ -30,7 +30,7 @@ def is_read_by_gradient(graph: Graph, storage: int) -> bool:
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
     """`saved_storages` under a plan, with the value numbers of the graph."""
-    program = carried_out(graph, plan, ordered=False)
+    program = simulate(graph, plan, ordered=False)
     members = set(operations)
     instructions = enumerate(program.operations)
     originals = [op for op, instruction in instructions if not instruction.is_new and instruction.origin in members]

@@ -13,8 +13,8 @@ from math import gcd
 
 import numpy as np
 
-from ..solvers.integer_program import Program, Rows, available, solve
-from .piece import Piece
+from ..solvers.integer_program import CoverProgram, CoverRows, available, solve
+from .piece import SegmentProblem
 
 NODES = 5000
 """Node limit of the integer program; a time limit would make results irreproducible."""
@@ -36,7 +36,7 @@ class _Columns:
     run: dict[int, int] = field(default_factory=dict[int, int])
 
     @classmethod
-    def of(cls, pieces: Mapping[str, Piece]) -> _Columns:
+    def of(cls, pieces: Mapping[str, SegmentProblem]) -> _Columns:
         columns = cls()
         for piece in pieces.values():
             for v in sorted(piece.sizes):
@@ -50,18 +50,18 @@ class _Columns:
         return len(self.keep) + len(self.run)
 
 
-def keep_together(pieces: Mapping[str, Piece], most: Mapping[str, int]) -> Together:
+def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int]) -> Together:
     """Plan all segments together. `most`: the budget of each segment, in bytes. Finds nothing without HiGHS."""
     if not available():
         return Together(None, False)
-    columns, rows = _Columns.of(pieces), Rows()
+    columns, rows = _Columns.of(pieces), CoverRows()
     costs = np.zeros(len(columns))
     total = max(1, sum(sum(piece.work.values()) for piece in pieces.values()))
     for name, piece in pieces.items():
         for op in {piece.maker[v] for v in piece.needs}:
             costs[columns.run[op]] = 100 * piece.work[op] / total
         _add(rows, columns, piece, most[name])
-    answer = solve(Program(costs, np.zeros(len(columns)), rows), nodes=NODES, gap=1e-4)
+    answer = solve(CoverProgram(costs, np.zeros(len(columns)), rows), nodes=NODES, gap=1e-4)
     if answer.values is None:
         return Together(None, answer.infeasible)
     chosen = {v for v, column in columns.keep.items() if answer.values[column] > 0.5}
@@ -69,7 +69,7 @@ def keep_together(pieces: Mapping[str, Piece], most: Mapping[str, int]) -> Toget
     return Together(kept if _holds(pieces, most, kept) else None, False)
 
 
-def _add(rows: Rows, columns: _Columns, piece: Piece, most: int) -> None:
+def _add(rows: CoverRows, columns: _Columns, piece: SegmentProblem, most: int) -> None:
     unit = gcd(*piece.sizes.values()) or 1
     rows.at_least(-float(most // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 
@@ -79,7 +79,7 @@ def _add(rows: Rows, columns: _Columns, piece: Piece, most: int) -> None:
 
     for v in sorted(piece.never):
         rows.at_least(0.0, [(columns.keep[v], -1.0)])
-    for v in sorted(piece.wanted):
+    for v in sorted(piece.needed):
         rows.at_least(1.0, available_by(v))
     for op in sorted({piece.maker[v] for v in piece.needs}):
         for v in sorted({need for made, needs in piece.needs.items() if piece.maker[made] == op for need in needs}):
@@ -88,7 +88,7 @@ def _add(rows: Rows, columns: _Columns, piece: Piece, most: int) -> None:
             rows.at_least(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])
 
 
-def _holds(pieces: Mapping[str, Piece], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]) -> bool:
+def _holds(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]) -> bool:
     """Check the constraints with integers, since HiGHS computes with doubles."""
     all_kept = frozenset[int]().union(*kept.values())
     for name, piece in pieces.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
 from .least_work import keep_within, least_kept
-from .piece import Piece, Restrictions, Rules, piece_of
+from .piece import Restrictions, SegmentProblem, SegmentRules, segment_problem
 from .saved import bytes_of, saved_storages
 from .together import keep_together
 
@@ -26,7 +26,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Settled:
+class SegmentPlan:
     """The plan of one segment.
 
     kept: the storages that it keeps. again: the storages that are recomputed.
@@ -45,7 +45,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class TooLittle:
+class SegmentInfeasible:
     """A segment that cannot keep its budget `most`.
 
     least: bytes that it saves at least. proved: this holds for any plan of the other segments.
@@ -62,7 +62,7 @@ class TooLittle:
 
 
 @dataclass
-class Known:
+class StorageRestrictions:
     """Restrictions on storages that accumulate over several plans.
 
     stays: storages that turned out not to be recomputable, with the reason. again: storages that must be recomputed.
@@ -74,9 +74,9 @@ class Known:
     read: set[int] = field(default_factory=set[int])
 
 
-def settled(
-    graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, known: Known
-) -> Mapping[str, Settled] | TooLittle:
+def plan_segments_within(
+    graph: Graph, segments: Mapping[str, Segment], once: Collection[int], outputs: bool, known: StorageRestrictions
+) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
     """Plan all segments.
 
     Args:
@@ -85,28 +85,33 @@ def settled(
         known: restrictions on storages.
     """
     named = {v for segment in segments.values() for op in segment.operations for v in graph.makes[op]}
-    rules = Rules(frozenset(once), outputs, frozenset(named))
+    rules = SegmentRules(frozenset(once), outputs, frozenset(named))
     order = sorted(segments, key=lambda name: -max(segments[name].operations))
     barred = set[int]()
     while True:
         outcome = _plan_once(graph, segments, order, rules, known, barred)
-        if isinstance(outcome, TooLittle) and not outcome.proved:
+        if isinstance(outcome, SegmentInfeasible) and not outcome.proved:
             return _plan_together(graph, segments, rules, known, outcome)
         if outcome is not None:
             return outcome
 
 
 def _plan_once(
-    graph: Graph, segments: Mapping[str, Segment], order: list[str], rules: Rules, known: Known, barred: set[int]
-) -> Mapping[str, Settled] | TooLittle | None:
+    graph: Graph,
+    segments: Mapping[str, Segment],
+    order: list[str],
+    rules: SegmentRules,
+    known: StorageRestrictions,
+    barred: set[int],
+) -> Mapping[str, SegmentPlan] | SegmentInfeasible | None:
     """Plan each segment in turn. If storages must be barred, add them to `barred` and return None."""
-    read, plans, pending = set(known.read), dict[str, Settled](), list(order)
+    read, plans, pending = set(known.read), dict[str, SegmentPlan](), list(order)
     while pending:
         name = pending.pop(0)
         restrictions = Restrictions(known.stays, known.again, frozenset(barred), frozenset(read))
-        piece = piece_of(graph, segments[name].operations, rules, restrictions)
+        piece = segment_problem(graph, segments[name].operations, rules, restrictions)
         plan = _settle(graph, name, segments[name], piece)
-        if isinstance(plan, TooLittle):
+        if isinstance(plan, SegmentInfeasible):
             # Either other segments read too many storages of this one, or its budget is too small by itself.
             read_by_others = (read - known.read) & piece.sizes.keys() - barred
             if not read_by_others:
@@ -128,47 +133,58 @@ def _makes(graph: Graph, segment: Segment, storages: Collection[int]) -> bool:
     return any(graph.maker[storage] in segment.operations for storage in storages)
 
 
-def _settle(graph: Graph, name: str, segment: Segment, piece: Piece) -> Settled | TooLittle:
+def _settle(graph: Graph, name: str, segment: Segment, piece: SegmentProblem) -> SegmentPlan | SegmentInfeasible:
     least = least_kept(piece)
     most = _most(segment, piece)
     kept = keep_within(piece, most)
     if kept is None:
         return _too_little(name, most, piece, least, proved=False)
     plain = bytes_of(graph, saved_storages(graph, segment.operations))
-    return Settled(kept, piece.again(kept), piece.bytes(kept), plain, most)
+    return SegmentPlan(kept, piece.again(kept), piece.bytes(kept), plain, most)
 
 
 def _prove_alone(
-    graph: Graph, name: str, segment: Segment, rules: Rules, known: Known, failure: TooLittle
-) -> Mapping[str, Settled] | TooLittle:
+    graph: Graph,
+    name: str,
+    segment: Segment,
+    rules: SegmentRules,
+    known: StorageRestrictions,
+    failure: SegmentInfeasible,
+) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
     """Try to prove that the segment exceeds its budget for any plan of the others: without barred storages."""
     restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
-    piece = piece_of(graph, segment.operations, rules, restrictions)
+    piece = segment_problem(graph, segment.operations, rules, restrictions)
     least = least_kept(piece)
     return _too_little(name, failure.most, piece, least, proved=True) if piece.bytes(least) > failure.most else failure
 
 
-def _too_little(name: str, most: int, piece: Piece, least: frozenset[int], proved: bool) -> TooLittle:
+def _too_little(name: str, most: int, piece: SegmentProblem, least: frozenset[int], proved: bool) -> SegmentInfeasible:
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
     why = tuple((v, piece.why.get(v, "what is not kept is computed from it")) for v in holding)
-    return TooLittle(name, most, piece.bytes(least), proved, why)
+    return SegmentInfeasible(name, most, piece.bytes(least), proved, why)
 
 
 def _plan_together(
-    graph: Graph, segments: Mapping[str, Segment], rules: Rules, known: Known, failure: TooLittle
-) -> Mapping[str, Settled] | TooLittle:
+    graph: Graph,
+    segments: Mapping[str, Segment],
+    rules: SegmentRules,
+    known: StorageRestrictions,
+    failure: SegmentInfeasible,
+) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
     restrictions = Restrictions(known.stays, known.again, read=frozenset(known.read))
-    pieces = {name: piece_of(graph, segment.operations, rules, restrictions) for name, segment in segments.items()}
+    pieces = {
+        name: segment_problem(graph, segment.operations, rules, restrictions) for name, segment in segments.items()
+    }
     most = {name: _most(segments[name], piece) for name, piece in pieces.items()}
     chosen = keep_together(pieces, most)
     if chosen.kept is None:
         return replace(failure, together=chosen.infeasible)
-    plans = dict[str, Settled]()
+    plans = dict[str, SegmentPlan]()
     for name, piece in pieces.items():
         kept, plain = chosen.kept[name], saved_storages(graph, segments[name].operations)
-        plans[name] = Settled(kept, piece.again(kept), piece.bytes(kept), bytes_of(graph, plain), most[name])
+        plans[name] = SegmentPlan(kept, piece.again(kept), piece.bytes(kept), bytes_of(graph, plain), most[name])
     return plans
 
 
-def _most(segment: Segment, piece: Piece) -> int:
+def _most(segment: Segment, piece: SegmentProblem) -> int:
     return piece.bytes(least_kept(piece)) if segment.most is None else segment.most

@@ -20,7 +20,7 @@ from .kernels.compiled import PATH
 from .more_cuts import growing_cuts, two_cuts
 from .problem import Pair
 from .refusals import ended, impossible, nothing_found, refusal
-from .result import Refusal, Result
+from .result import Infeasible, Result
 from .reuse import reused
 from .search import Search
 from .window import windows
@@ -35,7 +35,7 @@ WIDTH, WORK = 40, 1.0
 PLAIN = "the plain step"
 
 
-def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Refusal:
+def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None) -> Result | Infeasible:
     """Run the portfolio, and return the incumbent. `starts`: plans to start from, such as those for other budgets."""
     effort = effort or Effort()
     problem, budget = best.problem, best.budget
@@ -66,7 +66,7 @@ def auto(best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effor
     return result_of(best, bounds.percent, bounds.by)
 
 
-def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Refusal:
+def _before_the_gradient(best: Incumbent, effort: Effort) -> Result | Infeasible:
     """Search with copies in all stages, if allowed, after none was found with copies from `earliest` on."""
     if best.stopped():
         return ended(best.problem)

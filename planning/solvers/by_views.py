@@ -8,9 +8,9 @@ from dataclasses import replace
 from .auto import auto, bounds_for
 from .effort import Effort
 from .incumbent import Incumbent
-from .problem import Pair, Problem, View
+from .problem import Pair, Problem, SmallView
 from .refusals import nothing_found, refusal
-from .result import Refusal, Result
+from .result import Infeasible, Result
 from .search import Search
 from .view_copies import views_apart, with_copies
 
@@ -22,7 +22,7 @@ LARGE = 5000
 
 def auto_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
-) -> Result | Refusal:
+) -> Result | Infeasible:
     """As `auto`. The bound holds for all schedules, with any copies of views."""
     problem, budget, effort = best.problem, best.budget, effort or Effort()
     relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
@@ -35,7 +35,7 @@ def auto_with_views(
         return plain
     bounds = bounds_for(relaxed, effort)
     if bounds.infeasible:
-        return Refusal(f"no schedule keeps the budget: proved by the {bounds.infeasible}", True, 0)
+        return Infeasible(f"no schedule keeps the budget: proved by the {bounds.infeasible}", True, 0)
     chosen = _select_views(best, plain.extra_cost if isinstance(plain, Result) else None)
     outcome = _solve_with(best, chosen, effort) if chosen else plain
     if not isinstance(outcome, Result) or (isinstance(plain, Result) and plain.extra_cost <= outcome.extra_cost):
@@ -47,7 +47,7 @@ def auto_with_views(
     return replace(outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed)
 
 
-def _solve_with(best: Incumbent, views: Sequence[View], effort: Effort) -> Result | Refusal:
+def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
     """Solve with copies of these views. Extra costs are relative to the plain step without copies of views."""
     problem = with_copies(best.problem, views)
     inner = Incumbent(problem, best.budget, best.left, best.progress, best.interrupt)
@@ -59,7 +59,7 @@ def _solve_with(best: Incumbent, views: Sequence[View], effort: Effort) -> Resul
     return replace(outcome, extra_cost=extra, percent=best.problem.percent(extra), solver=by)
 
 
-def _select_views(best: Incumbent, cost: int | None) -> list[View]:
+def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
     """The profitable views by the greedy. `cost`: the extra cost without copies of views; None without a plan."""
     problem = best.problem
     views = sorted(problem.views, key=lambda view: view.bytes - int(problem.sizes[view.value]))[:MOST]
@@ -72,7 +72,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[View]:
     if cost is None or (start_cost is not None and start_cost < cost):
         cost = start_cost
     else:
-        chosen = list[View]()
+        chosen = list[SmallView]()
     for view in views if len(problem) <= LARGE else ():
         if best.stopped():
             break
@@ -84,7 +84,7 @@ def _select_views(best: Incumbent, cost: int | None) -> list[View]:
     return chosen
 
 
-def _first_feasible(best: Incumbent, views: Sequence[View]) -> tuple[list[View], int | None]:
+def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
     """The first feasible selection among single views and all views but one: copying all may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= LARGE else ():
@@ -95,7 +95,7 @@ def _first_feasible(best: Incumbent, views: Sequence[View]) -> tuple[list[View],
     return [], None
 
 
-def _cost(problem: Problem, budget: int, views: Sequence[View]) -> int | None:
+def _cost(problem: Problem, budget: int, views: Sequence[SmallView]) -> int | None:
     """The extra cost of the greedy's plan relative to the plain step without copies of views; None without a plan."""
     changed = with_copies(problem, views)
     pairs = Search(changed).repaired(budget)

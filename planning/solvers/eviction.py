@@ -18,7 +18,7 @@ class _Short(Exception):
 
 
 @dataclass
-class _Run:
+class _Eviction:
     """`memory`: live storages; `stage`: the next operation to run for the first time; `pinned`: number of pending reads
     of storages that must not be evicted."""
 
@@ -86,7 +86,7 @@ def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
     """The copies of the run, or None if memory was not sufficient. The order of copies within a stage may differ from
     the run, so the peak may slightly exceed the budget, and the copies need repair."""
     n = len(problem)
-    run = _Run(
+    run = _Eviction(
         problem,
         budget,
         problem.maker.tolist(),

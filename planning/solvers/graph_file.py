@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, cast
 
 from ...support.strict_json import BadJson, parsed, why_no_amount
-from .problem import OperationRow, Problem, View, problem_of
+from .problem import OperationRow, Problem, SmallView, problem_of
 
 LARGEST = 2**53
 """Below it, sums of bytes and of costs are exact as floats too."""
@@ -243,13 +243,13 @@ def _note_view(reading: _Reading, dep: int, op: int) -> None:
         reading.plain_readers.setdefault(value, set()).add(op)
 
 
-def _views(reading: _Reading) -> list[View]:
+def _views(reading: _Reading) -> list[SmallView]:
     made_by = [op for op, row in enumerate(reading.rows) for _ in row.makes]
-    views, entries = list[View](), reading.read_views.values()
+    views, entries = list[SmallView](), reading.read_views.values()
     for node, value, size, readers in entries:
         siblings = [ops for other, viewed, _, ops in entries if viewed == value and other is not node]
         others = {op for ops in siblings for op in ops}
         alone = sorted(set(readers) - others - reading.plain_readers.get(value, set()))
         if alone:
-            views.append(View(str(node["id"]), value, size, made_by[value], tuple(alone)))
+            views.append(SmallView(str(node["id"]), value, size, made_by[value], tuple(alone)))
     return views

@@ -18,7 +18,7 @@ from .flows import FlowBounds
 from .incumbent import Incumbent
 from .problem import Pair, Problem
 from .refusals import not_installed, nothing_found, refusal
-from .result import Refusal, Result
+from .result import Infeasible, Result
 from .search import Search
 from .window import windows
 
@@ -82,7 +82,7 @@ def solve(
     starts: Iterable[Collection[Pair]] = (),
     effort: Effort | None = None,
     view_copies: bool = False,
-) -> Result | Refusal:
+) -> Result | Infeasible:
     """The cheapest copies that the solver finds within the budget, with a proven bound.
 
     Args:

@@ -53,7 +53,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Infeasible:
     """No plan within the budget.
 
     reason: as text. proved: no schedule keeps the budget; False if none was found.

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .problem import OperationRow, Problem, View, problem_of
+from .problem import OperationRow, Problem, SmallView, problem_of
 
 COST_PER_BYTE = 16
 
 
-def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
+def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
     """Add copies of views as operations. Raises `ValueError` for a view of another problem."""
-    behind = dict[int, list[View]]()
+    behind = dict[int, list[SmallView]]()
     for view in views:
         if view not in problem.views:
             raise ValueError(f"view {view.label} is none of the problem's")
@@ -51,7 +51,7 @@ def with_copies(problem: Problem, views: Sequence[View]) -> Problem:
 
 def views_apart(problem: Problem) -> Problem:
     """The relaxation in the docstring of the module. Its operations have the numbers of the problem."""
-    parts = dict[int, list[View]]()
+    parts = dict[int, list[SmallView]]()
     for view in problem.views:
         parts.setdefault(view.value, []).append(view)
     through = {(op, view.value): view for view in problem.views for op in view.readers}
@@ -76,7 +76,7 @@ def views_apart(problem: Problem) -> Problem:
     return problem_of(rows, outputs, names, problem.earliest, everywhere=problem.everywhere)
 
 
-def _pieces(size: int, views: Sequence[View]) -> dict[str, int]:
+def _pieces(size: int, views: Sequence[SmallView]) -> dict[str, int]:
     """Bytes of the parts of a storage, by the label of the view and "" for the remainder: in total at most `size`."""
     total = sum(view.bytes for view in views)
     parts = {view.label: view.bytes * size // max(size, total) for view in views} if total else {}

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from ....planning.graph import OUTSIDE
 from .library_kernels import library_kernels
-from .program import Program
+from .program import KernelProgram
 from .traits import Trait
 
 
@@ -28,7 +28,7 @@ class Fusion:
     """`reads`: for each operation that is the root of a kernel, the stored values that the kernel reads. `library`: the
     operations inside of library kernels."""
 
-    program: Program
+    program: KernelProgram
     reads: Mapping[int, tuple[int, ...]]
     library: frozenset[int]
 
@@ -37,7 +37,7 @@ class Fusion:
         return tuple(self.reads)
 
 
-def fusion(program: Program) -> Fusion:
+def fusion(program: KernelProgram) -> Fusion:
     """Fuse the operations of a block."""
     rules = _Rules(program)
     # From the end: the kernels of an operation depend on those of its readers.
@@ -48,7 +48,7 @@ def fusion(program: Program) -> Fusion:
 
 @dataclass
 class _Rules:
-    program: Program
+    program: KernelProgram
     stored: dict[int, bool] = field(default_factory=dict[int, bool])
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])

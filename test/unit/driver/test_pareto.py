@@ -13,7 +13,7 @@ from recompute.analysis.step.step import Step
 from recompute.driver.pareto import Sweeping, Swept, swept_steps
 from recompute.planning.evaluate import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
-from recompute.planning.rewriting import as_graph, carried_out
+from recompute.planning.rewriting import as_graph, simulate
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
@@ -87,7 +87,7 @@ def test_the_peaks_are_those_of_the_step_rewritten() -> None:
 
 def rewritten_peak(step: Step, result: Result) -> int:
     plan = plan_of_pairs(step.graph, with_views(step.graph, result.pairs))
-    return peak_bytes(as_graph(step.graph, carried_out(step.graph, plan, ordered=False)))
+    return peak_bytes(as_graph(step.graph, simulate(step.graph, plan, ordered=False)))
 
 
 def test_what_runs_again_is_told_by_segment_and_value() -> None:

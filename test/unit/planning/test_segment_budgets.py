@@ -9,20 +9,20 @@ import pytest
 
 from recompute.planning.by_segment import least_work, together
 from recompute.planning.by_segment.least_work import keep_within, least_kept
-from recompute.planning.by_segment.piece import Piece
+from recompute.planning.by_segment.piece import SegmentProblem
 from recompute.planning.by_segment.together import keep_together
 
 PIECES = 150
 
 
-def piece(seed: int) -> Piece:
+def piece(seed: int) -> SegmentProblem:
     """Storages 0 … n - 1, of an operation each but for pairs of one operation with two results; some stay."""
     dice = Random(seed)
     count = dice.randint(2, 8)
     maker = {v: v - 1 if v % 4 == 3 and dice.random() < 0.5 else v for v in range(count)}
     reads = {op: tuple(sorted(dice.sample(range(op), min(op, dice.randint(0, 2))))) for op in set(maker.values())}
     stays = {v for v in range(count) if dice.random() < 0.15}
-    return Piece(
+    return SegmentProblem(
         wanted=frozenset(v for v in range(count) if dice.random() < 0.6),
         sizes={v: dice.choice((4, 8, 12, 20)) for v in range(count)},
         needs={v: reads[maker[v]] for v in range(count) if v not in stays},
@@ -34,7 +34,7 @@ def piece(seed: int) -> Piece:
     )
 
 
-def all_kept(one: Piece) -> list[tuple[int, int, frozenset[int]]]:
+def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
     """Bytes and work of every set that could be kept."""
     may = sorted(one.sizes.keys() - one.never)
     sets = map(frozenset, chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)))
@@ -80,8 +80,8 @@ def test_two_segments_together():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}
-    early = Piece(frozenset({0}), {0: 8, 1: 8}, {0: (), 1: ()}, makers, outside, {0: 3, 1: 1}, {}, nothing)
-    late = Piece(frozenset({2}), {2: 8}, {2: ()}, {2: 2}, {2: frozenset({1})}, {2: 1}, {}, nothing)
+    early = SegmentProblem(frozenset({0}), {0: 8, 1: 8}, {0: (), 1: ()}, makers, outside, {0: 3, 1: 1}, {}, nothing)
+    late = SegmentProblem(frozenset({2}), {2: 8}, {2: ()}, {2: 2}, {2: frozenset({1})}, {2: 1}, {}, nothing)
     found = keep_together({"early": early, "late": late}, {"early": 8, "late": 0})
     assert found.kept == {"early": frozenset({1}), "late": frozenset()}
     assert keep_together({"early": early, "late": late}, {"early": 4, "late": 4}).infeasible

@@ -33,7 +33,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 
 def test_they_are_among_what_is_chosen_from() -> None:
     found = candidates(parse_module(CHAIN, "chain"), DEFAULT)
-    solved = [one for one in found if one.foreseen.kind == SOLVED]
+    solved = [one for one in found if one.prediction.kind == SOLVED]
     fewer = [one for one in solved if one.words.endswith("places")]
     whole = [one for one in solved if one not in fewer]
-    assert fewer and min(one.foreseen.work for one in fewer) < min(one.foreseen.work for one in whole)
+    assert fewer and min(one.prediction.work for one in fewer) < min(one.prediction.work for one in whole)
