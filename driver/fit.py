@@ -21,10 +21,10 @@ from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Result, never
+from ..planning.solvers.solve_graph import problem_of_graph
 from ..rules.flops import flops
 from ..search.budget.limit import Budget, BudgetLimits, budget_limits
 from ..search.prepare import prepare

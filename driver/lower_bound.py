@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..analysis.memory.labels import described
 from ..analysis.step.step import Step
-from ..planning.solvers.of_graph import problem_of_graph
 from ..planning.solvers.problem import Problem
+from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.working_set import largest_working_set
 from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..support.units import format_bytes

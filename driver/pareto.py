@@ -1,6 +1,6 @@
 """What memory costs a step: a curve over budgets for each of its blocks with a gradient, in program order, on paper.
 
-Nothing is written: a plan's peak is counted on the graph as it will be (`planning/rewriting.py`), and its cost is that
+Nothing is written: a plan's peak is counted on the graph as it will be (`planning/simulate.py`), and its cost is that
 of its copies. Loops are cut first, as under a budget.
 """
 
@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.labels import Labels
 from ..analysis.step.step import Step
-from ..planning.evaluate import peak_bytes
+from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.of_graph import carried_within, problem_of_graph
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Infeasible, Progress, Result, Stop
+from ..planning.solvers.solve_graph import carried_within, problem_of_graph
 from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Again, Curve, curve_of
 from ..rules.costs.cost import FLOPS

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from ..analysis.memory.labels import Labels, described
 from ..analysis.step.functions import functions_of
 from ..options.recompute_options import DEFAULT, RecomputeOptions
-from ..planning.picking import CalibratedSearch
+from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Again, Curve, Point, Refused

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import cast
 
 from ..support.strict_json import BadJson, parsed
+from .host_moves import NOTHING_MOVED, Offload
 from .json_fields import BadPlan as BadPlan
 from .json_fields import JsonFields
-from .offload import NOTHING_MOVED, Offload
 from .plan import Batch, CopyGroup, Kept, Plan
 
 VERSION = 1

@@ -20,10 +20,10 @@ from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import BadSelection
+from ..planning.calibrated_search import Prediction
 from ..planning.graph import Graph
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..planning.pairs import plan_of_pairs
-from ..planning.picking import Prediction
 from ..planning.plan import CopyGroup, Plan
 from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import Stop, never
@@ -241,9 +241,9 @@ def _but_for_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note,
 
 def _solved(step: Step, demand: SegmentLimits | None, stop: Stop) -> Iterator[tuple[float, Plan]]:
     # The solvers import numba, if it is installed: only callers that need them wait for it.
-    from ..planning.evaluate import peak_bytes
-    from ..planning.solvers.of_graph import plan_within
+    from ..planning.liveness import peak_bytes
     from ..planning.solvers.result import NoPlan
+    from ..planning.solvers.solve_graph import plan_within
 
     peak = peak_bytes(step.graph)
     segments = BesideSegments({} if demand is None else {step.graph.fingerprint: demand})
@@ -277,7 +277,7 @@ def thinned_out(plan: Plan) -> Iterator[tuple[frozenset[str], Plan]]:
 def with_fewer_groups(graph: Graph, plan: Plan, steps: int) -> Iterator[tuple[int, Plan]]:
     """Place by place, with how many are left. What a copy read of one that is left out it reads of the original."""
     # The solvers import numba, if it is installed: only callers that need them wait for it.
-    from ..planning.solvers.of_graph import with_views
+    from ..planning.solvers.solve_graph import with_views
 
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):

@@ -21,8 +21,8 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
 from ..planning.by_segment.by_structure import Cuts
+from ..planning.by_segment.copy_requests import Targets
 from ..planning.by_segment.each_pass import in_each_pass
-from ..planning.by_segment.targets import Targets
 from ..planning.objective import AS_GOOD, BLOCK_GAINS, MOSTLY, STRUCTURE_GAINS, STRUCTURES, WORTH_IT
 from ..planning.plan import Plan
 from ..support.timing import part

@@ -13,7 +13,7 @@ from ..dialects.names import Names
 from ..options.loop_schedule import Loops
 from ..options.recompute_options import DEFAULT, Planner, RecomputeOptions
 from ..planning.graph import Graph
-from ..planning.offload import Offload
+from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Stop, never

@@ -31,9 +31,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..planning.solvers.graph_file import BadGraph, read_graph
+from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.pairs_file import result_text
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.registry import solve
 from ..planning.solvers.result import Infeasible, Result

@@ -12,9 +12,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.recompute import Names
 from ...options.selection import Selection
-from ...planning.by_segment.reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
-from ...planning.by_segment.sinking import sinkable
-from ...planning.by_segment.targets import Targets
+from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
+from ...planning.by_segment.displaced import sinkable
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part

@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...dialects.recompute import Names
-from ...planning.by_segment.reasons import NO_GATE
-from ...planning.by_segment.targets import Targets, with_residuals, with_views
+from ...planning.by_segment.copy_requests import NO_GATE, Targets, with_residuals, with_views
 from ...planning.plan import Kept, Plan
 from ...rules.names import name_of
 from ...rules.permission import Permission

@@ -8,13 +8,13 @@ from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 
-from ...planning.by_segment.early import early_parts
-from ...planning.evaluate import live_bytes, peak_bytes
+from ...planning.by_segment.displaced import early_parts
 from ...planning.graph import Graph
+from ...planning.liveness import live_bytes, peak_bytes
 from ...planning.objective import EAGER_SHARE
 from ...planning.orders import eager
 from ...planning.plan import Plan
-from ...planning.rewriting import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
+from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.timing import part
 from ..step.step import Step
 from .xla.memory import xla_timeline

@@ -1,7 +1,7 @@
 """A budget that holds on the real compiler: plan, compile, read what XLA allocates, correct the model, plan again.
 
 The model of XLA:CPU predicts the temporaries of every candidate. Of those predicted to fit, the one with the least
-extra work is compiled. Its measured size corrects the predictions of the others (`planning/picking.py`). This repeats
+extra work is compiled. Its measured size corrects the predictions of the others (`CalibratedSearch`). This repeats
 until no cheaper candidate is predicted to fit, or `COMPILES` candidates are compiled.
 """
 
@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ...driver.api import Rewritten, rewrite
 from ...driver.verified import NotProved
 from ...options.recompute_options import RecomputeOptions
-from ...planning.picking import CalibratedSearch
-from ...planning.solvers.limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ...planning.calibrated_search import CalibratedSearch
+from ...planning.solvers.time_limit import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
 from ...search.budget.moves import with_moves
 from ...search.candidates import Candidate
 from ...search.pools import pool_of

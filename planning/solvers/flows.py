@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .materialise import at_first_need
 from .problem import Ints, Pair, Problem
 from .result import Stop, never
+from .sequence import at_first_need
 
 RESOLUTION = 2**30
 """Capacities are integers, scaled so that the largest relevant sum becomes this."""

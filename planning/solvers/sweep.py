@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from .local_search import Search
 from .problem import Pair, Problem
 from .result import Infeasible, Result, Stop, never
-from .search import Search
 from .sequence import evaluate, sequence_of
 from .working_set import largest_working_set
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ...options.recompute_options import RecomputeOptions
-from ...planning.by_segment.saved import saved_after
+from ...planning.by_segment.segment_problem import saved_after
 from ...planning.graph import Graph
 from ...planning.pairs import plan_of_pairs
 from ...planning.plan import Plan
-from ...planning.rewriting import SimulatedProgram, as_graph, simulate
+from ...planning.simulate import SimulatedProgram, as_graph, simulate
 from ...transforms.phase import numbered_steps
 from ...transforms.plans.segment_budgets import SegmentLimits
 from ..prepare import prepare
@@ -56,8 +56,8 @@ class BesideSegments:
 
 def _beside(graph: Graph, demand: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # The solvers bring numba along, where it is installed: only who asks waits for it.
-    from ...planning.solvers.of_graph import with_views
     from ...planning.solvers.result import NoPlan
+    from ...planning.solvers.solve_graph import with_views
 
     program = simulate(graph, demand.plan, ordered=False)
     try:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...options.offload import BadOffload
 from ...options.recompute_options import RecomputeOptions
-from ...planning.offload import Offload
+from ...planning.host_moves import Offload
 from ...rules.costs.cost import BadCost, cost_named
 from ...support.diagnostics import Refusal, Remark
 from ...transforms.offload import Moves

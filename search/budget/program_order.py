@@ -100,8 +100,8 @@ class _InOrder(Generic[O]):
 
     def _planned(self, around: _Around, loops: Loops, segments: BesideSegments) -> Evaluated[O]:
         """Where tokens are to hold for executors that start what they can, they are chained, then less is asked for."""
-        from ...planning.solvers.of_graph import bytes_within, plan_within
         from ...planning.solvers.result import NoPlan
+        from ...planning.solvers.solve_graph import bytes_within, plan_within
 
         less, chain, kept, over = 0, False, list[tuple[int, Evaluated[O]]](), 0
         for rounds in range(ROUNDS):
@@ -147,7 +147,7 @@ class _Around:
     @classmethod
     def of(cls, plans: Iterable[StepPlan], peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Around:
         """`peaks`: of the functions, before anything is copied, without dead code."""
-        from ...planning.evaluate import peak_bytes
+        from ...planning.liveness import peak_bytes
 
         around = dict[str, tuple[str, int]]()
         for plan in plans:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...analysis.step.functions import functions_of
 from ...options.loop_schedule import Loops
 from ...options.recompute_options import RecomputeOptions
-from ...planning.picking import CalibratedSearch
+from ...planning.calibrated_search import CalibratedSearch
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
 from ...support.diagnostics import Refusal, Remark

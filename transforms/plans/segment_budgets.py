@@ -30,15 +30,14 @@ from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
-from ...planning.by_segment.piece import KEPT, TOO_EARLY
-from ...planning.by_segment.saved import saved_after, saved_bytes
-from ...planning.by_segment.within import (
+from ...planning.by_segment.segment_limits import (
     Segment,
     SegmentInfeasible,
     SegmentPlan,
     StorageRestrictions,
     plan_segments_within,
 )
+from ...planning.by_segment.segment_problem import KEPT, TOO_EARLY, saved_after, saved_bytes
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark

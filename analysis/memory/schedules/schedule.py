@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 
-from ....planning.evaluate import peak_bytes
-from ....planning.live_set import Footprint, LiveSet
+from ....planning.liveness import Footprint, LiveSet, peak_bytes
 from ....planning.orders import eager
 from ...step.functions import single_block
 from ...step.graph_of import graph_of

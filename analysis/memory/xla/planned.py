@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
 
-from ....planning.rewriting import BARRIER, BARRIER_NAME, Instruction, SimulatedProgram
+from ....planning.simulate import BARRIER, BARRIER_NAME, Instruction, SimulatedProgram
 from ...step.functions import single_block
 from ...step.order import Order
 from .donation import donated_for

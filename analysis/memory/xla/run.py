@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....planning.evaluate import StorageRanges, bytes_at_each_step
+from ....planning.liveness import StorageRanges, bytes_at_each_step
 from .breadth_first import breadth_first
 from .buffers import Life, lives, returned_storages, written_in_place
 from .carried import copied_bytes

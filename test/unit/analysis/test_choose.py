@@ -18,7 +18,7 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import Cuts
 from recompute.planning.check import violations
-from recompute.planning.rewriting import SimulatedProgram
+from recompute.planning.simulate import SimulatedProgram
 from recompute.search.choose import AttemptTargets, ScoredAttempt, choose, least, plan_attempt
 from recompute.search.recompute import recompute
 from recompute.search.tried import attempt_plans

@@ -9,13 +9,13 @@ import pytest
 
 from recompute.driver.api import memory, rewrite
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.planning.evaluate import peak_bytes
 from recompute.planning.graph import Graph
+from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
-from recompute.planning.rewriting import as_graph, simulate
-from recompute.planning.solvers.of_graph import plan_within, planner_within, problem_of_graph
+from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers.result import NoPlan
 from recompute.planning.solvers.sequence import evaluate, sequence_of
+from recompute.planning.solvers.solve_graph import plan_within, planner_within, problem_of_graph
 from recompute.support.diagnostics import Refusal
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"

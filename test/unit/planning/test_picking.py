@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recompute.planning.picking import CalibratedSearch, Prediction
+from recompute.planning.calibrated_search import CalibratedSearch, Prediction
 
 
 def test_the_least_work_that_fits() -> None:

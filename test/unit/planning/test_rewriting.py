@@ -11,10 +11,10 @@ from recompute.analysis.step.phases import phases_now
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.options.selection import AUTO, Selection
-from recompute.planning.evaluate import live_bytes
 from recompute.planning.graph import Graph
+from recompute.planning.liveness import live_bytes
 from recompute.planning.plan import Plan
-from recompute.planning.rewriting import as_graph, simulate
+from recompute.planning.simulate import as_graph, simulate
 from recompute.test.examples import SMALL, inlined
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower

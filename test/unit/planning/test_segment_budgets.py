@@ -7,10 +7,9 @@ from random import Random
 
 import pytest
 
-from recompute.planning.by_segment import least_work, together
-from recompute.planning.by_segment.least_work import keep_within, least_kept
-from recompute.planning.by_segment.piece import SegmentProblem
-from recompute.planning.by_segment.together import keep_together
+from recompute.planning.by_segment import segment_limits
+from recompute.planning.by_segment.segment_limits import keep_together, keep_within, least_kept
+from recompute.planning.by_segment.segment_problem import SegmentProblem
 
 PIECES = 150
 
@@ -23,7 +22,7 @@ def piece(seed: int) -> SegmentProblem:
     reads = {op: tuple(sorted(dice.sample(range(op), min(op, dice.randint(0, 2))))) for op in set(maker.values())}
     stays = {v for v in range(count) if dice.random() < 0.15}
     return SegmentProblem(
-        wanted=frozenset(v for v in range(count) if dice.random() < 0.6),
+        needed=frozenset(v for v in range(count) if dice.random() < 0.6),
         sizes={v: dice.choice((4, 8, 12, 20)) for v in range(count)},
         needs={v: reads[maker[v]] for v in range(count) if v not in stays},
         maker=maker,
@@ -45,8 +44,8 @@ def all_kept(one: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
-        monkeypatch.setattr(least_work, "available", lambda: False)
-    elif not least_work.available():
+        monkeypatch.setattr(segment_limits, "available", lambda: False)
+    elif not segment_limits.available():
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
@@ -69,14 +68,14 @@ def test_the_least_work_within_every_budget(monkeypatch: pytest.MonkeyPatch, exa
 
 
 def test_without_highs_no_choice_is_made_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(together, "available", lambda: False)
+    monkeypatch.setattr(segment_limits, "available", lambda: False)
     found = keep_together({"one": piece(0)}, {"one": 100})
     assert found.kept is None and not found.infeasible
 
 
 def test_two_segments_together():
     """`late` can be made from what `early` makes alone, which has room for one of the two."""
-    if not together.available():
+    if not segment_limits.available():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}

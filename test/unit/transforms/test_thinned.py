@@ -9,7 +9,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT, RecomputeOptions
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
-from recompute.planning.solvers.of_graph import planner_within
+from recompute.planning.solvers.solve_graph import planner_within
 from recompute.search.candidates import SOLVED, candidates, with_fewer_groups
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()

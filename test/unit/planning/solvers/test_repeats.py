@@ -8,12 +8,12 @@ import pytest
 from recompute.planning.solvers.cut_bounds import CutBounds
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent
+from recompute.planning.solvers.local_search import Search
+from recompute.planning.solvers.portfolio import reused, spread
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 from recompute.planning.solvers.registry import solve
 from recompute.planning.solvers.repeats import OUTSIDE, RepeatedRun, Repeats, longest_run, repeats
 from recompute.planning.solvers.result import Result
-from recompute.planning.solvers.reuse import reused, spread
-from recompute.planning.solvers.search import Search
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 
 LAYERS = 6

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ...support.units import format_bytes, parse_budget
-from ..evaluate import Counted, peak_bytes
 from ..graph import Graph
+from ..liveness import Counted, peak_bytes
 from ..pairs import plan_of_pairs
 from ..plan import Plan
-from ..rewriting import as_graph, simulate
+from ..simulate import as_graph, simulate
 from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL, Effort
 from .incumbent import Incumbent

@@ -1,4 +1,11 @@
-"""One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
+"""The problem of one segment under a budget: its storages, what recomputing each of them needs, and why some must stay.
+
+Bytes that each segment of a step saves for the backward pass, without copies or under a plan.
+
+A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
+pass reads it through any view. Constants cost nothing, and returned values are no temporaries.
+
+One segment under a byte budget, as a problem: its storages, their dependences, and the work to recompute them.
 
 The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
 owns it. `needs` has the storages that may be recomputed; `why` has the reasons against the others.
@@ -6,11 +13,57 @@ owns it. `needs` has the storages that may be recomputed; `why` has the reasons 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from ..graph import Graph
-from .saved import saved_storages
+from ..plan import Plan
+from ..simulate import as_graph, simulate
+
+
+def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
+    """The saved storages that these forward operations make, by their owners."""
+    free = graph.constants | {graph.root[value] for value in graph.returned}
+    return frozenset(
+        value
+        for op in operations
+        for value in graph.makes[op]
+        if graph.root[value] == value and value not in free and is_read_by_gradient(graph, value)
+    )
+
+
+def is_read_by_gradient(graph: Graph, storage: int) -> bool:
+    return any(graph.gradient_readers[view] for view in graph.views[storage])
+
+
+def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
+    """`saved_storages` under a plan, with the value numbers of the graph."""
+    program = simulate(graph, plan, ordered=False)
+    members = set(operations)
+    instructions = enumerate(program.operations)
+    originals = [op for op, instruction in instructions if not instruction.is_new and instruction.origin in members]
+    return saved_storages(as_graph(graph, program), originals)
+
+
+def bytes_of(graph: Graph, storages: Iterable[int]) -> int:
+    return sum(graph.sizes[storage] for storage in storages)
+
+
+def saved_bytes(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan | None = None) -> dict[str, int]:
+    """Saved bytes of each segment. `segments`: the operations of each."""
+    if plan is not None and plan.copies:
+        return _bytes_after(graph, segments, plan)
+    return {name: bytes_of(graph, saved_storages(graph, operations)) for name, operations in segments.items()}
+
+
+def _bytes_after(graph: Graph, segments: Mapping[str, Iterable[int]], plan: Plan) -> dict[str, int]:
+    members = {name: frozenset(operations) for name, operations in segments.items()}
+    saved = saved_after(graph, plan, frozenset[int]().union(*members.values()))
+    return {
+        name: bytes_of(graph, (storage for storage in saved if graph.maker[storage] in operations))
+        for name, operations in members.items()
+    }
+
 
 OUTPUT = "the forward pass reads it behind the segment, so it stays"
 LIVES = "the update or the caller reads it"
