@@ -7,7 +7,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.explain.explanation import Explanation, explain
-from ..analysis.request.stated_checkpoints import as_stated
+from ..analysis.request.checkpoints import as_stated
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
 from ..support.diagnostics import Refusal

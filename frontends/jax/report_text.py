@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...analysis.explain.saved_values import SavedValue
+from ...analysis.explain.explanation import SavedValue
 from ...reports.memory_chart import to_svg
 from ...reports.memory_timeline import alive_at_the_peak, chart
 from ...support.units import format_bytes

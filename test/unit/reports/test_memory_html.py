@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from typing_extensions import override
 
-from recompute.analysis.memory.labels import Buffer
-from recompute.analysis.memory.timeline import Timeline
+from recompute.analysis.memory.timeline import Buffer, Timeline
 from recompute.reports.memory_html import to_html
 
 KIB = 2**10
