@@ -4,7 +4,7 @@
 # make lint   ruff and pyright alone
 # make test-oldest   the passes and the driver with the oldest xDSL that is supported, in a .venv-oldest of its own;
 #                    without the solvers, which know no xDSL
-# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/mutation.md)
+# make mutation   small mistakes in the sources, one at a time: do the quick tests notice? (docs/measured/mutation.md)
 # make conformance   the same nets in MindSpore and Paddle, in environments of their own, and here, side by side
 #
 # Each makes .venv when there is none and installs the project into it, once and again when pyproject.toml changes.

@@ -1,4 +1,4 @@
-"""Write docs/conformance.md from the rows and the tests in test/conformance.
+"""Write docs/measured/conformance.md from the rows and the tests in test/conformance.
 
     python docs/generate_conformance.py
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recompute.test.conformance.rows import ELSEWHERE, MISSING, ROWS, Row, named_after_rows, status_of
 
-OUTPUT = Path(__file__).with_name("conformance.md")
+OUTPUT = Path(__file__).with_name("measured") / "conformance.md"
 TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
 HEAD = """# Conformance
 

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TIED = "tied.large.mlir"
 README = (ROOT / "README.md").read_text()
 CONCEPTS = (ROOT / "docs" / "concepts.md").read_text()
+REGIONS = (ROOT / "docs" / "regions.md").read_text()
 BEFORE, AFTER = re.findall(r"```mlir\n(.*?)```", README, re.DOTALL)
 (PASSES,) = re.findall(r"After `recompute-opt -p (\S+)`", README)
 
@@ -43,9 +44,8 @@ def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_structured_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    section = CONCEPTS.partition("## Segments and gradient regions")[2].partition("\n## ")[0]
-    before, after = re.findall(r"```mlir\n(.*?)```", section, re.DOTALL)
-    (passes,) = re.findall(r"`recompute-opt -p (\S+)`", section)
+    before, after = re.findall(r"```mlir\n(.*?)```", REGIONS, re.DOTALL)
+    (passes,) = re.findall(r"`recompute-opt -p (\S+)`", REGIONS)
     source = tmp_path / "step.mlir"
     source.write_text(before)
     assert main([str(source), "-p", passes]) == 0

@@ -3,7 +3,7 @@
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
 (`fusion.py`), runs breadth first (`breadth_first.py`), copies some operands (`kernel_copies.py`, `donation.py`) and
 puts several values in one buffer (`buffers.py`). The model has no fitted parameters: it simplifies XLA's passes. Its
-accuracy is in `docs/limits.md`.
+accuracy is in `docs/memory.md`.
 """
 
 from __future__ import annotations
