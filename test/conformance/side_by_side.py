@@ -76,7 +76,7 @@ def page(comparisons: list[Comparison]) -> str:
 
 HEAD = """# Side by side
 
-The same nets, weights and inputs in the real systems and here, on the CPU: {named}; {date}.
+This page compares the real systems with this one, on the same nets, weights and inputs, on the CPU: {named}; {date}.
 Made by `make conformance`; do not edit.
 
 Theirs counts what the framework itself reports: copies and tokens in MindSpore's compiled graph, its memory pool's peak
