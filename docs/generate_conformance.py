@@ -20,8 +20,10 @@ HEAD = """# Conformance
 
 This page lists what MindSpore's and Paddle's recomputation do, or should have done, as measured on MindSpore 2.10.0 and
 Paddle 3.3.1, and the test here that shows it. It is generated from `test/conformance` by
-`docs/generate_conformance.py`; do not edit. "must" and "parity" is what they do; "better" is where they fall short of what a user
-expects; "define" is where they leave it open. `make conformance` runs the real systems beside this one.
+`docs/generate_conformance.py`; do not edit.
+
+"must" and "parity" is what they do; "better" is where they fall short of what a user expects; "define" is where they
+leave it open. `make conformance` runs the real systems beside this one.
 """
 
 

@@ -50,6 +50,8 @@ NOT_RUN = {
     "python -m pip install ": "needs a registry; test_packaging.py installs the wheel",
     "python -m venv ": "test_packaging.py makes one",
     "python -m pytest ": "this suite",
+    "python -m build": "test_packaging.py runs it",
+    "pre-commit ": "writes hooks into the checkout",
     "make ": "minutes; the targets are compared with the Makefile",
     "python -m recompute.benchmarks.": "minutes to hours; the module and its flags are compared",
     "python -m recompute.test.": "minutes to hours; the module and its flags are compared",
@@ -221,7 +223,7 @@ def check_arguments(command: str) -> None:
     match words(command):
         case ["make", target, *_]:
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), command
-        case ["python", "-m", ("pip" | "venv" | "pytest"), *_] | ["pip", *_] | ["git", *_]:
+        case ["python", "-m", ("pip" | "venv" | "pytest" | "build"), *_] | ["pip", *_] | ["git", *_]:
             pass
         case ["python", "-m", module, *arguments]:
             assert flags(arguments) <= flags_of_module(module), command
