@@ -36,11 +36,12 @@ class Jitted(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, function: Callable[P, R], options: Options):
+    def __init__(self, function: Callable[P, R], options: Options, jitted: Any = None):
+        """jitted: The result of `jax.jit` to lower and run; by default `jax.jit` of the function."""
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
         checked = without_lost_updates(function, name) if callable(function) else function
-        self._plain: Any = _JAX.jit(checked, **options.jit)
+        self._plain: Any = _JAX.jit(checked, **options.jit) if jitted is None else jitted
         self._statics = private.statics_of(self._plain)
         self._name = name
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
