@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from recompute.benchmarks.torch import nets
+from recompute.benchmarks.torch import issues, nets
 from recompute.examples.torch.gpt import GPT
 from recompute.examples.torch.resnet import ResNet
 from recompute.examples.torch.unet import UNet
@@ -71,6 +71,9 @@ CASES: dict[str, Case] = {
     "bert": Case(partial(nets.Bert, **BERT), partial(words, 8, 64, 512), "net.bert.encoder.layer.?"),
     "llama": Case(partial(nets.Llama, **LLAMA), partial(words, 4, 64, 512), "net.model.layers.?"),
     "mlp batchnorm": Case(nets.MlpBatchNorm, lambda: (torch.randn(256, 256), torch.randint(10, (256,)))),
+    "pytorch 190758": Case(issues.NoisyLayers, lambda: (torch.randn(256, 64),)),
+    "pytorch 190717": Case(issues.DropoutClassifier, lambda: (torch.randn(256, 64), torch.randint(10, (256,)))),
+    "pytorch 197838": Case(issues.LlamaStyle, partial(words, 4, 64, 128)),
 }
 
 

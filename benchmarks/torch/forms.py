@@ -20,7 +20,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.debugging import boxed_nop
 from torch.utils.checkpoint import checkpoint
 
-TORCH_BUDGETS = (0.9, 0.7, 0.5, 0.3, 0.1, 0.0)
+TORCH_BUDGETS = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.0)
 OUR_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
 
 

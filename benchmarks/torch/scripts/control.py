@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -137,24 +139,26 @@ def fused_attention(compile: Compile) -> Results:
     return final(model, train(model, compile(model), batches(3, 4, 16, 32)))
 
 
-@script(rounds=True)
+@script
 def flex_attention(compile: Compile) -> Results:
-    """`flex_attention` with a score that depends on the distance."""
+    """`flex_attention` in a frozen layer: on the CPU it has no gradient."""
     from torch.nn.attention.flex_attention import flex_attention as attend
 
-    def bias(score, batch, head, query, key):
+    def bias(score: Any, batch: Any, head: Any, query: Any, key: Any) -> Any:
         return score - (query - key).abs() * 0.1
 
     class Attention(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layers = nn.ModuleList(nn.Linear(32, 96) for _ in range(2))
+            self.body = mlp()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for layer in self.layers:
-                q, k, v = (part.view(2, 16, 2, 16).transpose(1, 2) for part in layer(x).chunk(3, -1))
-                x = x + attend(q, k, v, score_mod=bias).transpose(1, 2).reshape(2, 16, 32)
-            return x.square().mean()
+            with torch.no_grad():
+                for layer in self.layers:
+                    q, k, v = (part.view(2, 16, 2, 16).transpose(1, 2) for part in layer(x).chunk(3, -1))
+                    x = x + attend(q, k, v, score_mod=bias).transpose(1, 2).reshape(2, 16, 32)
+            return self.body(x).square().mean()
 
     torch.manual_seed(27)
     model = Attention()

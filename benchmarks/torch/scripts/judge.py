@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ class Verdict(StrEnum):
 
     EQUAL = "equal"
     FALLBACK = "equal, fallback"
-    AS_TORCH = "as torch.compile"
+    AS_TORCH = "equal to torch.compile"
     ERROR_AS_TORCH = "error of torch.compile"
     BROKEN = "fails in eager mode"
     REFUSED = "budget refused"
@@ -46,11 +45,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The results of a run, or its error, and the warnings of our frontend."""
+    """The results of a run, or its error."""
 
     results: Results | None
     error: Exception | None
-    warnings: tuple[str, ...]
 
 
 def eager(target: Any) -> Any:
@@ -62,22 +60,39 @@ def by_torch(target: Any) -> Any:
     return torch.compile(target, backend="aot_eager")
 
 
-def by_us(target: Any, budget: str) -> Any:
-    import recompute.torch as rt
+@dataclass(frozen=True)
+class Ours:
+    """Compile within a budget, and keep the backends for their reports."""
 
-    return torch.compile(target, backend=rt.backend(budget=budget))
+    budget: str
+    backends: list[Any] = field(default_factory=list)
+
+    def __call__(self, target: Any) -> Any:
+        import recompute.torch as rt
+
+        self.backends.append(rt.backend(budget=self.budget))
+        return torch.compile(target, backend=self.backends[-1])
+
+    def reports(self) -> list[Any]:
+        """A report for each graph that has been compiled."""
+        return [report for backend in self.backends for report in backend.reports]
+
+    def detail(self) -> str:
+        """The number of graphs and of copies, and why graphs are left as they are."""
+        reports = self.reports()
+        reasons = [report.reason or (report.remarks or ("no remark",))[0] for report in reports if not report.copies]
+        copies = sum(report.copies for report in reports)
+        return "; ".join([f"{len(reports)} graphs, {copies} copies", *map(first_line, dict.fromkeys(reasons))])
 
 
 def attempt(script: Script, compile: Compile) -> Attempt:
     torch._dynamo.reset()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            results, error = script.body(compile), None
-        except Exception as raised:
-            results, error = None, raised
-    ours = [w for w in caught if "recompute" in f"{w.category.__module__} {w.filename}"]
-    return Attempt(results, error, tuple(dict.fromkeys(first_line(w.message) for w in ours)))
+            return Attempt(script.body(compile), None)
+        except Exception as error:
+            return Attempt(None, error)
 
 
 def judge(script: Script, budget: str) -> Judgement:
@@ -85,25 +100,27 @@ def judge(script: Script, budget: str) -> Judgement:
     plain = attempt(script, eager)
     if plain.results is None:
         return Judgement(script.name, Verdict.BROKEN, described(plain.error))
-    ours = attempt(script, partial(by_us, budget=budget))
-    if ours.results is not None:
-        lines = Outcome(ours.results).differences(Outcome(plain.results))
-        if not lines:
-            verdict = Verdict.FALLBACK if ours.warnings else Verdict.EQUAL
-            return Judgement(script.name, verdict, "; ".join(ours.warnings))
-    theirs = attempt(script, by_torch)
+    compile = Ours(budget)
+    ours = attempt(script, compile)
     if ours.results is None:
-        return Judgement(script.name, error_verdict(ours.error, theirs.error), described(ours.error))
+        return Judgement(script.name, error_verdict(script, ours.error), described(ours.error))
+    lines = Outcome(ours.results).differences(Outcome(plain.results))
+    if not lines:
+        falls_back = any(report.reason for report in compile.reports())
+        return Judgement(script.name, Verdict.FALLBACK if falls_back else Verdict.EQUAL, compile.detail())
+    theirs = attempt(script, by_torch)
     if theirs.results is not None and not Outcome(ours.results).differences(Outcome(theirs.results)):
-        return Judgement(script.name, Verdict.AS_TORCH, "; ".join(ours.warnings))
-    return Judgement(script.name, Verdict.WRONG, f"{len(lines)} differ: {', '.join(lines[:DIFFERENCES])}")
+        return Judgement(script.name, Verdict.AS_TORCH, compile.detail())
+    shown = ", ".join(lines[:DIFFERENCES])
+    return Judgement(script.name, Verdict.WRONG, f"{len(lines)} differ: {shown}; {compile.detail()}")
 
 
-def error_verdict(ours: Exception | None, theirs: Exception | None) -> Verdict:
+def error_verdict(script: Script, error: Exception | None) -> Verdict:
     """Whether our error is a refusal of the budget, PyTorch's own, or a fault."""
-    if "Refusal" in type(ours).__name__ or "Refusal" in str(ours):
+    if "BudgetNotKept" in described(error):
         return Verdict.REFUSED
-    return Verdict.ERROR_AS_TORCH if type(ours) is type(theirs) else Verdict.CRASH
+    theirs = attempt(script, by_torch)
+    return Verdict.ERROR_AS_TORCH if type(error) is type(theirs.error) else Verdict.CRASH
 
 
 def described(error: Exception | None) -> str:

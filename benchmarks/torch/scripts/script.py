@@ -20,12 +20,10 @@ Body = Callable[[Compile], Results]
 
 @dataclass(frozen=True)
 class Script:
-    """A script by name. `rounds` says that PyTorch's own compiled step may differ from eager, so that ours is compared
-    with it too."""
+    """A script by name."""
 
     name: str
     body: Body
-    rounds: bool = False
 
     @property
     def purpose(self) -> str:
@@ -36,16 +34,12 @@ SCRIPTS: dict[str, Script] = {}
 """All scripts of the modules imported so far."""
 
 
-def script(body: Body | None = None, *, rounds: bool = False) -> Any:
+def script(body: Body) -> Body:
     """Register a script under the name of its function."""
-
-    def register(body: Body) -> Body:
-        name = body.__name__
-        assert name not in SCRIPTS, f"two scripts are named {name}"
-        SCRIPTS[name] = Script(name, body, rounds)
-        return body
-
-    return register if body is None else register(body)
+    name = body.__name__
+    assert name not in SCRIPTS, f"two scripts are named {name}"
+    SCRIPTS[name] = Script(name, body)
+    return body
 
 
 def final(model: nn.Module, losses: Iterable[torch.Tensor], **further: torch.Tensor) -> Results:

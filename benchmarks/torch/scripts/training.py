@@ -15,7 +15,7 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 from .script import Compile, Results, batches, final, mlp, script, train
 
 
-@script(rounds=True)
+@script
 def autocast(compile: Compile) -> Results:
     """Mixed precision by `torch.autocast` around the compiled forward pass."""
     torch.manual_seed(60)
@@ -29,7 +29,7 @@ def autocast(compile: Compile) -> Results:
     return final(model, train(model, call, batches(3, 64, 32)))
 
 
-@script(rounds=True)
+@script
 def autocast_inside(compile: Compile) -> Results:
     """Mixed precision by `torch.autocast` inside of the model, with one layer in full precision."""
 
@@ -287,7 +287,13 @@ def hugging_face_trainer(compile: Compile) -> Results:
     data = [{"input_ids": tokens, "labels": tokens} for tokens in torch.randint(64, (16, 16))]
     with tempfile.TemporaryDirectory() as folder:
         settings = TrainingArguments(
-            folder, max_steps=2, per_device_train_batch_size=4, report_to=[], save_strategy="no", use_cpu=True
+            folder,
+            max_steps=2,
+            per_device_train_batch_size=4,
+            report_to=[],
+            save_strategy="no",
+            use_cpu=True,
+            disable_tqdm=True,
         )
         trainer = Trainer(model, settings, train_dataset=data)
         loss = trainer.train().training_loss
