@@ -26,7 +26,7 @@ from recompute.benchmarks.torch.scripts.judge import Judgement, Verdict, judge
 from recompute.benchmarks.torch.scripts.registry import scripts
 from recompute.benchmarks.torch.scripts.script import Script
 
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 600
 
 
 def run(sender: Connection, script: Script, budget: str) -> None:
