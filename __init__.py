@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .driver.fit import fit as fit
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
+    from .frontends import torch as torch
     from .options.recompute_options import RecomputeOptions as RecomputeOptions
     from .options.selection import Selection as Selection
     from .planning.graph import Graph as Graph
@@ -63,7 +64,7 @@ install()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "jax":  # not in `__all__`: who imports all names need not have JAX
+    if name in ("jax", "torch"):  # not in `__all__`: who imports all names need not have the frameworks
         return import_module(".frontends", __package__).frontend(name)
     if name not in _PLACES:
         raise AttributeError(f"module 'recompute' has no attribute '{name}'")

@@ -1,6 +1,7 @@
-"""Import hook for `import recompute.jax`: a frontend as a submodule of the package, from the folder `frontends/jax`.
+"""Import hook for `import recompute.jax` and `import recompute.torch`: frontends as submodules of the package, from the
+folders `frontends/jax` and `frontends/torch`.
 
-A folder `jax` at the root of the repository would shadow the framework in scripts that run from there.
+A folder `jax` or `torch` at the root of the repository would shadow the framework in scripts that run from there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing_extensions import override
 
 from . import frontend
 
-FRONTENDS = ("jax",)
+FRONTENDS = ("jax", "torch")
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
 class FrontendFinder(MetaPathFinder):
-    """Finds `recompute.jax` and its submodules."""
+    """Finds `recompute.jax`, `recompute.torch` and their submodules."""
 
     @override
     def find_spec(
