@@ -62,7 +62,7 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
         lines.append(
-            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), held up by"
+            f"proven minimum: {refusal.minimum_bytes} bytes ({format_bytes(refusal.minimum_bytes)}), determined by"
         )
         lines += [f"  {value}" for value in refusal.holding]
     return lines

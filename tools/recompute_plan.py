@@ -9,7 +9,7 @@
     recompute-plan step.mlir --sweep 10 --curve curve.svg
     recompute-plan step.mlir --fit 8GiB
 
-A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/planning.md). A
+A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/solvers.md). A
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output has the peak, the
 extra cost in percent of the step, a proven lower bound on it, and their difference. ORDER.txt is the order of
@@ -39,10 +39,10 @@ from ..planning.solvers.result import Infeasible, Result
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.sweep import Outcome, least_budget, sweep
 from ..reports.curve import curve_of
+from ..support.interrupts import Interrupt
 from ..support.units import parse_budget
 from .curves import demand_format, markers_of, with_named_views, write_curves
 from .files import FileError, read_text, write_outputs
-from .interrupts import Interrupt
 from .plan_arguments import (
     BAD_INPUT,
     INTERRUPTED,

@@ -21,9 +21,10 @@ from ...planning import liveness
 from ...planning.orders import eager as eager_order
 from ...rules.names import name_of
 from ...support.locations import source_position
+from ...support.type_guards import is_tensor
 from ..request.segments import find_segments
 from ..step.graph_of import graph_of
-from ..step.jax_paths import path_of
+from ..step.jax_paths import path_of, scope_of
 from ..step.order import Order, single_block
 from ..step.phases import Phases
 from ..step.step import Step
@@ -34,7 +35,8 @@ from ..step.storage import value_bytes
 class Buffer:
     """One storage with all of its views. `first` and `last` are positions in program order, both inclusive.
 
-    `name` and `source`: as in `value_name` and `source_of`; "" if unknown.
+    `name` and `source`: as in `value_name` and `source_of`; `module`: as in `module_of`; `type`: as in `type_text`; ""
+    if unknown.
     """
 
     label: str
@@ -46,6 +48,8 @@ class Buffer:
     recomputed: bool
     name: str = ""
     source: str = ""
+    module: str = ""
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Labels:
             recomputed=Names.DUPLICATED in op.attributes,
             name=value_name(op, value),
             source=source_of(op),
+            module=module_of(op),
+            type=type_text(value or op.results[0]) if op.results else "",
         )
 
     def segment_of(self, op: Operation) -> str:
@@ -93,6 +99,19 @@ def source_of(op: Operation) -> str:
     """`file:line:col` from the location of the operation; "" if it has none."""
     position = source_position(op.location)
     return "" if position is None else ":".join(map(str, position))
+
+
+def module_of(op: Operation) -> str:
+    """The named scopes of the operation, joined by slashes: `LM/Block_0/Dense_1`; "" outside of scopes."""
+    return "/".join(scope_of(op.location).path)
+
+
+def type_text(value: SSAValue) -> str:
+    """The type of a tensor as `f32[256,64]`; other types as in MLIR."""
+    if not is_tensor(value.type):
+        return str(value.type)
+    shape = ["?" if size < 0 else str(size) for size in value.type.get_shape()]
+    return f"{value.type.get_element_type()}[{','.join(shape)}]"
 
 
 def described(op: Operation) -> str:
@@ -143,7 +162,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
         inner_bytes=graph.inner_bytes,
         live_bytes=tuple(liveness.live_bytes(graph).tolist()),
         argument_bytes=sum(map(value_bytes, order.block.args)),
-        result_bytes=sum(map(value_bytes, order.operations[-1].operands)),
+        result_bytes=0 if graph.counts_returned else sum(map(value_bytes, order.operations[-1].operands)),
         aliased_bytes=aliased_bytes(function, order.block),
     )
 

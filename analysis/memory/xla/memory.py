@@ -5,7 +5,7 @@ Memory model `xla`: the temporaries of a step under XLA:CPU, with barriers kept.
 Model `order` stores every result and runs in program order. XLA:CPU fuses, so that many results are never stored
 (`kernel_fusion.py`), runs breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`,
 `buffers.py`) and puts several values in one buffer (`buffers.py`). The model has no fitted parameters: it simplifies
-XLA's passes. Its accuracy is in `docs/limits.md`."""
+XLA's passes. Its accuracy is in `docs/memory.md`."""
 
 from __future__ import annotations
 

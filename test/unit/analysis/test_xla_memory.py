@@ -37,7 +37,7 @@ class Measured:
     xla_bytes: int
 
 
-CONCEPTS = Path(__file__).resolve().parents[3] / "docs" / "concepts.md"
+MEMORY = Path(__file__).resolve().parents[3] / "docs" / "memory.md"
 CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**one) for one in CORPUS["measured"]]
 PLAIN_OR_AUTO = [one for one in MEASURED if one.segments in ("", "auto")]
@@ -93,7 +93,7 @@ def test_the_concepts_say_how_near_the_models_are() -> None:
     measured = [(as_measured(one), one.xla_bytes) for one in PLAIN_OR_AUTO]
     xla = [model_bytes(module) / allocated for module, allocated in measured]
     order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
-    page = " ".join(CONCEPTS.read_text().split())
+    page = " ".join(MEMORY.read_text().split())
     assert f"Its peak is {min(xla):.2f} to {max(xla):.2f} times what XLA:CPU allocates" in page
     assert f"where `order` is {min(order):.1f} to {max(order):.1f} times" in page
 

@@ -50,7 +50,7 @@ def test_a_curve(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[0].startswith("@step: 10 operations, plain peak 20480 bytes of temporaries")
     assert lines[7].startswith("1.0000        1.0000        0.0000")
     # Three values of 4 KiB are alive while %g is computed, whatever runs again.
-    assert "proven minimum: 12288 bytes of temporaries, held up by" in lines
+    assert "proven minimum: 12288 bytes of temporaries, determined by" in lines
     assert "  stablehlo.multiply %g (m.py:7:4), which runs then" in lines
     assert re.fullmatch(r"  0.8333: block0 11.\d+ % \(1\)", lines[-2])
     assert "recompute-plan: budget 20480 bytes of temporaries" in captured.err
