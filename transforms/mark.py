@@ -26,6 +26,7 @@ from ..analysis.request.checkpoints import as_stated
 from ..analysis.step.marks import Policy, is_forced
 from ..dialects.context import tell
 from ..dialects.recompute import Names
+from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..rules.names import name_of
 from ..support.diagnostics import Remark
@@ -158,15 +159,12 @@ def _subject(segments: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class MarkPass(Selection, ModulePass):
+@has_options(Selection)
+class MarkPass(ModulePass):
     """Mark operations by policy; the options are those of `Selection`."""
 
     name = "recompute-mark"
 
-    @property
-    def selection(self) -> Selection:
-        return Selection.of(self)
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with nested_steps_apart(op):
-            tell(ctx, mark(op, self.selection))
+            tell(ctx, mark(op, Selection.of(self)))
