@@ -15,11 +15,11 @@ class Interrupt:
     """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._is_set = False
         self._before: Any = None
 
-    def asked(self) -> bool:
-        return self._asked
+    def is_set(self) -> bool:
+        return self._is_set
 
     def __enter__(self) -> Interrupt:
         try:
@@ -33,7 +33,7 @@ class Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked = True
+        self._is_set = True
         print("interrupted: the best so far follows", file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -43,4 +43,4 @@ def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None
     """A predicate that is true once `seconds` have passed since now, if given, and after a Ctrl-C."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
-        yield lambda: interrupt.asked() or (end is not None and monotonic() > end)
+        yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

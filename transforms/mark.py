@@ -52,9 +52,9 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     guessed = state_phases(module, selection.phase_hint)
     state_repeatable(module, selection.repeatable)
     selection, overridden = as_stated(module, selection)
-    steps, rest = numbered_steps(module), of_rest(selection)
+    steps, without_budgeted = numbered_steps(module), of_rest(selection)
     demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
-    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, rest)]
+    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
 
 
 @part("mark")
@@ -116,14 +116,14 @@ def _write(decision: Decision) -> None:
     for op in decision.operations:
         if is_stand_in(op):
             continue
-        wanted = [result in decision.values and result not in decision.own for result in op.results]
+        recomputed_results = [result in decision.values and result not in decision.own for result in op.results]
         if decision.segment:
             op.attributes[Names.SEGMENT] = segment
-        if not any(wanted):
+        if not any(recomputed_results):
             op.attributes[Names.CHECKPOINT] = kept
         elif explicit_mark(op) is None:
-            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in wanted]
-            op.attributes[Names.RECOMPUTE] = recomputed if all(wanted) else ArrayAttr(marks)
+            marks = [recomputed if is_wanted else BoolAttr.from_bool(False) for is_wanted in recomputed_results]
+            op.attributes[Names.RECOMPUTE] = recomputed if all(recomputed_results) else ArrayAttr(marks)
             op.attributes.pop(Names.CHECKPOINT, None)
 
 
