@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .planning.graph import Graph as Graph
     from .planning.pairs import plan_of_pairs as plan_of_pairs
     from .planning.plan import Plan as Plan
+    from .support.config import config as config
     from .support.diagnostics import Refusal as Refusal
 
 _PLACES = {
@@ -36,6 +37,7 @@ _PLACES = {
     "RecomputeOptions": "options.recompute_options",
     "Selection": "options.selection",
     "Refusal": "support.diagnostics",
+    "config": "support.config",
     "Graph": "planning.graph",
     "Plan": "planning.plan",
     "plan_of_pairs": "planning.pairs",
@@ -49,6 +51,7 @@ __all__ = [
     "Refusal",
     "Rewritten",
     "Selection",
+    "config",
     "context",
     "explain",
     "fit",
