@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -81,7 +81,7 @@ class Rewritten:
         before, after = memory(self._original, model), memory(self.module, model)
         return {name: (before[name], after[name]) for name in after}
 
-    @property
+    @cached_property
     def predicted_saving(self) -> float:
         """The share of the peak that is saved, by the model of XLA:CPU; of several functions the least. What the search
         has forecast is not computed again."""

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     NoneAttr,
     StringAttr,
+    UnknownLoc,
 )
 from xdsl.ir import Attribute, BuiltinAttribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -64,7 +65,7 @@ def source_position(location: Attribute) -> tuple[str, int, int] | None:
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
     """The locations that the location is directly made of."""
     match location:
-        case NameLoc(location=NoneAttr()):
+        case NameLoc(location=NoneAttr() | UnknownLoc()):
             return ()
         case NameLoc():
             return (location.location,)
@@ -153,7 +154,7 @@ def location_pieces(location: Attribute) -> list[str | Attribute]:
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
-        case NameLoc(location=NoneAttr()):
+        case NameLoc(location=NoneAttr() | UnknownLoc()):
             return [_literal(location.desc)]
         case NameLoc():
             return [f"{_literal(location.desc)}(", location.location, ")"]
